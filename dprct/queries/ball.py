@@ -181,6 +181,8 @@ class MomentsGrid:
         M, the most rows that one unit has; the ball holds all of them together.
     touched : int
         c, by which the number of rows that are moved is multiplied; 0 where it is not released.
+    weight : Part or None
+        The weight a of a row, within 0 and the W of its bounds; every row has the same if None.
 
     Notes
     -----
@@ -207,6 +209,11 @@ class MomentsGrid:
     T the rows in groups that belong to units outside the ball.  Whether a unit is outside follows
     from its own rows, so that a unit adds 0 to M to T: D^2 = 2 (M h^2 + L^2)^2 + (c M)^2.
 
+    *Weights.*  A row within the ball becomes sqrt(a / W) (h, k), each number rounded to the nearest
+    whole one: as a is within 0 and W, none grows, and all bounds above hold.  The corner, which
+    must be released, is h^2 times the sum of a / W but for the rounding, and all others are sums of
+    a / W times products.
+
     *The ball.*  That |k|^2 <= L^2 holds for every row is not left to floating point.  Columns that
     are exempt have room for their bounds, E^2 at most together (of the levels of one column, a row
     has one).  The others have S^2 = L^2 - E^2: where q = sum k_j^2 passes it, k_j becomes
@@ -220,10 +227,17 @@ class MomentsGrid:
     count: bool = False
     rows: int = 1
     touched: int = 0
+    weight: Part | None = None
 
     def __post_init__(self) -> None:
         if self.touched < 0:
             raise ParameterError(f"touched={self.touched}: a factor of a count is at least 0")
+        if self.weight is not None:
+            low, high = self.weight.bounds
+            if self.weight.level is not None or not 0 <= low < high:
+                raise ParameterError("weights are numbers of public bounds, 0 or above")
+            if not self.count:
+                raise ParameterError("the sum of weights is released; say count=True")
         if not 1 <= self.constant <= STEPS:
             raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
@@ -441,6 +455,8 @@ def moment_sums(
     if grid.rows > 1 and (unit is None or isinstance(table, nw.LazyFrame)):
         raise ParameterError("several rows of a unit need its column, and rows that are in memory")
     if isinstance(table, nw.LazyFrame):
+        if grid.weight is not None:
+            raise ParameterError("weighted rows are added in memory; collect them first")
         check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
         raise ParameterError(
@@ -515,6 +531,19 @@ def rows_in_ball(
 
     What a row becomes is a function of the rows of its unit alone, and all of it whole numbers.
     """
+    for start, group, steps, outside in _inside(table, grid, cells, units):
+        if grid.weight is not None:
+            part = table[start : start + len(steps)]
+            weights = part.select(grid.weight.value().alias(_BY))[_BY].to_numpy()
+            by = np.sqrt(weights / grid.weight.bounds[1])  # at most 1, so that no number grows
+            steps = np.sign(steps) * np.floor(np.abs(steps) * by[:, None] + 0.5).astype(np.int64)
+        yield start, group, steps, outside
+
+
+def _inside(
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield the rows as :func:`rows_in_ball`, each with the same weight."""
     exempt = np.array([column.exempt for column in grid.columns], bool)
     if units is None:
         for start, group, steps in _rows(table, grid, cells):

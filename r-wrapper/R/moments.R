@@ -21,6 +21,8 @@
 #'   distance; `"box"` moves nobody.
 #' @param missing `"public"`, a number that stands for missing values, or a list of these by column.
 #' @param attrition Whether rows were lost after the assignment.
+#' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
+#'   `cov_type`; the regressions in `formulas` alone are then estimated.
 #' @param touched The share of mu squared, such as .02, for which the share of rows that `radius`
 #'   moves is released, too.
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
@@ -70,14 +72,15 @@ NULL
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
                             centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
-                            cov_type = NULL, touched = NULL, neighbors = NULL) {
+                            cov_type = NULL, touched = NULL, weights = NULL,
+                            neighbors = NULL) {
   only_known(...)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
     subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
     attrition = attrition, cov_type = cov_type, touched = touched,
-    neighbors = neighbors
+    weights = weights, neighbors = neighbors
   )
 }
 

@@ -348,6 +348,8 @@ case(**MOMENTS, name="touched", private="y x", columns=["y", "x"], sd={"y": 1.0,
      centre={"y": 0.1}, radius=2.0, touched=0.02)  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
      sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
+case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x g",
+     formulas=["y ~ x"], cov_type="HC1", weights="g", sd={"y": 1.0, "x": 1.0})  # fmt: skip
 case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
      sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
      facts={"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip

@@ -261,7 +261,7 @@ def calls(folder: Path) -> dict[str, Call]:
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
         subgroups=(), sd=None, centre=None, radius=None, missing=None, attrition=False,
-        touched=None, neighbors="replace-one",
+        touched=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)
     release = found["MVHistogram.fit"](rng=None)

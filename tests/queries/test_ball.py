@@ -101,6 +101,27 @@ def test_all_rows_of_a_unit_that_is_outside_are_moved() -> None:
     assert of.l2_squared == 2 * (2 * of.constant**2 + STEPS**2) ** 2 + 6**2
 
 
+def test_a_weight_makes_no_row_longer_and_the_sums_weighted() -> None:
+    part = Part(Column("t", bounds=(0.0, 4.0), **NEVER))
+    of = replace(grid(STEPS // 2, radius=30.0), weight=part)
+    rng = np.random.default_rng(8)
+    rows = np.column_stack([rng.uniform(0, 4, 40), rng.normal(size=(40, 3)) * 3])
+    rows[:2, 0] = 0.0, 9.0  # of no weight, and clipped to the largest
+    (found,) = [np.reshape(sums(rows, of, MomentCells()), (4, 4)).astype(float)]
+    r = np.column_stack([np.full(40, of.constant), rows[:, 1:] * STEPS / 30])
+    expected = (r * (rows[:, :1].clip(0, 4) / 4)).T @ r
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e6)
+    # of any weight a row has at most the length that it had, to the last bit
+    for weight in (0.0, 1e-9, 0.5, 3.999999999, 4.0):
+        one = sums([[weight, 8.0, -8.0, 8.0]], replace(of, columns=grid(1).columns), MomentCells())
+        assert np.reshape(one, (4, 4)).trace() <= of.constant**2 + STEPS**2
+        assert np.square(one.astype(float)).sum() <= of.l2_squared / 2
+    with pytest.raises(ParameterError, match="count=True"):
+        replace(of, count=False)
+    with pytest.raises(ParameterError, match="0 or above"):
+        replace(of, weight=Part(Column("t", bounds=(-1.0, 4.0), **NEVER)))
+
+
 def test_every_corner_of_bounds_stays_in_the_ball() -> None:
     columns = (
         Scaled("t", (Part(T),), (0.0, 1.0), 0.5, STEPS / 4.0, exempt=True),

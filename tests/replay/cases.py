@@ -534,6 +534,13 @@ for rule in ("replace-one", "replace-one-design-public"):
              "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
             private="y w x t" if hidden else "y w x", public="" if hidden else "t",
             sizes=(40, 16))  # fmt: skip
+for given in (
+    {"sd": {"y": 0.2}, "radius": 0.5, "touched": 0.02},
+    {"assignment": dprct.Simple("t")},
+):
+    moments("weights" + ", arms" * ("assignment" in given),
+            {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "v", **given},
+            private="y v x t", sizes=(40, 16))  # fmt: skip
 moments("robust errors, missing public",
         {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": "public"},
         may_miss={"y": "public"})  # fmt: skip

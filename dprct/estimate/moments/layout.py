@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.moments.variables import Variable
+    from dprct.queries.ball import Part
 
 REACH = 1.5
 """Radius of the ball in standard deviations of a typical row: 9 to 11 % of normal rows are moved,
@@ -256,6 +257,7 @@ def layout_of(
     count: bool,
     rows: int = 1,
     touched: Fraction = NOTHING,
+    weight: Part | None = None,
 ) -> Layout:
     """Return the layout of columns with weights.
 
@@ -271,6 +273,8 @@ def layout_of(
         M, the most rows of a unit.
     touched : Fraction
         Share of mu squared for the number of rows that are moved; 0 where it is not released.
+    weight : Part, optional
+        Of a row.
 
     Raises
     ------
@@ -287,7 +291,7 @@ def layout_of(
     for _ in range(200):
         columns = tuple(_scaled(place, outer) for place in places)
         if _fits(columns, inner / outer, everybody, rows):
-            grid = MomentsGrid(columns, constant, count, rows)
+            grid = MomentsGrid(columns, constant, count, rows, weight=weight)
             if touched:
                 grid = replace(grid, touched=factor_of(grid, touched))
             return Layout(tuple(places), outer, inner, grid)

@@ -67,7 +67,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
-from dprct.queries.ball import MOST_ROWS, check_in_engine
+from dprct.queries.ball import MOST_ROWS, Part, check_in_engine
 from dprct.results.plan import Plan
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
@@ -113,6 +113,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     attrition: bool = False
     cov_type: ScoreErrors | None = None
     touched: float | None = None
+    weights: str | None = None
     neighbors: str = "replace-one"
 
     def options(self) -> dict[str, Any]:
@@ -142,7 +143,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         named = [name for text in self.released for name in parse(_term(text)).names]
         of_formulas = [name for formula in self.parsed for name in formula.names]
         uses = () if self.assignment is None or self.hidden else self.assignment.uses
-        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses]))
+        weights = () if self.weights is None else (self.weights,)
+        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses, *weights]))
 
     def comparison(self) -> Comparison | None:
         """Return which arms there are."""
@@ -272,12 +274,45 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def layout(self, schema: Schema) -> Layout:
         """Return the public layout."""
-        count = self.count_private(schema)
+        weight = self.weight(schema)
+        count = self.count_private(schema) or weight is not None
         rows = schema.unit.max_rows
         return layout_of(
             self.places(schema), self.radius, self.use, count=count, rows=rows,
-            touched=self.touched_share,
+            touched=self.touched_share, weight=weight,
         )  # fmt: skip
+
+    def weight(self, schema: Schema) -> Part | None:
+        """Return the weight of a row; None if all have the same.
+
+        Raises
+        ------
+        ParameterError, SchemaError
+            If the weights have no public bounds, or regressions have no scores.
+        """
+        name = self.weights
+        if name is None:
+            return None
+        if self.cov_type is None:
+            raise ParameterError(
+                "weights= needs the scores of each regression for its errors; say cov_type='HC1' "
+                "and name the regressions in formulas="
+            )
+        if name in self.group_columns:
+            raise ParameterError(f"weights={name!r} makes groups; name a column of weights")
+        if self.policy(name, schema) == "public":
+            raise ParameterError(
+                f"weights={name!r} may be missing; give a number in missing= that stands for it, "
+                "or declare missing='never'"
+            )
+        column = checked_column(schema, name)
+        low, high = column.bounds or (0.0, 0.0)
+        if column.is_text or not 0 <= low < high:
+            raise SchemaError(
+                f"weights={name!r} needs bounds, 0 or above; declare bounds=(0, high) from public "
+                "knowledge: the noise grows with high"
+            )
+        return Part(column, fill=self.fills(schema).get(name))
 
     @property
     def touched_share(self) -> Fraction:
@@ -317,6 +352,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: self._check_design(schema)
         yield lambda: self._check_errors(schema)
         yield lambda: self.touched_share
+        yield lambda: self.weight(schema)
         yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
         yield self.comparison
@@ -526,6 +562,11 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
         ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
         rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
+    weights : str, optional
+        A column of sampling weights (pweights), private, with public bounds of 0 or above.  The
+        noise is that of rows which all have the largest weight.  It needs ``cov_type``, whose
+        scores have the weights, as robust errors need; the regressions in ``formulas`` alone are
+        then estimated.
     touched : float, optional
         The share of rows that are moved by ``radius`` is released too, for this share of mu
         squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price and
@@ -593,6 +634,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         attrition: bool = False,
         cov_type: ScoreErrors | None = None,
         touched: float | None = None,
+        weights: str | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
@@ -601,7 +643,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            cov_type=cov_type, touched=touched, neighbors=neighbors,
+            cov_type=cov_type, touched=touched, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
         if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
@@ -613,6 +655,9 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             self._table, known.schema, spec.comparison(), spec.subgroups,
             spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
         )  # fmt: skip
+        if spec.weights is not None:  # what is released is the sum of weights, not rows
+            unknown = tuple(replace(group, rows=None) for group in grouping.groups)
+            grouping = replace(grouping, groups=unknown)
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         if self._table.in_engine:

@@ -45,10 +45,22 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
             f"{'HC1' if layout.grid.rows == 1 else 'CR1'} errors, with {float(SHARE):.0%} of "
             "mu squared"
         )
+    if layout.grid.weight is not None:
+        weight = layout.grid.weight
+        shown["weights"] = (
+            f"{weight.column.name}, {weight.bounds[1]:g} at most; errors below are those of rows "
+            "that all weigh so much: noise against sampling grows with the largest weight over the "
+            "mean one"
+        )
     if not layout.grid.moves_nobody:
         shown["rows moved"] = _touched_said(facts, mechanism)
     if layout.grid.count:
-        shown["rows of a cell"] = f"noise sd {count_noise(layout, mechanism.noise_sd):.4g}"
+        sd = count_noise(layout, mechanism.noise_sd)
+        if layout.grid.weight is None:
+            shown["rows of a cell"] = f"noise sd {sd:.4g}"
+        else:
+            sd *= layout.grid.weight.bounds[1]
+            shown["weights of a cell"] = f"noise sd {sd:.4g} of their sum"
     return shown
 
 
@@ -101,8 +113,8 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
     """
     s1, _ = facts.layout.noise(sigma)
     arms = facts.grouping.arms
-    if not arms:
-        return {}
+    if not arms or facts.layout.grid.weight is not None:
+        return {}  # of weighted rows no differences in means are read
     share = facts.n / len(arms)
     cells = max(1, len(facts.grouping.groups) // len(arms))
     sizes = {
