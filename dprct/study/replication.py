@@ -20,6 +20,7 @@ import tomlkit
 from dprct import disk
 from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
+from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.disk import file_error
 from dprct.dofile.reader import decoded
@@ -644,6 +645,8 @@ def stata_line(one: Verdict) -> str:
     >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
     >>> stata_line(Verdict(row, "valid"))
     'areg y t age, absorb(v) vce(robust)'
+    >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
+    'areg y t age if g == 2, absorb(v) vce(robust)'
     """
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
@@ -653,6 +656,10 @@ def stata_line(one: Verdict) -> str:
     elif row.vce not in ("", "classical"):
         options.append(f"vce({row.vce})")
     command = " ".join([row.command, outcome, *row.regressors])
+    if one.group is not None:
+        column, level = one.group
+        by = f"by {column}, sort: {command}"
+        command = by if row.groups else f"{command} if {column} == {spelled(level)}"
     return f"{command}, {' '.join(options)}" if options else command
 
 

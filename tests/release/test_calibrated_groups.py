@@ -12,6 +12,8 @@ import pytest
 import dprct
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError
+from dprct.model import Facts
+from dprct.privacy.budget import Budget
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
 from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
@@ -355,3 +357,12 @@ def test_effects_in_levels_need_the_release_that_has_them() -> None:
     )
     assert "yield ~ seed within each level of soil" in one.facts["regressions"]
     assert "yield if soil=2: seed" in one.facts
+
+
+def test_a_header_alone_is_planned() -> None:
+    # no table says which blocks there are, for effects in subgroups as for a file
+    asked = model(farms(EQUAL))
+    facts = Facts(asked.spec.prepared(asked.facts.schema), 300)
+    budget = Budget.asked(3, DELTA)
+    assert asked.spec.unaffordable(facts, budget, confirm=False) is None
+    assert asked.spec.effects.unaffordable(facts, budget, confirm=False) is None

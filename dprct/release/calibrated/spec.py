@@ -648,7 +648,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         for name in self.subgroups:
             levels = blocks_of_levels(facts.effects, name)
             of_arms = [o.arms for o in facts.effects.outcomes if isinstance(o, Outcome)]
-            if not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
+            if levels and not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
                 yield (
                     f"arms have other shares in some levels of {name}: of regressions on all rows "
                     f"only those with C({name}) are calibrated, and return the mean of levels' "
