@@ -12,11 +12,12 @@ import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from dprct.app.fields import MEANINGS
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec
-from dprct.schema.columns import Unit
+from dprct.schema.columns import BuiltFrom, Fate, Role, Unit
 from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
@@ -37,8 +38,9 @@ from dprct.study.study import Declaration, Header, parts_read
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+_FLAG = "true or false"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "study_file.md"
 STUDIES = PAGE.parent / "studies"
 HEAD = """\
@@ -103,6 +105,55 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
     ("[availability]", Availability, ""),
     ("[package]", PackageSpec, "For `dprct package`, and for the verdicts of `dprct check`."),
 )
+
+
+COLUMN: Mapping[str, tuple[str, str]] = {
+    "fate": (
+        ", ".join(f'`"{fate}"`' for fate in get_args(Fate)),
+        "What the protected file shows of it ([what each means](first_file.md)). An estimate shows "
+        "no column, and needs none.",
+    ),
+    "levels": (
+        "a list of numbers, or a list of texts",
+        "Every possible value. Text is modelled with its levels alone.",
+    ),
+    "bounds": ("two numbers in brackets", "Smallest and largest possible number."),
+    "bins": (
+        "a whole number, or a list of numbers",
+        "Number of equal bins within the bounds, or the inner edges of the bins.",
+    ),
+    "missing": (
+        '`"never"`, or a list of texts',
+        'The missing codes that may occur, such as `[".", ".a"]`.',
+    ),
+    "role": (
+        ", ".join(f'`"{role}"`' for role in get_args(Role)),
+        "What the column is in the study; mostly the formula and `[design]` say it.",
+    ),
+    "built_from": (", ".join(f'`"{kind}"`' for kind in get_args(BuiltFrom)), ""),
+    "constants_public": (_FLAG, ""),
+    **dict.fromkeys(("integer", "coordinates", "confirmed"), (_FLAG, "")),
+    "decimals": ("a whole number", ""),
+    **dict.fromkeys(("exclusive", "derived", "label", "format"), ("text in quotes", "")),
+}
+"""What a key of a column takes and means, where its form in the browser does not say it."""
+
+
+def columns() -> Iterator[str]:
+    """Yield the section on columns."""
+    yield from ("", "## `[columns.NAME]`", "")
+    yield (
+        "The public facts of one column of the file, or with a pattern for its name "
+        '(`[columns."hh_*"]`) of several. All are declared from public knowledge, and none is '
+        "read from the data. A derived column is one that the file has, too: an expression has "
+        "names of columns, numbers, `+ - * / **`, comparisons, `and`, `or` and `not`, as in "
+        '`derived = "age >= 18 and female == 1"`, and the protected file computes it from its own '
+        "columns."
+    )
+    yield from ("", "| key | takes | meaning |", "|---|---|---|")
+    for name, (takes, said) in COLUMN.items():
+        meaning = said or f"{MEANINGS[name][0].upper()}{MEANINGS[name][1:]}."
+        yield f"| `{name}` | {takes} | {meaning} |"
 
 
 def meanings(kind: Any) -> dict[str, str]:
@@ -221,6 +272,8 @@ def page() -> str:
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
+        if kind is Scope:
+            lines += columns()
         if kind is DesignSection:
             lines += calibrated()
     for method, model in ESTIMATES.items():

@@ -40,7 +40,7 @@ MEANINGS: Mapping[str, str] = {
     "built_from": "whether a value depends on its own row alone (own) or also on other people, as "
     "an index that is standardised by the sample does (cohort)",
     "constants_public": "whether the constants of such an index are published numbers",
-    "coordinates": "whether it is a latitude or a longitude, which is withheld or coarsened",
+    "coordinates": "whether it is a latitude or a longitude, which is withheld, a key or dropped",
     "confirmed": "whether type, format and label of this column may be published",
     "derived": "an expression of other columns, from which the protected file computes it",
     "label": "its label in the protected file, if not that of the header",

@@ -258,7 +258,11 @@ class Allotted(Design):
         """Return the rules that rows in groups ``codes`` break; all rows are in a group."""
         missing = [name for name in self.uses if has_missing(rows, [name])]
         if missing:
-            return [f"column {name!r} has missing values" for name in missing]
+            return [
+                f"column {name!r} has missing values, and every row is in some block or cluster: "
+                "leave the others out"
+                for name in missing
+            ]
         try:
             units = self._units(rows)
             shares = self._shares(units)

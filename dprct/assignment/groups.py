@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import checked, given
-from dprct.errors import ColumnError, ParameterError
+from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
     from dprct.formula.design_matrix import Array, Mask
+    from dprct.schema.schema import Schema
     from dprct.schema.tables import Counted
 
 
@@ -257,6 +258,16 @@ class Groups:
         if not found and (self.codes(rows) < 0).any():
             found.append(self.overlap or f"columns {quoted(self.columns)} are in no group together")
         return found
+
+    def check_levels(self, schema: Schema) -> None:
+        """Refuse a group whose value is none of the declared levels of its column."""
+        for place, name in enumerate(self.columns):
+            levels = schema.column(name).levels
+            if levels is not None and not set(self._column(place).tolist()) <= set(levels):
+                raise SchemaError(
+                    f"the design has groups that the levels declared for column {name!r} lack: "
+                    f"levels {_listed(set(levels))}; correct one of the two"
+                )
 
     def _column(self, place: int) -> Any:
         values = [row[place] for row in self.values]

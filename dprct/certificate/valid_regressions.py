@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
 from dprct.schema.columns import DATASET
@@ -42,6 +43,8 @@ class Specification:
     intercept : bool
     fe_df : str
         Rule that counts absorbed effects; that of ``areg`` is that of dummies.
+    within : str or float or None
+        The one level of the file's groups that all rows have, where they are of one.
     """
 
     outcome: str
@@ -52,6 +55,7 @@ class Specification:
     weighted: bool = False
     intercept: bool = True
     fe_df: str = "areg"
+    within: Level | None = None
 
     @property
     def errors(self) -> str:
@@ -241,7 +245,7 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_LATER = {"m", "h"}
+_LATER = {"m", "h", "w"}
 """Parts that files of earlier releases do not have."""
 
 NOT_RELEASED = "n.r."
@@ -284,6 +288,8 @@ class Validity:
         together; None where it was not released.  Empty where the file does not say.
     control_found : bool
         Whether the regression on the arms alone finds these errors, with the calibrated ones.
+    groups : ValidGroups or None
+        Groups of rows within which regressions return released effects, too.
 
     Raises
     ------
@@ -313,6 +319,7 @@ class Validity:
     rounded: bool = False
     control_errors: tuple[float | None, ...] = ()
     control_found: bool = False
+    groups: ValidGroups | None = None
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -333,7 +340,7 @@ class Validity:
                 f"control_errors has {len(self.control_errors)} numbers for {len(self.outcomes)} "
                 "outcomes; give one each"
             )
-        # what a file says and what a release says are equal to the last digit
+        # a file and a release say the same to the last digit
         rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
         object.__setattr__(self, "control_errors", tuple(rounded))
         if not all(0 < level < 1 for level in self.levels):
@@ -381,6 +388,8 @@ class Validity:
         }
         if self.control_errors:
             content |= {"m": self.control_errors, "h": int(self.control_found)}
+        if self.groups is not None:
+            content["w"] = self.groups.to_dict()
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
@@ -418,6 +427,7 @@ class Validity:
                     None if error is None else float(error) for error in content.get("m", ())
                 ),
                 control_found=bool(content.get("h", 0)),
+                groups=ValidGroups.from_dict(content["w"]) if "w" in content else None,
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -566,7 +576,7 @@ class Validity:
         if reason is not None:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
         others = "The other coefficients and R-squared are artefacts."
-        if self.control_errors and spec.intercept:
+        if self.tells_control(spec) and spec.intercept:
             others = f"{self._of_constant(spec)} {others}"
         return (
             f"{CALIBRATED} the errors of {', '.join(self.arms)} contain sampling and privacy "
@@ -577,6 +587,10 @@ class Validity:
     def _of_constant(self, spec: Specification) -> str:
         """Return what the constant of a valid regression is."""
         if not all(map(self._is_arm, spec.terms)):
+            if self.groups is not None and self.groups.crossing(
+                {term_key(term) for term in spec.terms}, self._arm_keys
+            ):
+                return f"{self.groups.crossed_words()} ({NOT_RELEASED})."
             return (
                 "The constant is not the mean of the control group, which the regression on "
                 f"{', '.join(self.arms)} alone has, and no error of it was released "
@@ -609,16 +623,26 @@ class Validity:
         """
         if not self.tells_control(spec) or spec.weighted or self.rounded:
             return None
-        place = self.outcomes.index(spec.outcome)
-        if self.rows and spec.rows not in (None, self.rows[place]):
+        place, whole = self.outcomes.index(spec.outcome), self._whole(spec)
+        if whole is not None and spec.rows not in (None, whole):
             return None
-        return self.control_errors[place]
+        if self.groups is not None and spec.within is not None:
+            return self.groups.error_of(spec.within, place)
+        return self.control_errors[place] if self.control_errors else None
 
     def tells_control(self, spec: Specification) -> bool:
         """Whether the file says of a regression's control group what is known of its mean."""
         terms = {term_key(term) for term in spec.terms}
         compares = all(term_key(arm) in terms for arm in self.arms)
-        return bool(self.control_errors) and spec.outcome in self.outcomes and compares
+        told = bool(self.control_errors) or self.groups is not None
+        return told and spec.outcome in self.outcomes and compares
+
+    def _whole(self, spec: Specification) -> int | None:
+        """Return how many rows a regression has where nothing is left out; None if not known."""
+        place = self.outcomes.index(spec.outcome)
+        if self.groups is not None and spec.within is not None:
+            return self.groups.rows_of(spec.within, place)
+        return self.rows[place] if self.rows else None
 
     def _unreleased(self, spec: Specification) -> str | None:
         """Return why the coefficients of the arms are not the released effects."""
@@ -635,19 +659,31 @@ class Validity:
             return "the regression has no intercept"
         if spec.weighted:
             return "the regression is weighted"
-        if self.rows and spec.rows is not None:
-            whole = self.rows[self.outcomes.index(spec.outcome)]
-            if spec.rows != whole:
-                return f"it uses {spec.rows:,d} of {whole:,d} rows; subgroups were not released"
-        return self._unknown_terms([term for term in spec.terms if not self._is_arm(term)])
+        whole = self._whole(spec)
+        if whole is not None and spec.rows not in (None, whole):
+            said = self.groups.others(spec.within) if self.groups else "subgroups were not released"
+            return f"it uses {spec.rows:,d} of {whole:,d} rows; {said}"
+        reason = self.groups and self.groups.reason(terms, self._arm_keys, spec.within)
+        return reason or self._unknown_terms(spec)
 
-    def _unknown_terms(self, terms: list[str]) -> str | None:
-        found = {term_key(term) for term in terms}
-        known = [{term_key(term) for term in part} for part in self.covariates]
-        if found in known or (self.subsets_valid and any(found < part for part in known)):
+    def _sets(self, spec: Specification) -> tuple[set[str], list[set[str]]]:
+        """Return the covariates of a regression, and the declared sets in the same words."""
+        found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
+        sets = [{term_key(term) for term in part} for part in self.covariates]
+        if self.groups is None:
+            return found, sets
+        return self.groups.compared(found, sets, self._arm_keys, within=spec.within is not None)
+
+    def _unknown_terms(self, spec: Specification) -> str | None:
+        found, known = self._sets(spec)
+        part_of = set.__lt__ if self.groups is None else self.groups.is_part
+        if found in known or (self.subsets_valid and any(part_of(found, part) for part in known)):
             return None
         every = set().union(*known)
-        new = [term for term in terms if term_key(term) not in every]
+        new = [term for term in spec.terms if term_key(term) in found - every]
+        declared = {term_key(term) for part in self.covariates for term in part}
+        if self.groups is not None and new and {term_key(term) for term in new} <= declared:
+            return self.groups.adjusted_words(new)
         crossed = [
             term for term in new if any(term_key(arm) in term.split(":") for arm in self.arms)
         ]
@@ -667,13 +703,17 @@ class Validity:
             return f"{mine}: they are calibrated for clusters {self.cluster}"
         if spec.fe_df != "areg":
             return f"{mine}: {spec.fe_df} counts absorbed effects otherwise than dummies and areg"
-        found = {term_key(term) for term in spec.terms if not self._is_arm(term)}
-        if found not in [{term_key(term) for term in part} for part in self.covariates]:
+        found, known = self._sets(spec)
+        if found not in known:
             return f"{mine}: they are calibrated for all declared covariates, not for some of them"
         return None
 
+    @property
+    def _arm_keys(self) -> set[str]:
+        return {term_key(arm) for arm in self.arms}
+
     def _is_arm(self, term: str) -> bool:
-        return term_key(term) in {term_key(arm) for arm in self.arms}
+        return term_key(term) in self._arm_keys
 
     @property
     def errors(self) -> str:
@@ -693,15 +733,19 @@ class Validity:
         arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"
+        apart = self.groups is not None and not self.groups.whole
+        other = "other " * (self.groups is not None)
         lines = [
-            f"Calibrated for least squares of {outcomes} on {arms} and {sets}"
-            f"{rest if self.subsets_valid else ''}. The coefficients of {arms} are the released "
+            f"{'Within each level, c' if apart else 'C'}alibrated for least squares of {outcomes} "
+            f"on {arms} and {sets}"
+            f"{rest * self.subsets_valid}. The coefficients of {arms} are the released "
             f"effects; their errors with {self.errors} contain sampling and privacy noise.",
             f"Intervals (estimate -+ z error) are valid at {shown_levels(self.levels)}, at no "
             "other level: the tails of the noise are heavier than normal.",
             f"Only the coefficients of {arms} carry information. Other coefficients, R-squared, "
-            "subgroups, interactions, weights, logit and probit are artefacts.",
+            f"{other}subgroups, {other}interactions, weights, logit and probit are artefacts.",
         ]
+        lines += [self.groups.words(arms, self.errors)] if self.groups is not None else []
         lines += [self.control_words()] if self.control_errors else []
         if real:
             lines.append(

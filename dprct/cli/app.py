@@ -27,7 +27,7 @@ def app(
         typer.Option(
             "--do",
             help="A do-file: what its regressions will be worth is shown on the page. Repeatable; "
-            "by default those of [package] in the study file.",
+            "by default those that the study file names.",
         ),
     ] = None,
     treatment: Annotated[

@@ -56,11 +56,16 @@ def describe(
     """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")
+    if treatment and not do:
+        raise ParameterError(
+            "--treatment is for do-files that fill in a draft: give --do too, or leave it out"
+        )
     if columns and draft_file is None:
         raise ParameterError("--columns chooses the columns of a draft: give --draft too")
     schema, count = facts_of_file(file)
     rows = "unknown" if count is None else f"{count:,}"
-    release = f", release {schema.file.release}" if schema.file.release else ""
+    is_dta = file.suffix.lower() == ".dta"  # of no other file is it a fact
+    release = f", release {schema.file.release}" if is_dta and schema.file.release else ""
     say(f"{file.name}: {rows} rows, {len(schema.columns)} columns{release}")
     if schema.file.label:
         say(f"label: {shown(schema.file.label)}")

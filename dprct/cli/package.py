@@ -58,8 +58,8 @@ def package(
     """Write the replication folder of STUDY with the protected file in place of the confidential.
 
     A protected file that is there already is taken, and nothing is charged; else it is made first,
-    as by dprct protect. Of several data sets ([package] studies) all are tried before the first is
-    charged. What is copied is on an allow-list, what is not is said.
+    as by dprct protect. Of several data sets (studies of its package section) all are tried before
+    the first is charged. What is copied is on an allow-list, what is not is said.
     """
     study = study_of(study_file)
     contents = check_package(study, output)

@@ -43,7 +43,7 @@ def check(
         typer.Option(
             "--do",
             help="A do-file: what will its regressions be worth on the file? Repeatable; by "
-            "default those of [package] in STUDY.",
+            "default those that STUDY names.",
         ),
     ] = None,
 ) -> None:
@@ -179,7 +179,7 @@ def protect(
         typer.Option(
             "--do",
             help="A do-file: certificate and README say what its regressions are worth. "
-            "Repeatable; by default those of [package] in STUDY.",
+            "Repeatable; by default those that STUDY names.",
         ),
     ] = None,
 ) -> None:

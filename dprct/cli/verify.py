@@ -89,6 +89,11 @@ def _differ(worth: list[Verdict], file: Path, certificate: Path | None, expect: 
     data, schema = read(file)
     listed = entries(worth, data, schema)
     wrong = mismatches(expect, str(told.get("dataset_id")), listed)
+    if sum(one.expected is None for one in wrong) == len(listed) < len(wrong):
+        raise ParameterError(
+            f"--expect: {expect.name!r} has no number of a valid regression of --do; where a study "
+            "declares tables it holds those: dprct table STUDY --expect compares them"
+        )
     for one in wrong[:_MOST_SHOWN]:
         complain(str(one), "red")
     if wrong:

@@ -198,10 +198,8 @@ def experiment_of(
                 f"{what}; name the 0/1 columns of the arms and nothing else, or, where one column "
                 "holds the group of each row, give assignment=dprct.Complete(levels, arm=column)"
             )
-        raise ParameterError(
-            f"{what}; declare the design that was used, or say attrition=True if rows were lost "
-            "after it"
-        )
+        lost = "" if attrition else ", or say attrition=True if rows were lost after it"
+        raise ParameterError(f"{what}; declare the design that was used{lost}")
     names, order = _control_first(design, control)
     place = np.empty(len(order), np.int64)
     place[list(order)] = np.arange(len(order))
@@ -685,7 +683,8 @@ def check_sample(schema: Schema) -> None:
     if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
         raise SchemaError(
             "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
-            "one row per unit, for one person must not be in several rows"
+            "one row per unit, for one person must not be in several rows; if nobody is, and the "
+            "mark is left over, clear it (in Stata: xtset, clear) and save the file"
         )
 
 

@@ -283,6 +283,17 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
         raise ParameterError("alpha is outside (0, 1); give a number such as 0.05")
     if len(scales) > 2:
         return quantile_of_sum(a, v, scales)
+    if a.ndim == 0:  # of plans and effects, which ask for the same again and again
+        return np.asarray(_quantile_of_one(float(a), float(v), scales))
+    return _quantiles(a, v, scales)
+
+
+@lru_cache(maxsize=4096)
+def _quantile_of_one(alpha: float, variance: float, scales: tuple[float, ...]) -> float:
+    return float(_quantiles(np.asarray(alpha), np.asarray(variance), scales))
+
+
+def _quantiles(a: Array, v: Array, scales: tuple[float, ...]) -> Array:
     parts = _mixture(scales)
     low = np.zeros(a.shape)
     # P(|N + L| > q) is at most the sum of what each part exceeds at its share of q

@@ -365,11 +365,11 @@ class Accountant(Balance):
             running=None,
         )
         if not found.continues(asked):
+            there, wanted = _terms_that_differ(found, asked)
             raise LedgerError(
-                f"ledger {file.path} has {found.total}, relation={found.relation!r}, "
-                f"unit={found.unit!r}, {found.composition}, which is not what was asked for; "
-                "give these terms (in a study file: the same [budget], or none), "
-                "or continue it with Accountant.load"
+                f"ledger {file.path} has {there}, which is not what was asked for ({wanted}); the "
+                "terms of a ledger stay those of its start: give these (in a study file: the same "
+                "[budget], or none), or continue it with Accountant.load"
             )
         return cls._kept_in(file, found)
 
@@ -689,3 +689,13 @@ def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountan
     """
     path = kept_ledger(data_path, dataset_id)
     return None if path is None else Accountant.load(path, dataset_id=dataset_id)
+
+
+def _terms_that_differ(found: Ledger, asked: Ledger) -> tuple[str, str]:
+    """Return in words those terms of two ledgers that are not the same."""
+    there, wanted = found.terms(), asked.terms()
+    other = [name for name, value in there.items() if value != wanted[name]]
+    said = [
+        ", ".join(f"{name} {terms[name] or 'any'}" for name in other) for terms in (there, wanted)
+    ]
+    return said[0], said[1]

@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from dprct.arguments import check_choice, checked, renamed
+from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
     Specification,
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from dprct.results.covariance import WeightsType
     from dprct.results.itt_estimates import Estimated
     from dprct.results.multiple_testing import Grouping
+    from dprct.results.tables import Style
     from dprct.schema import Schema
 
 
@@ -78,6 +82,8 @@ def _specifications(
     """Return the regressions of a table by what to call them."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
     cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
+    valid, every = Validity.of(regressions.schema), np.ones(len(regressions.frame), bool)
+    within = None if valid is None else level_of(valid.groups, regressions.frame, every)
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
@@ -90,6 +96,7 @@ def _specifications(
             cluster=cluster,
             rows=int(nobs),
             weighted=regressions.weights is not None,
+            within=within,
         )
         for panel, outcome, nobs in zip(
             estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True
@@ -312,7 +319,7 @@ def itt_table(
         title=title,
         corner="Outcome",
         parts=parts,
-        style=shape,
+        style=_starred(shape, regressions.schema),
         notes=(
             *_notes(regressions, inference, found, custodian=custodian, known=known),
             *binned_notes(schema, outcome_labels, known),
@@ -323,6 +330,15 @@ def itt_table(
         guarantee=known.guarantee or ORDINARY_FIT,
         custodian=custodian,
     )
+
+
+def _starred(style: Style, schema: Schema | None) -> Style:
+    """Return the style with stars at the levels of a calibrated file: other tests are not valid."""
+    valid = Validity.of(schema)
+    if valid is None:
+        return style
+    known = [level for level in style.thresholds if level in valid.levels]
+    return style.changed({"thresholds": tuple(known)})
 
 
 _CONTROL_ERROR = "control_mean.std.error"

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from dprct.arguments import checked
+from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import Specification, Validity, terms_of
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
@@ -228,7 +229,7 @@ def iv(
         spec = Specification(
             outcome=parsed.outcomes[0].label, terms=(*excluded, *terms_of(parsed, effects.names)),
             cov_type=cov_type, rows=int(keep.sum()), weighted=weights is not None,
-            intercept=parsed.intercept,
+            intercept=parsed.intercept, within=level_of(valid.groups, data, keep),
         )  # fmt: skip
         supported = valid.ratio_reason(spec, taken, excluded) is None
         notes = (

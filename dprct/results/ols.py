@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import special
 
 from dprct.arguments import checked, renamed
+from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
     Specification,
@@ -535,6 +536,7 @@ def ols(
     used_weight = None if weight is None else weight[keep]
     weighting = Weighting.of(used_weight, weights_type, int(keep.sum()))
     results = _fit(parsed, frame, cov_type, weighting, codes, effects)
+    valid = Validity.of(schema)
     spec = Specification(
         outcome=results.outcome,
         terms=terms_of(parsed, effects.names),
@@ -544,12 +546,12 @@ def ols(
         weighted=weights is not None,
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
+        within=None if valid is None else level_of(valid.groups, data, keep),
     )
     given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]
     used = (*parsed.names, *effects.names, *by_name)
     known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
-    valid = Validity.of(schema)
     if valid is not None and not known.contradicted:
         results = _with_control_error(results, valid, spec)
     return replace(

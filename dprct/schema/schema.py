@@ -128,7 +128,8 @@ def _check_text(column: Column) -> None:
     if column.type == "strL" and column.fate == "public":
         raise SchemaError(
             f"column {column.name!r} is strL and cannot be 'public'; "
-            f"allowed: {', '.join(FREE_FATES)}"
+            f"allowed: {', '.join(FREE_FATES)}, or modelled with its levels; an arm or a block is "
+            "public as numbers (0/1, or codes with value labels)"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, get_args
 
+from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError
@@ -155,6 +156,7 @@ class CalibratedExperiment:
             levels=tuple(spec.alphas),
             subsets_valid=not spec.has_slopes,
             rounded=spec.legal == "strict",
+            groups=ValidGroups(column=spec.subgroups[0]) if spec.subgroups else None,
         )
 
 

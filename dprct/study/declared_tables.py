@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -120,18 +120,25 @@ class TableSpec:
         """
         return [name for name in self.columns() if fates.get(name) not in _CARRIES]
 
-    def problems(self, known: Sequence[str]) -> list[str]:
-        """Return in words which columns the table names that the file does not have.
+    def problems(self, known: Sequence[str], text: Container[str] = ()) -> list[str]:
+        """Return in words which columns the table names that cannot make it.
 
         Parameters
         ----------
         known : sequence of str
             The columns of the file.
+        text : container of str
+            Those that hold text.
         """
         return [
             f"[[table]] {self.name!r}: {ColumnError.unknown(name, known, 'the file')}"
             for name in self.columns()
             if name not in known
+        ] + [
+            f"[[table]] {self.name!r}: column {name!r} holds text; outcomes are numbers, and arms "
+            "columns of 0 and 1"
+            for name in (*self.outcomes, *self.arms)
+            if name in text
         ]
 
     def check(self) -> None:

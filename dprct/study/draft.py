@@ -50,7 +50,8 @@ name = "person"                    # what one row is
 {scope}
 [release]
 method = "mv_histogram"            # or "marginals", "calibrated"; for numbers in place of a file
-# "private_ate", "ipw", "cate", "private_additive", "synthetic_control": see docs/study_file.md
+# "private_ate", "moments", "ipw", "cate", "private_additive", "synthetic_control": see
+# docs/study_file.md
 epsilon = 1.0
 delta = 0.0
 # formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age";

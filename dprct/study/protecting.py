@@ -83,10 +83,22 @@ class Offer:
             )
         charge = f"This charges {self.cost} to the ledger of {self.study.dataset_id!r}"
         if self.study.promises:
-            return f"{charge}."
+            return f"{charge}.{self._replaced}"
         return (
             "NO DP GUARANTEE: nothing is promised to the people in the data. "
-            f"{charge}, for the covariates alone."
+            f"{charge}, for the covariates alone.{self._replaced}"
+        )
+
+    @property
+    def _replaced(self) -> str:
+        """Say that an earlier release is replaced, and how to have it again without paying."""
+        name = self.study.output.name
+        if not self.study.output.exists():
+            return ""
+        return (
+            f" {name} was paid for before, and another release takes its place; dprct protect "
+            "--resume ENTRY makes the one of before again and charges nothing (dprct ledger lists "
+            "the entries)."
         )
 
     @property

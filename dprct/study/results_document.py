@@ -72,6 +72,10 @@ _LABELS = ("time",)
 """Columns of numbers that name the rows of a tidy table."""
 
 
+_ABOUT = {"nobs": "Observations", "n": "Observations"}
+"""How numbers of rows are called in a table."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResultsDocument:
     """The results of an estimate as they are written.
@@ -140,7 +144,11 @@ class ResultsDocument:
     def _about(self) -> list[tuple[str, str]]:
         """Return the numbers about the fit as a whole, such as a mean effect over all periods."""
         [about] = self.content["glance"]
-        told = {name: _label(cell) for name, cell in about.items() if cell is not None}
+        told = {
+            _ABOUT.get(name, name): f"{cell:,}" if name in _ABOUT else _label(cell)
+            for name, cell in about.items()
+            if cell is not None and (name, cell) != ("cov_type", "private")
+        }
         return [(name, cell) for name, cell in told.items() if cell != str(math.inf)]
 
 

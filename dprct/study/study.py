@@ -361,7 +361,8 @@ class Study:
             for name in self.release.keep
             if name not in known
         ]
-        found += [problem for table in self.tables for problem in table.problems(header.names)]
+        names, text = header.names, {c.name for c in schema.columns if c.is_text}
+        found += [problem for table in self.tables for problem in table.problems(names, text)]
         if isinstance(self.experiment, CalibratedExperiment):
             found += self.experiment.problems(replace(schema, unit=self.unit), rows)
         elif self.experiment is not None:
@@ -597,11 +598,11 @@ def in_brief(points: Sequence[str]) -> list[str]:
     >>> [point.split(" come")[0] for point in in_brief([few[0], *many])][1]
     'the header: types, formats, labels and label sets of 60 columns'
     """
-    header = [point for point in points if point.endswith(_FROM_FILE)]
+    header = [p for p in points if p.startswith("column ") and p.endswith(_FROM_FILE)]
     if len(header) <= _FEW:
         return list(points)
     return [
-        *(point for point in points if not point.endswith(_FROM_FILE)),
+        *(point for point in points if point not in header),
         f"the header: types, formats, labels and label sets of {len(header)} columns come from the "
         "confidential file and will be public; read them with dprct describe, and write "
         "confirm = true under [header]",

@@ -10,8 +10,10 @@ import json
 import re
 import textwrap
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError
 from dprct.formula import parse
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dprct.certificate.valid_groups import Level
     from dprct.formula.syntax import Factor
     from dprct.schema.schema import Schema
 
@@ -46,11 +49,14 @@ class Shown:
         The right side, arms first.
     numbers : mapping of str to tuple of float
         Of each arm, the released effect and its error.
+    where : (str, str or float), optional
+        Column and level to which the rows are confined.
     """
 
     outcome: str
     terms: tuple[str, ...]
     numbers: dict[str, tuple[float, float]]
+    where: tuple[str, Level] | None = None
 
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
@@ -94,18 +100,30 @@ def first_line(name: str, dataset_id: str) -> str:
 
 def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
     """Yield every calibrated regression, with its numbers."""
-    every = ((outcome, part) for outcome in valid.outcomes for part in valid.covariates)
-    for number, (outcome, part) in enumerate(every):
-        if number == MOST:
-            return
+    for outcome, part, where in islice(_every(valid), MOST):
         terms = (*valid.arms, *part)
         formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
         try:
-            fit = ols(formula, data, schema, valid.cov_type, valid.cluster)
+            rows = data if where is None else data[data[where[0]] == where[1]]
+            fit = ols(formula, rows, schema, valid.cov_type, valid.cluster)
             numbers = {arm: (float(fit.params[arm]), float(fit.bse[arm])) for arm in valid.arms}
         except (DprctError, KeyError):  # an arm that this file cannot tell from another
             continue
-        yield Shown(outcome, terms, numbers)
+        yield Shown(outcome, terms, numbers, where)
+
+
+def _every(
+    valid: Validity,
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, Level] | None]]:
+    """Yield outcome and covariates of every calibrated regression, and the level of its rows."""
+    groups = valid.groups
+    for outcome in valid.outcomes:
+        if groups is None or groups.whole:
+            for part in valid.covariates:
+                yield outcome, part, None
+        if groups is not None:
+            for level in groups.levels:
+                yield outcome, (), (groups.column, level)
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
@@ -141,6 +159,8 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
             )
             continue
         command = " ".join(["regress", one.outcome, *map(str, words)])
+        if one.where is not None:
+            command += f" if {one.where[0]} == {spelled(one.where[1])}"
         lines += [f"{command}, {valid.errors}", *_asserted(one)]
     lines[at:at] = made.values()
     return "\n".join(lines) + "\n"
@@ -219,7 +239,14 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
         told = ", ".join(f"{error:.12g}" for _, error in one.numbers.values())
-        lines += ["", f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d)"]
+        rows = ""
+        if one.where is not None:
+            level = one.where[1]
+            told_level = (
+                json.dumps(level, ensure_ascii=False) if isinstance(level, str) else f"{level:.17g}"
+            )
+            rows = f", subset = {_quoted(one.where[0])} == {told_level}"
+        lines += ["", f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d{rows})"]
         cluster = ""
         if valid.cluster is not None:
             name = json.dumps(valid.cluster, ensure_ascii=False)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dprct.certificate.valid_groups import Level
     from dprct.dofile import Regression
     from dprct.study.study import Study
 
@@ -50,6 +51,7 @@ _STEPS = {
 _COMPARISON = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?P<how>==|!=|~=|<=|>=|<|>)(?P<number>-?\d+(?:\.\d*)?|\.)"
 )
+_LEVEL = re.compile(r'(?P<name>[A-Za-z_]\w*) *== *(?P<value>"[^"]*"|-?\d+(?:\.\d*)?)')
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -134,6 +136,24 @@ class Released:
         (True, False, False)
         """
         return all(self._always(part) for part in condition.split("&"))
+
+    def level_of(self, row: Regression) -> Level | None:
+        """Return the level of released groups to which the rows of a regression are confined.
+
+        Of ``by g: regress`` it is the first: all levels are of one kind.  None where the rows are
+        all of them, or where a condition is not read.
+        """
+        groups = None if self.valid is None else self.valid.groups
+        if groups is None or (row.groups and row.groups != groups.column):
+            return None
+        said = [part for part in row.sample.split("&") if row.sample and not self.holds(part)]
+        if row.groups:
+            return None if said else next(iter(groups.levels), math.inf)
+        found = _LEVEL.fullmatch(said[0].strip().strip("()")) if len(said) == 1 else None
+        if found is None or found["name"] != groups.column:
+            return None
+        text = found["value"]
+        return text[1:-1] if text.startswith('"') else float(text)
 
     def _always(self, part: str) -> bool:
         found = _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
@@ -310,6 +330,8 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
             continue
         remedy = "merge before the release" if step == "merge" else ""
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
+    if released.level_of(row) is not None:
+        return None
     if (row.sample and not released.holds(row.sample)) or row.groups:
         where = row.sample or f"by {row.groups}"
         reason = f"it uses the rows with {where}; subgroups were not released"
@@ -352,6 +374,11 @@ def _for_subgroups(row: Regression, released: Released) -> str:
     hidden = [name for name in named if released.fates[name] != "public"]
     kind = f"private cells of {', '.join(hidden)}" if hidden else "public groups"
     listed = ", ".join(f'"{name}"' for name in named)
+    if not hidden and len(named) == 1 and released.valid is not None:
+        return (
+            f"release these rows alone, or [calibrated] subgroups = [{listed}] with a delta, where "
+            f"{named[0]} is a block of the design"
+        )
     return (
         f'release these rows alone, or method = "moments" with subgroups = [{listed}], which are '
         f"{kind}"
@@ -381,12 +408,13 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     several = len(row.cluster) > 1
     spec = Specification(
         outcome=row.outcome,
-        terms=terms_of(row),
+        terms=_crossed(row, released.valid),
         cov_type=_ERRORS.get(row.vce, row.vce.upper()),
         cluster=row.cluster[0] if row.cluster else None,
         weighted=bool(row.weights),
         intercept=row.intercept,
         fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
+        within=released.level_of(row),
     )
     reason = released.valid.reason(spec)
     if reason is None and several:
@@ -408,6 +436,7 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
         terms=(*instruments, *exogenous),
         weighted=bool(row.weights),
         intercept=row.intercept,
+        within=released.level_of(row),
     )
     together = any({row.outcome, taken} <= group for group in released.together)
     reason = valid.ratio_reason(spec, taken, instruments, together=together)
@@ -435,6 +464,23 @@ def terms_of(row: Regression) -> tuple[str, ...]:
             found |= dict.fromkeys(parts)
         found[":".join(parts)] = None
     return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
+
+
+def _crossed(row: Regression, valid: Validity) -> tuple[str, ...]:
+    """Return the right side with products of arms and released groups in the file's words.
+
+    A column in a product has categories in Stata unless it says otherwise, and categories of a 0/1
+    column are the column.
+    """
+    if valid.groups is None or not any("#" in word for word in row.regressors):
+        return terms_of(row)
+    same = {valid.groups.column: f"i.{valid.groups.column}"}
+    same |= {f"i.{arm}": arm for arm in valid.arms}
+    words = [
+        "".join(same.get(part, part) for part in re.split(r"(#+)", word)) if "#" in word else word
+        for word in row.regressors
+    ]
+    return terms_of(replace(row, regressors=tuple(words)))
 
 
 def _factor(word: str) -> str:

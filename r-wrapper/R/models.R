@@ -17,7 +17,8 @@
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
 #'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
-#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing`, `sd` and `icc`.
+#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing`, `sd`, `icc` and, for
+#'   a column of the design's blocks, `subgroups`.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples

@@ -57,7 +57,8 @@ def test_clusters_must_lie_in_blocks():
 
 def test_missing_blocks_are_a_problem_of_the_data():
     assert check(Block("t", block="s"), t=[1, 0, 1, 0], s=[1, 1, None, None]) == [
-        "column 's' has missing values"
+        "column 's' has missing values, and every row is in some block or cluster: leave the "
+        "others out"
     ]
 
 

@@ -134,7 +134,10 @@ def test_a_file_without_a_header_has_a_codebook_and_no_value(
     data.write_text("letter,born\nneighbours,1941\nnone,1958\n", "utf-8")
     ran = dprct("describe", data, "--draft", study)
     assert ran.code == 0
-    assert "mail.csv: 2 rows, 2 columns" in ran.out
+    assert "mail.csv: 2 rows, 2 columns\n" in ran.out  # and no release of a .dta file
+    marked = dprct("describe", data, "--draft", tmp_path / "m.toml", "--treatment", "letter")
+    assert (marked.code, (tmp_path / "m.toml").exists()) == (2, False)
+    assert "give --do too" in marked.err
     text = study.read_text("utf-8")
     for value in ("neighbours", "1941", "1958"):
         assert value not in ran.out + text

@@ -451,6 +451,8 @@ def test_table_prints_the_results(
     ran = dprct("table", study, *([option] if option else []))
     assert (ran.code, ran.err) == (0, "")
     assert words in ran.out
+    assert option == "--csv" or ("Observations" in ran.out and "1,500" in ran.out)
+    assert "nobs" not in ran.out
     value = document(folder)["table"][0]["estimate"]
     assert (str(value) if option == "--csv" else f"{value:.4f}") in ran.out
     assert option == "--csv" or "Approximate differential privacy" in ran.out

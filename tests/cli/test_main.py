@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,6 +38,12 @@ def test_help_names_every_command_and_the_exit_codes(dprct: Callable[..., Any]) 
 def test_the_list_says_of_a_command_what_the_command_says(name: str) -> None:
     words = inspect.cleandoc(loaded(name).help).split("\n\n")[0]
     assert COMMANDS[name][1] == " ".join(words.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_word_of_a_help_is_taken_for_markup(name: str) -> None:
+    helps = [loaded(name).help, *(getattr(one, "help", "") for one in loaded(name).params)]
+    assert not [text for text in helps if re.search(r"\[[a-z/]", text or "")]
 
 
 def test_only_the_command_that_is_asked_for_is_imported(

@@ -15,7 +15,7 @@ from dprct.io.stata import write_dta
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release.writing import check_target
-from dprct.schema import Column, Schema
+from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def test_check_holds_the_release_against_what_is_left_in_the_ledger(
     edit(("epsilon = 1.5", "epsilon = 2.5"))
     ran = dprct("check", study)
     assert ran.code == 1
-    assert "which is not what was asked for" in ran.out
+    assert "has epsilon 1.5, which is not what was asked for (epsilon 2.5)" in ran.out
     after = files()
     assert all(after[name] == text for name, text in before.items() if name != study.name)
     assert after.keys() == before.keys()
@@ -378,7 +378,8 @@ def test_check_says_once_that_a_header_is_to_be_confirmed(
 ) -> None:
     names = [f"answer{k}" for k in range(30)]
     data = pd.DataFrame({name: [0.0, 1.0] * 5 for name in names})
-    write_dta(data, Schema(tuple(Column(name, "byte") for name in names)), folder / "wide.dta")
+    columns = tuple(Column(name, "byte") for name in names)
+    write_dta(data, Schema(columns, file=FileFacts(label="Round 2")), folder / "wide.dta")
     (folder / "wide.toml").write_text(
         'version = 1\ndata = "wide.dta"\ndataset_id = "wide"\n[release]\nmethod = "marginals"\n'
         'epsilon = 1.0\n[study]\nrest = "withheld"\n[columns]\n'
@@ -386,9 +387,9 @@ def test_check_says_once_that_a_header_is_to_be_confirmed(
     )  # fmt: skip
     ran = dprct("check", folder / "wide.toml")
     assert ran.code == 1
-    assert ran.out.count("confirm") == 1
     assert "label sets of 30 columns come from the confidential file" in ran.out
-    assert ran.out.splitlines()[-1] == "1 open point"
+    assert "the file ('_dta'): data set label 'Round 2' from file: confirm" in ran.out
+    assert ran.out.splitlines()[-1] == "2 open points"
 
 
 def test_a_plan_is_drawn_as_a_picture(dprct: Callable[..., Any], study: Path) -> None:

@@ -235,6 +235,17 @@ def test_what_is_expected_is_found(made: Path, dprct: Callable[..., Run]) -> Non
     assert ran.out.splitlines()[-1] == "every number is that of trial_protected.expected.csv"
 
 
+def test_the_numbers_of_tables_are_not_those_of_do_files(
+    made: Path, dprct: Callable[..., Run]
+) -> None:
+    (made.parent / "main.do").write_text("regress got arm\n", "utf-8")
+    file = made.parent / "trial_protected.dta"
+    expected = ("--expect", made.parent / EXPECTED)
+    ran = dprct("verify", file, "--do", made.parent / "main.do", *expected)
+    assert ran.code == 2
+    assert "dprct table STUDY --expect compares them" in ran.err
+
+
 def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> None:
     path = made.parent / EXPECTED
     lines = path.read_text("utf-8").splitlines()

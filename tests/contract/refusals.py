@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 import dprct
 from dprct import Column, Schema, Unit
-from dprct.missing import tagged
+from dprct.missing import missing_numbers, tagged
 from dprct.schema.columns import FileFacts
+from dprct.schema.tables import COMPANION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,15 +131,28 @@ class Case:
         """An ordinary table."""
         return regions() if self.panel else people()
 
-    def make(self, data: pd.DataFrame) -> Any:
+    def in_polars(self, data: pd.DataFrame) -> Any:
+        """A table of people as Polars holds it: missing codes in columns beside the values."""
+        if self.panel or self.engine:
+            return data
+        columns: dict[str, Any] = {}
+        for name in data.columns:
+            values = data[name].to_numpy()
+            if values.dtype != np.float64:
+                columns[name] = values.tolist()
+                continue
+            columns[name] = pl.Series(values).fill_nan(None)
+            if np.isnan(values).any():
+                columns[name + COMPANION] = missing_numbers(values).astype(np.int8)
+        return pl.DataFrame(columns)
+
+    def make(self, data: Any) -> Any:
         """Bind the method to a table."""
         table: Any = data
         if self.engine:
-            import polars
-
             gone = {name: data[name].isna() for name in ("g", "x", "k", "block")}
             plain = data.assign(**{n: data[n].where(~mask, None) for n, mask in gone.items()})
-            table = polars.from_pandas(plain, nan_to_null=True).lazy()
+            table = pl.from_pandas(plain, nan_to_null=True).lazy()
         return getattr(dprct, self.method)(table, self.schema, **self.options)
 
     def neighbours(self) -> Iterator[tuple[str, list[pd.DataFrame], bool]]:
@@ -479,6 +494,8 @@ file_case("the box", "y x", used="y x t", covariates=["x"], covariate_release="f
           lists=HIDDEN["lists"])  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
+file_case("subgroups", "y", used="y t block", outcome="y", subgroups=["block"], attrition=True,
+          delta=1e-3, assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,
           assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
 file_case("clusters, a correlation", "y", used="y t home", outcome="y", icc={"y": 0.1},

@@ -234,7 +234,7 @@ def calls(folder: Path) -> dict[str, Call]:
         alphas=(0.05,), legal="calibrated", gamma="zero", clip=(), missing=None, sd=None,
         control=None, blocks="weight", privacy_unit="person", largest_cluster=None, icc=None,
         cluster_mean_bounds=None, index=None, index_columns=(), index_bounds=None,
-        attrition=False, keep=(),
+        subgroups=(), attrition=False, keep=(),
     )  # fmt: skip
     model("MVHistogram", data=data, schema=cells, columns=None, zeta=None, keep=())
     model("Marginals", data=data, schema=cells, columns=None, default_bins=None, keep=())

@@ -203,6 +203,7 @@ _PUBLIC = "public by the guarantee: the same in all neighbours"
 PUBLIC: dict[tuple[Any, str], str] = {
     (Calibrated, "treatment"): _PUBLIC,
     (Calibrated, "assignment"): _PUBLIC,
+    (Calibrated, "subgroups"): _PUBLIC,
     (SyntheticControl, "unit"): _PUBLIC,
     (SyntheticControl, "time"): _PUBLIC,
     (published.SyntheticControl, "unit"): _PUBLIC,

@@ -92,19 +92,16 @@ def quietly(deed: Callable[[], Any]) -> tuple[Any, list[str]]:
 
 
 def test_a_plan_is_free_and_a_function_of_public_facts(strict: Any, draws: list[str]) -> None:
+    def told(table: pd.DataFrame) -> Any:
+        model, noted = quietly(lambda: strict.make(table))
+        guarantee = model.guarantee(Budget(strict.epsilon, strict.delta))
+        return str(strict.plan(model)), guarantee.to_dict(), repr(model), noted
+
+    said: dict[int, tuple[Any, Any]] = {}
     for words, one, other in neighbours(strict):
-        said = []
-        for table in (one, other):
-            model, noted = quietly(lambda table=table: strict.make(table))
-            said.append(
-                (
-                    str(strict.plan(model)),
-                    model.guarantee(Budget(strict.epsilon, strict.delta)).to_dict(),
-                    repr(model),
-                    noted,
-                )
-            )
-        assert said[0] == said[1], words
+        if id(one) not in said:
+            said[id(one)] = one, told(one)
+        assert told(other) == said[id(one)][1], words
     assert draws == []
 
 
@@ -215,10 +212,9 @@ def test_fit_is_total(strict: Any, draws: list[str], planted: Any) -> None:
     tables: dict[str, dict[str, Any]] = {"as it is": {}}
     for words, value in AWKWARD.items():
         tables[f"{words}, everywhere"] = {name: np.full(rows, value) for name in free}
-        mixed = np.where(np.arange(rows) % 3 == 0, value, 1.0)
-        tables[f"{words}, here and there"] = dict.fromkeys(free, mixed)
-    cycle = np.array([*AWKWARD.values()])[np.arange(rows) % len(AWKWARD)]
-    tables["one of each"] = dict.fromkeys(free, cycle)
+    awkward = [1.0, *AWKWARD.values()]
+    cycle = np.array(awkward)[np.arange(rows) % len(awkward)]
+    tables["one of each, and an ordinary one"] = dict.fromkeys(free, cycle)
     for words, columns in tables.items():
         model = strict.make(strict.make_table())
         if columns:
@@ -231,10 +227,12 @@ def test_fit_is_total(strict: Any, draws: list[str], planted: Any) -> None:
 
 
 def test_neighbours_lead_to_the_same_warnings(strict: Any) -> None:
+    said: dict[int, tuple[Any, list[str]]] = {}  # of one table once, whatever it is a neighbour of
     for words, one, other in neighbours(strict):
-        _, here = quietly(lambda one=one: strict.fit(strict.make(one)))
+        if id(one) not in said:
+            said[id(one)] = one, quietly(lambda one=one: strict.fit(strict.make(one)))[1]
         _, there = quietly(lambda other=other: strict.fit(strict.make(other)))
-        assert here == there, words
+        assert said[id(one)][1] == there, words
 
 
 @pytest.mark.parametrize("alone", ["one block", "the treated"])

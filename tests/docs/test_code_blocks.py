@@ -121,7 +121,7 @@ def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks("docs/calibrated.md", "python")
+    block, _ = blocks("docs/calibrated.md", "python")
     rng, n = np.random.default_rng(5), 4000
     data = pd.DataFrame(rng.normal(size=(n, 3)).clip(-4, 4), columns=["y1", "y2", "y3"])
     data = data.assign(treat=rng.integers(0, 2, n), age=rng.integers(20, 61, n))
@@ -131,6 +131,26 @@ def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_pa
     names = {"dprct": dprct, "data": data, "schema": dprct.Schema(tuple(columns))}
     exec(block, names)
     assert "delta=1e-06" in str(names["release"].guarantee)
+
+
+def test_the_subgroups_of_calibrated() -> None:
+    _, block = blocks("docs/calibrated.md", "python")
+    rng, n = np.random.default_rng(6), 400
+    data = pd.DataFrame({
+        "harvest": rng.uniform(0, 40, n), "loans": rng.uniform(0, 9, n),
+        "age": rng.uniform(18, 65, n), "seed": np.arange(n) // 2 % 2 * 1.0,
+        "region": np.arange(n) % 2 * 1.0,
+    })  # fmt: skip
+    bounds = {"harvest": (0, 40), "loans": (0, 9), "age": (18, 65)}
+    columns = [dprct.Column(name, bounds=ends, missing=()) for name, ends in bounds.items()]
+    columns += [dprct.Column(c, "byte", levels=(0, 1), missing=()) for c in ("seed", "region")]
+    names = {"dprct": dprct, "data": data, "schema": dprct.Schema(tuple(columns))}
+    exec(block, names)
+    release = names["release"]
+    rows = release.protected[release.protected["region"] == 1]
+    fit = dprct.ols("harvest ~ seed", rows, release.schema)
+    effect = release.estimates.by("region").params["harvest if region=1: seed"]
+    assert fit.params["seed"] == pytest.approx(effect, abs=1e-9)
 
 
 def test_no_block_of_python_is_left_out() -> None:

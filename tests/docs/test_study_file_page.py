@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dprct.schema.schema import DECLARABLE
 from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.release_section import METHODS, UNPROMISED
 from dprct.study.sections import keys_of
@@ -44,6 +45,12 @@ def test_every_method_and_every_key_of_an_estimate_is_told(script: ModuleType) -
         given = spec.formula_gives if needs_formula(method) else ()
         assert set(told) == set(keys_of(spec)) - {*given, DESIGN}
         assert all(told.values())
+
+
+def test_every_key_of_a_column_is_told(script: ModuleType) -> None:
+    own = script.page().partition("## `[columns.NAME]`\n")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", own, re.MULTILINE))
+    assert set(told) == set(DECLARABLE)
 
 
 def test_a_worked_file_of_every_strict_method_is_shown(script: ModuleType, checkout: Path) -> None:

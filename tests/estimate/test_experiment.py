@@ -49,6 +49,15 @@ def test_control_comes_first_whatever_its_code() -> None:
     assert coded.codes.tolist() == found.codes.tolist()
 
 
+def test_what_to_do_about_a_design_does_not_repeat_what_was_said() -> None:
+    lacking = ROWS.assign(block=[None, *ROWS["block"][1:]])
+    design = Block("t", block="block")
+    with pytest.raises(ParameterError, match=r"leave the others out.*or say attrition=True"):
+        bound(design, data=lacking)
+    with pytest.raises(ParameterError, match=r"declare the design that was used$"):
+        bound(design, data=lacking, attrition=True)
+
+
 def test_who_is_in_which_arm_is_neither_shown_nor_pickled() -> None:
     found = bound(treatment="t")
     assert "codes" not in repr(found)

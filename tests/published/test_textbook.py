@@ -108,7 +108,7 @@ def test_answers_are_told_with_the_probabilities_of_randomised_response(
 
 def test_shares_are_unbiased() -> None:
     asked = RandomizedResponse(1, ["a", "b", "c"])
-    answers = ["a"] * 2000 + ["b"] * 1500 + ["c"] * 500
+    answers = ["a"] * 500 + ["b"] * 375 + ["c"] * 125
     found = np.array([asked.shares(asked.draw(answers)) for _ in range(60)])
     error = found.std(axis=0, ddof=1) / math.sqrt(60)
     assert (abs(found.mean(axis=0) - [0.5, 0.375, 0.125]) < 8 * error).all()

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.errors import ParameterError, SchemaError
@@ -31,8 +31,8 @@ def grid(constant: int, *, radius: float = 2.0, count: bool = True) -> MomentsGr
 
 
 def frame(rows: Any) -> Any:
-    found = pd.DataFrame(np.asarray(rows, float), columns=["t", "x0", "x1", "x2"])
-    return table(found.assign(g=1.0))
+    found = pl.DataFrame(np.asarray(rows, float), schema=["t", "x0", "x1", "x2"])
+    return table(found.with_columns(g=pl.lit(1.0)))
 
 
 def sums(rows: Any, of: MomentsGrid, cells: MomentCells) -> Any:
@@ -84,7 +84,7 @@ def test_every_corner_of_bounds_stays_in_the_ball() -> None:
     # of the two levels of g a row has one: the longer one counts, not the sum
     assert of.reserved == (STEPS // 8) ** 2 + (STEPS // 2) ** 2
     for t, g, a, b in product([0, 1], [1, 2, 3], [-8, 1, 8, np.nan, np.inf], [-8, 0, -np.inf]):
-        rows = pd.DataFrame({"t": [t], "g": [g], "x0": [a], "x1": [b]}, dtype=float)
+        rows = pl.DataFrame({"t": [t], "g": [g], "x0": [a], "x1": [b]}).cast(pl.Float64)
         matrix = _open(moment_sums(table(rows), of, MomentCells(), "replace-one"))
         diagonal = [0, *matrix][:: len(columns) + 2][1:]
         assert sum(diagonal) <= STEPS**2

@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -29,8 +28,8 @@ def grid(rows: int, constant: int = STEPS // 2) -> MomentsGrid:
 
 
 def frame(rows: Any, unit: Any) -> Any:
-    found = pd.DataFrame(np.asarray(rows, float), columns=["t", "x0", "x1", "x2"])
-    return found.assign(unit=np.asarray(unit, float))
+    found = pl.DataFrame(np.asarray(rows, float), schema=["t", "x0", "x1", "x2"])
+    return found.with_columns(unit=pl.Series(np.asarray(unit, float)))
 
 
 def asked(rng: np.random.Generator, per_unit: float) -> ScoreMap:
@@ -93,7 +92,7 @@ def test_the_rows_of_a_unit_fit_in_the_ball_together_wherever_they_stand(
 ) -> None:
     rng = np.random.default_rng(9)
     rows = np.column_stack([rng.integers(0, 2, 300), 4 * rng.normal(size=(300, 3))])
-    data = frame(rows, np.repeat(np.arange(100), 3))
+    data = frame(rows, np.repeat(np.arange(100), 3)).to_pandas()
     of, found = asked(rng, 1e-6), grid(3)
     at_once = _open(moment_sums(table(data), found, CELLS, "replace-one", "unit"))
     scores = sums(data, of, 3)
@@ -139,7 +138,7 @@ def test_what_scores_refuse() -> None:
     with pytest.raises(ParameterError, match="take the number of rows as public"):
         score_sums(table(data), grid(1), CELLS, of, "add-remove")
     with pytest.raises(ParameterError, match="in memory"):
-        score_sums(table(pl.from_pandas(data).lazy()), grid(1), CELLS, of, "replace-one")
+        score_sums(table(data.lazy()), grid(1), CELLS, of, "replace-one")
     with pytest.raises(ParameterError, match="several rows"):
         moment_sums(table(data), grid(2), CELLS, "replace-one")
     with pytest.raises(ParameterError, match="at least one row"):

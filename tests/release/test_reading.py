@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dprct.certificate.valid_regressions import Validity
-from dprct.release.calibrated.outcomes import breaks_of, reading_of
+from dprct.release.calibrated.reading import breaks_of, reading_of
 from dprct.release.calibrated.residuals import Specification, residuals
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema

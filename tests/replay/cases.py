@@ -311,6 +311,13 @@ for rule in ("public", "private"):
         calibrated(f"missing {rule}" + ", in Polars" * engine,
                    {"covariate_release": "filler", "missing": rule}, may_miss={"y": rule},
                    engine=engine)  # fmt: skip
+for engine in (False, True):
+    calibrated("subgroups that are blocks" + ", in Polars" * engine,
+               {"covariate_release": "filler", "covariates": ["C(block)", "w"],
+                "specifications": [""], "subgroups": ["block"],
+                "assignment": dprct.Block("t", block="block"), "attrition": True},
+               private="y w", public="t block", facts=_fates(block="public"), engine=engine,
+               deltas=DELTAS)  # fmt: skip
 calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
            may_miss={"y": "private"})  # fmt: skip
 calibrated("clipped outcomes", {"covariate_release": "filler", "clip": ["y"], "missing": "public"},

@@ -47,6 +47,7 @@ def test_a_table_of_declared_regressions_is_calibrated(rows, schema):
     made = table(rows, schema, covariates={"A": ["age", "C(town)"], "B": ["school"]})
     assert everywhere(made, "Calibrated: the errors")
     assert not everywhere(made, ARTEFACT)
+    assert made.style.legend() == "* p < 0.05."  # the one level that was declared
 
 
 def test_a_table_says_which_of_its_regressions_is_an_artefact(rows, schema):

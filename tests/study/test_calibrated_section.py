@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.certificate.valid_regressions import Validity
+from dprct.certificate.valid_groups import ValidGroups
+from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
 from dprct.missing import tagged
@@ -112,6 +113,17 @@ def test_options_reach_the_model(study):
     assert model.facts.regressions.covariates == (("age",), ())
 
 
+def test_the_limits_of_a_file_say_that_blocks_were_left_out(study):
+    path = study(
+        ("income ~ treat + age", "income ~ treat"),
+        ('kind = "complete"', 'kind = "block"\nblock = "age"'),
+        ("[calibrated]", '[calibrated]\nblocks = "ignore"\nattrition = true'),
+        ('age = {fate = "modelled"', 'age = {fate = "public"'),
+    )
+    model = bound_model(load_study(path))
+    assert "blocks (age) are left out of the estimate" in model.spec.limits(model.facts)[-1]
+
+
 def test_the_plan_is_free_and_names_the_noise(study):
     path = study()
     assert "income" in str(planned(load_study(path)))
@@ -150,6 +162,60 @@ def test_the_plan_is_free_and_names_the_noise(study):
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
     found = problems(study(*changes))
     assert any(words in line for line in found), found
+
+
+def test_what_is_open_of_every_outcome_is_listed_at_once(study):
+    changes = (
+        ("income ~ treat", "income + name ~ treat"),
+        ('bounds = [0, 40], missing = "never"', 'missing = "never"'),
+        ('"withheld"', '"modelled"'),
+    )
+    found = problems(study(*changes))
+    for outcome in ("income", "name"):
+        assert sum(f"outcome '{outcome}' needs bounds" in line for line in found) == 1, found
+
+
+def test_groups_and_tables_are_held_against_the_declared_columns(study):
+    (line,) = problems(study(("levels = [0, 1]", "levels = [1, 2]")))
+    assert (
+        "groups that the levels declared for column 'treat' lack: levels allowed are 1, 2" in line
+    )
+
+
+def test_an_arm_that_is_long_text_is_refused_once_with_the_way_out(tmp_path):
+    rows = pd.DataFrame({"y": [0.0, 1.0] * 20, "arm": ["no", "yes"] * 20})
+    schema = Schema((Column("y"), Column("arm", "strL")))
+    dprct.write_dta(rows, schema, tmp_path / "survey.dta")
+    (tmp_path / "study.toml").write_text(
+        """
+version = 1
+data = "survey.dta"
+dataset_id = "survey"
+[release]
+method = "calibrated"
+epsilon = 4.0
+formula = "y ~ C(arm)"
+[design]
+kind = "complete"
+arm = "arm"
+arms = ["no", "yes"]
+[calibrated]
+control = "no"
+[header]
+confirm = true
+[columns]
+y = {fate = "modelled", bounds = [0, 1], missing = "never"}
+arm = {fate = "modelled", levels = ["no", "yes"]}
+[[table]]
+name = "t"
+outcomes = ["y"]
+arms = ["arm"]
+""",
+        "utf-8",
+    )
+    table, design = problems(tmp_path / "study.toml")
+    assert "[[table]] 't': column 'arm' holds text" in table
+    assert "is strL, which no protected file shows as it is; number its groups" in design
 
 
 def test_an_index_narrows_the_bounds(study):
@@ -308,6 +374,19 @@ PRIVATE = (
     ("[calibrated]", '[calibrated]\nneighbors = "replace-one"\ncentre = {income = 15}'),
     ('treat = {fate = "public"', 'treat = {fate = "modelled"'),
 )
+
+
+def test_subgroups_of_a_planned_file_are_any_of_its_levels():
+    document = {
+        "design": {"kind": "block", "arms": ["treat"], "block": "town"},
+        "calibrated": {"subgroups": ["town"]},
+    }
+    release = ReleaseSection(1.0, "calibrated", delta=1e-6, formula="income ~ treat + C(town)")
+    valid = calibrated_from(document, release).valid()
+    assert valid.groups == ValidGroups(column="town")
+    for terms, within in ((["treat"], 3.0), (["treat"], "Hull"), (["treat", "C(town)"], None)):
+        spec = Specification(outcome="income", terms=tuple(terms), within=within)
+        assert valid.reason(spec) is None
 
 
 def test_treatment_is_private_from_the_shell(study, capsys):

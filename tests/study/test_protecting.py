@@ -35,6 +35,7 @@ def test_an_offer_costs_nothing_and_taking_it_charges(study: Study) -> None:
     found = find_ledger(study.data, study.dataset_id)
     assert found is not None
     assert found.spent.epsilon == 1
+    assert "another release takes its place; dprct protect --resume ENTRY" in offer.words
 
 
 def test_only_the_approved_study_is_offered(study: Study) -> None:

@@ -17,6 +17,7 @@ from dprct.cli import main
 from dprct.formula import parse
 from dprct.study import read_do
 from dprct.study.valid_files import STATA, R, valid_texts
+from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,6 +169,49 @@ def test_clusters_and_levels_of_text(rscript: str, tmp_path: Path) -> None:
     release.write_dta(tmp_path / "v.dta")
     made = valid_texts(*dprct.read_dta(tmp_path / "v.dta"), "v", "v.dta")
     assert "regress y t i._valid1, vce(cluster village)" in made[STATA].splitlines()
+    (tmp_path / "v.R").write_text(made[R], "utf-8")
+    if has_haven(rscript):
+        ran = run(rscript, tmp_path / "v.R")
+        assert ran.returncode == 0, ran.stderr
+
+
+def test_levels_of_a_text_have_regressions_of_their_own(rscript: str, tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(4), 240
+    soil = np.repeat(["loam, wet", "sand"], [80, 160])
+    data = pd.DataFrame({
+        "y": rng.uniform(0, 1, n), "w": rng.uniform(0, 1, n), "t": np.arange(n) % 2 * 1.0,
+        "soil": soil, "age": rng.uniform(18, 65, n),
+    })  # fmt: skip
+    never: Any = {"missing": ()}
+    schema = dprct.Schema((
+        dprct.Column("y", bounds=(0, 1), **never), dprct.Column("w", bounds=(0, 1), **never),
+        dprct.Column("t", "byte", levels=(0, 1), **never),
+        dprct.Column("soil", "str9", levels=("loam, wet", "sand"), **never),
+        dprct.Column("age", bounds=(18, 65), **never),
+    ))  # fmt: skip
+    release = dprct.Calibrated(
+        data, schema, outcome=["y", "w"], treatment="t", covariates=["age"], subgroups="soil",
+        assignment=dprct.Block("t", block="soil"), covariate_release="filler",
+    ).fit(6, 1e-6)  # fmt: skip
+    file = tmp_path / "v.dta"
+    release.write_dta(file)
+    made = valid_texts(*dprct.read_dta(file), "v", "v.dta")
+    lines = made[STATA].splitlines()
+    commands = [line for line in lines if line.startswith("regress")]
+    assert len(commands) == 6
+    assert 'regress w t if soil == "loam, wet", vce(robust)' in commands
+    (tmp_path / "v.do").write_text("\n".join(['use "v.dta"', *commands]), "utf-8")
+    assert [one.kind for one in of_file([tmp_path / "v.do"], file)] == ["valid"] * 6
+    told = [float(x) for x in re.findall(r"reldif\(_b\S+ (\S+)\)", made[STATA])]
+    by, effects = release.estimates.by("soil").params, release.estimates.params
+    expected = []
+    for y in ("y", "w"):
+        expected += [
+            effects[f"{y}: t"],
+            by[f"{y} if soil=loam, wet: t"],
+            by[f"{y} if soil=sand: t"],
+        ]
+    assert told == pytest.approx(expected, rel=1e-9)
     (tmp_path / "v.R").write_text(made[R], "utf-8")
     if has_haven(rscript):
         ran = run(rscript, tmp_path / "v.R")

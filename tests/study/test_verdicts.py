@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.cli import main
 from dprct.io.stata import read_dta, write_dta
@@ -46,6 +48,42 @@ def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
         return [(one.kind, one.reason) for one in found]
 
     return run
+
+
+SOILS = ValidGroups(
+    column="soil", levels=(1.0, 2.0, 3.0), rows=((40, 40),) * 3, control_errors=((0.1, 0.2),) * 3
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        ("reg yield seed if soil==2, r", "valid", ""),
+        ("reg yield seed if (soil == 2), r", "valid", ""),
+        ("bysort soil: reg yield seed, r", "valid", ""),
+        ("keep if soil==1\nreg yield seed, r", "valid", ""),
+        ("reg yield c.seed##i.soil, r", "valid", ""),
+        ("reg yield i.seed##i.soil, r", "valid", ""),
+        ("reg yield seed##soil, r", "valid", ""),
+        ("reg yield seed if soil==2", "effects only", "those of vce(robust) are calibrated"),
+        ("ivreg yield (wet = seed) if soil==3, r", "effects only", "the ratio"),
+        ("reg yield seed if soil==7, r", "artefact", "soil = 7 is no level that was released"),
+        ("reg yield seed if soil>1, r", "artefact", "uses the rows with soil"),
+        ("reg yield seed if soil==2 & rain>1, r", "artefact", "subgroups were not released"),
+        ("by rain: reg yield seed, r", "artefact", "by rain"),
+        ("reg yield c.seed#i.soil, r", "artefact", "lacks the treatment"),
+        ("reg yield c.seed##c.soil, r", "artefact", "interaction"),
+        ("reg yield seed rain if soil==2, r", "artefact", "rain was not declared"),
+    ],
+)
+def test_rows_of_a_released_group_are_valid(
+    text: str, kind: str, reason: str, worth: Callable[..., list[tuple[str, str]]]
+) -> None:
+    grouped = replace(VALID, covariates=((), ("C(soil)",)), groups=SOILS)
+    ((found, said),) = worth(f"use farms\n{text}", grouped)
+    assert (found, reason in said) == (kind, True)
+    ((without, _),) = worth(f"use farms\n{text}", replace(grouped, groups=None))
+    assert without == "artefact"  # unless groups were released
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,14 @@ from dprct.estimate.ate.release import (
     ATEAllocation,
     CountedOutcome,
     HiddenOutcome,
+    Outcome,
     Released,
     released,
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
 from dprct.estimate.ate.states import drawn_of, state_of, states_of
-from dprct.estimate.experiment import BlockRule, UnitRule, levels_of, with_bounds
+from dprct.estimate.ate.within import blocks_of_levels, known_levels
+from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of, levels_of, with_bounds
 from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [
@@ -36,14 +38,18 @@ __all__ = [
     "HiddenOutcome",
     "IndexRule",
     "JointATEResults",
+    "Outcome",
     "PrivateATE",
     "PrivateATEResults",
     "Released",
     "UnitRule",
+    "blocks_of",
+    "blocks_of_levels",
     "check_outcomes",
     "check_relation",
     "drawn_jointly",
     "drawn_of",
+    "known_levels",
     "levels_of",
     "promise_of",
     "public_facts",

@@ -480,6 +480,19 @@ class ATEFacts(Facts):
         return self.comparison.arms
 
     @property
+    def without_blocks(self) -> tuple[str, ...]:
+        """That blocks of the design are left out of the estimate, in words, if they are."""
+        parts = getattr(self.comparison.design, "factors", (self.comparison.design,))
+        blocks = dict.fromkeys(name for p in parts for name in getattr(p, "block_columns", ()))
+        used = isinstance(self.comparison, Experiment) and len(self.comparison.units.labels) > 1
+        if used or not blocks:
+            return ()
+        return (
+            f"blocks ({', '.join(blocks)}) are left out of the estimate, which compares whole "
+            "arms: areg, or i. dummies of blocks, find another number on the original",
+        )
+
+    @property
     def experiment(self) -> Experiment:
         """Groups, blocks and clusters, where the design is public."""
         assert isinstance(self.comparison, Experiment)

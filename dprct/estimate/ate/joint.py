@@ -643,4 +643,5 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
         )
     if facts.subgroups:
         notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by(...).")
+    notes += [f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks]
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
@@ -235,7 +236,10 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: check_one_row(schema)
         yield lambda: check_sample(schema)
         yield lambda: self.outcome_columns(schema)
+        # one by one, too: a study lists what is open of all outcomes
+        yield from (partial(self._bounded, schema, name) for name in self.outcome)
         yield self.comparison
+        yield lambda: self.design.groups.check_levels(schema)
         yield lambda: check_rules(
             self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
         )
@@ -244,6 +248,7 @@ class ATESpec(Spec[ATEFacts]):
         yield self._check_roles
         yield self.shares
         yield lambda: self._check_missing(schema)
+        yield from (partial(self._check_policy, schema, name) for name in self.outcome)
         yield lambda: sds_of(self.sd, self.outcome)
         yield lambda: scales_of(self.centre, "centre", self.outcome)
         yield lambda: joint.check_radius(self.radius)
@@ -258,7 +263,7 @@ class ATESpec(Spec[ATEFacts]):
         """Return the outcomes, with bounds."""
         if not self.outcome:
             raise ParameterError("outcome= names no column; name one or several")
-        return tuple(with_bounds(schema.column(name)) for name in self.outcome)
+        return tuple(self._bounded(schema, name) for name in self.outcome)
 
     def comparison(self) -> Comparison:
         """Return which groups are compared, by the design alone."""
@@ -307,21 +312,28 @@ class ATESpec(Spec[ATEFacts]):
                 "treatment may have changed"
             )
 
+    def _bounded(self, schema: Schema, name: str) -> Column:
+        return with_bounds(schema.column(name))
+
     def _check_missing(self, schema: Schema) -> None:
         if isinstance(self.missing, Mapping):
             check_outcomes("missing", self.missing, self.outcome)
-        for column in self.outcome_columns(schema):
-            policy = policy_of(column, self.missing)
-            if policy == "private" and self.treatment_private:
-                raise ParameterError(
-                    f"missing='private' for {column.name!r} needs public arm sizes, and with "
-                    "neighbors='replace-one' treatment is private; give a number that stands for a "
-                    "missing value"
-                )
-            if policy == "private" and clusters_of(self.design):
-                raise uncountable(column)
-            if policy not in (None, "public", "private"):
-                constant_of(policy, column)
+        for name in self.outcome:
+            self._check_policy(schema, name)
+
+    def _check_policy(self, schema: Schema, name: str) -> None:
+        column = self._bounded(schema, name)
+        policy = policy_of(column, self.missing)
+        if policy == "private" and self.treatment_private:
+            raise ParameterError(
+                f"missing='private' for {column.name!r} needs public arm sizes, and with "
+                "neighbors='replace-one' treatment is private; give a number that stands for a "
+                "missing value"
+            )
+        if policy == "private" and clusters_of(self.design):
+            raise uncountable(column)
+        if policy not in (None, "public", "private"):
+            constant_of(policy, column)
 
     def guesses(self, facts: Facts) -> Iterator[ATEFacts]:
         """Yield an experiment of this design whose groups are all of the same size.

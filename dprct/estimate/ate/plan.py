@@ -384,6 +384,7 @@ def plan_of(
         f"the estimate is {kind}, not adjusted for covariates"
         + (" except by the public index" if facts.indexes else ""),
         "the estimand is the effect on the outcome clipped to its bounds",
+        *facts.without_blocks,
     )
     return Plan(method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
 
@@ -463,6 +464,7 @@ def joint_plan(
         f"the estimate is a difference {kind}, not adjusted for covariates"
         + (" except by the public index" if facts.indexes else ""),
         f"the estimand is the effect on outcomes clipped to their bounds{moved}",
+        *facts.without_blocks,
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
 

@@ -506,7 +506,8 @@ def results_of(
         title=TITLE,
         notes=_notes(
             outcomes, found, compared_words(arms, contrasts), arms[0], facts.indexes, control
-        ),
+        )
+        + tuple(f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks),
         alphas=alphas,
         control=control,
         ledger=ledger,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import narwhals as nw
@@ -17,7 +17,12 @@ from dprct.assignment.groups import (
     Level,  # noqa: TC001
 )
 from dprct.errors import DprctError, ParameterError, SchemaError
-from dprct.estimate.experiment import check_hidden, check_sample, compared, constant_of
+from dprct.estimate.experiment import (
+    check_hidden,
+    check_sample,
+    compared,
+    constant_of,
+)
 from dprct.estimate.moments.groups import (
     check_subgroups,
     grouping_of,
@@ -50,6 +55,7 @@ from dprct.estimate.moments.variables import (
     check_count,
     check_outcome,
     checked_column,
+    filled_words,
     instrumented,
     key_of,
     listed_terms,
@@ -291,6 +297,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
         yield lambda: self._check_missing(schema)
+        yield from (partial(self._check_column, schema, name) for name in self._read)
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
         yield lambda: self._check_size(schema)
@@ -312,6 +319,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
                 "neighbors='replace-one-design-public', or use PrivateATE"
             )
+        self.assignment.groups.check_levels(schema)
         if self.hidden:
             check_hidden(self.assignment, schema)
 
@@ -339,6 +347,20 @@ class MomentsSpec(Spec[MomentsFacts]):
         for name in self.group_columns:
             if name not in (*outer, *design):
                 check_own(checked_column(schema, name))
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        """Columns of the variables; none where a formula or the design is wrong, which is said."""
+        try:
+            groups = {*self.group_columns, *(self.assignment.uses if self.assignment else ())}
+            return tuple(name for name in self.columns if name not in groups)
+        except DprctError:
+            return ()
+
+    def _check_column(self, schema: Schema, name: str) -> None:
+        """Refuse one column that the schema says too little of: a study lists all of them."""
+        check_own(checked_column(schema, name))
+        self.policy(name, schema)
 
     def _check_missing(self, schema: Schema) -> None:
         if isinstance(self.missing, Mapping):
@@ -431,8 +453,9 @@ class MomentsSpec(Spec[MomentsFacts]):
             shown |= lines
             warnings += [problem] if problem else []
         moved = "" if grid.moves_nobody else ", and rows far from the centres moved to the ball"
+        filled = filled_words(place.variable for place in facts.layout.places)
         consequences = (
-            f"the estimands are those of columns clipped to their bounds{moved}",
+            f"the estimands are those of columns clipped to their bounds{moved}{filled}",
             "every linear regression on released columns is free from now on",
         )
         return Plan(self.method, allocation.budget, shown, consequences, tuple(warnings))

@@ -22,6 +22,7 @@ from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
     check_outcome,
+    filled_words,
     instrumented,
     key_of,
     listed_terms,
@@ -203,7 +204,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             control=control.tolist(),
             title=f"Effects against {self.arms[0]}, from released moments",
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def outcome_index(
@@ -324,7 +325,7 @@ class Moments(ReleasedMoments):
             by_cell=meat is None and _by_group(cov_type, used),
             meat=meat,
             formula=parsed.text,
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def iv(
@@ -383,7 +384,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             by_cell=_by_group(cov_type, used),
             formula=parsed.text,
-            notes=(self._estimand(), *self._where_note(where)),
+            notes=self._fit_notes(where, cells),
         )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
@@ -592,11 +593,12 @@ class Moments(ReleasedMoments):
         return (("scores", "; ".join(known)),) if known else ()
 
     def _estimand(self) -> str:
+        filled = filled_words(place.variable for place in self.layout.places)
         if self.layout.grid.moves_nobody:
-            return "Estimands are those of columns clipped to their bounds."
+            return f"Estimands are those of columns clipped to their bounds{filled}."
         return (
             "Estimands are those of columns clipped jointly: rows further from the centres than "
-            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance."
+            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance{filled}."
         )
 
     def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:
@@ -604,6 +606,14 @@ class Moments(ReleasedMoments):
             return ()
         said = ", ".join(f"{name}={value}" for name, value in where.items())
         return (f"Among those with {said}.",)
+
+    def _fit_notes(
+        self, where: Mapping[str, Value] | None, cells: Sequence[NoisyMoments]
+    ) -> tuple[str, ...]:
+        """Return what is said below every fit."""
+        private = any(not cell.n_is_public for cell in cells)
+        counted = "Observations are counted from released, noisy numbers of people in groups."
+        return (self._estimand(), *self._where_note(where), *((counted,) if private else ()))
 
     def _blocks(self) -> tuple[str, ...]:
         """Return the subgroups whose cells are public: blocks of a public design."""

@@ -131,6 +131,26 @@ def _is_dummy(column: Column) -> bool:
     return column.levels is not None and set(column.levels) == {0.0, 1.0}
 
 
+def filled_words(variables: Iterable[Variable]) -> str:
+    """Return which numbers stand for missing values, as the end of a sentence.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> age = Column("age", bounds=(0, 90), missing=(".",))
+    >>> filled_words([Variable("age", (Part(age, fill=40.0),))])
+    '; a missing value of age counts as 40'
+    """
+    by_number: dict[float, dict[str, None]] = {}
+    for part in (part for variable in variables for part in variable.parts):
+        if part.fill is not None:
+            by_number.setdefault(part.fill, {})[part.column.name] = None
+    return "".join(
+        f"; a missing value of {', '.join(names)} counts as {number:g}"
+        for number, names in by_number.items()
+    )
+
+
 def variable_of(
     name: str, atoms: Sequence[Atom], schema: Schema, fills: Mapping[str, float]
 ) -> Variable:

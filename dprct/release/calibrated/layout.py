@@ -39,11 +39,14 @@ class Regressions:
         Terms of the treatment, in the order of the effects.
     covariates : tuple of tuple of str
         Sets of terms besides the arms.
+    within : str or None
+        A public column within whose levels they are run, too.
     """
 
     outcomes: tuple[str, ...]
     arms: tuple[str, ...]
     covariates: tuple[TermSet, ...]
+    within: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -53,11 +56,18 @@ class Regressions:
 
     def formulas(self) -> tuple[str, ...]:
         """Return the regressions as text."""
-        return tuple(
+        found = tuple(
             f"{outcome} ~ {' + '.join((*self.arms, *terms))}"
             for outcome in self.outcomes
             for terms in self.covariates
         )
+        if self.within is None:
+            return found
+        arms = " + ".join(self.arms)
+        within = [
+            f"{outcome} ~ {arms} within each level of {self.within}" for outcome in self.outcomes
+        ]
+        return (*found, *within)
 
 
 def right_side(terms: Iterable[str]) -> Formula:
@@ -131,8 +141,8 @@ def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, T
         if len(term) > 1 or term[0].kind == "expression":
             raise FormulaError(
                 f"{label!r} interacts or transforms the treatment, whose effect is released for "
-                "everybody together: its coefficient would be an artefact; leave it out, or "
-                "declare the subgroup's outcome as one of its own"
+                "everybody together: its coefficient would be an artefact; leave it out, and name "
+                "a column of blocks in subgroups= for effects within its levels"
             )
         arms.append(label)
     absent = [name for name in treatment if name not in parsed.regressor_names]
@@ -446,10 +456,11 @@ class Layout:
             f"who has which {', '.join(self.hidden)}, and how many: arms were drawn at random, of "
             "about the released noisy numbers of people",
         )
+        other = "other " * (self.regressions.within is not None)
         return (
             f"only the coefficients of {arms} in the declared regressions carry information",
-            "coefficients of covariates, R-squared, subgroups, interactions, logit and probit are "
-            "artefacts",
+            f"coefficients of covariates, R-squared, {other}subgroups, {other}interactions, logit "
+            "and probit are artefacts",
             "covariates know nothing of outcomes and treatment: balance tables show the synthetic "
             "covariates",
             "intervals are valid at the declared levels only",
@@ -518,11 +529,18 @@ def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
 
     A column without a declared fate is declared public by its part in the design.
     """
+    columns = [schema.column(name) for name in public]
     return [
-        f"column {name!r} is part of the design, which is public, but its fate is "
-        f'{schema.column(name).fate!r}; give fate = "public"'
-        for name in public
-        if schema.column(name).fate not in (None, "public")
+        f"column {column.name!r} is part of the design, which is public, and is strL, which no "
+        "protected file shows as it is; number its groups in the original (a 0/1 column for each "
+        "arm, or codes with value labels)"
+        for column in columns
+        if column.type == "strL"
+    ] + [
+        f"column {column.name!r} is part of the design, which is public, but its fate is "
+        f'{column.fate!r}; give fate = "public"'
+        for column in columns
+        if column.fate not in (None, "public") and column.type != "strL"
     ]
 
 

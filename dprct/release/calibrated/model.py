@@ -23,6 +23,7 @@ from dprct.estimate.ate import (
     UnitRule,
     drawn_jointly,
     drawn_of,
+    known_levels,
     public_facts,
     results_jointly,
     results_of,
@@ -37,13 +38,14 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
+from dprct.release.calibrated.groups import Groups
 from dprct.release.calibrated.layout import check_arms, check_covariates, treatment_of
 from dprct.release.calibrated.outcomes import (
     Calibration,
     PublicRows,
     check_room,
-    reading_of,
 )
+from dprct.release.calibrated.reading import reading_of
 from dprct.release.calibrated.spec import (
     CalibratedAllocation,
     CalibratedFacts,
@@ -60,6 +62,7 @@ from dprct.release.calibrated.targets import (
     assigned,
     joint_targets,
     targets_of,
+    with_groups,
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
@@ -171,6 +174,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Covariates of the function or the pilot regression.  They stay private.
     index_bounds : (low, high), or mapping from outcome to such, optional
         Bounds of the outcome minus its index, from public knowledge; required with ``index``.
+    subgroups : str or sequence of str, optional
+        A column of the design's blocks: with ``delta``, regressions on the rows of one level, and
+        those of the arms crossed with the levels, return released effects, too.
     attrition : bool
         Whether rows were lost after the assignment.  If so, arm sizes need not match the shares.
     keep : iterable of str
@@ -201,6 +207,12 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     and of delta.  If covariates or moments can use the delta too and effects are more precise
     without it, they stay without it, unless ``centre``, ``radius`` or ``neighbors`` asks for that
     release.  The file then returns the errors of the control means as well.
+
+    With ``subgroups``, the moments of every block and arm are in that release anyway, each person
+    being in one of them, so that effects within levels cost nothing.  Outcomes are constructed
+    level by level; errors are then at least the released ones, and equal to them where levels are
+    of one size.  Regressions on all rows return the effects of everybody where arms have the same
+    shares in every level; where they do not, :meth:`plan` and the file say so.
 
     With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
     released noisy counts say and at least as many as the declared regressions need; this is
@@ -265,6 +277,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         index: IndexRule | Mapping[str, IndexRule] | None = None,
         index_columns: Sequence[str] = (),
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
+        subgroups: Sequence[str] = (),
         attrition: bool = False,
         keep: Iterable[str] = (),
         neighbors: str = "replace-one-design-public",
@@ -276,7 +289,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             missing=missing, sd=sd, centre=centre, radius=radius, control=control, blocks=blocks,
             privacy_unit=privacy_unit, largest_cluster=largest_cluster, icc=icc,
             cluster_mean_bounds=cluster_mean_bounds, index=index, index_columns=index_columns,
-            index_bounds=index_bounds, attrition=attrition, keep=keep, neighbors=neighbors,
+            index_bounds=index_bounds, subgroups=subgroups, attrition=attrition, keep=keep,
+            neighbors=neighbors,
         )  # fmt: skip
         check_schema(schema)
         declared = self._bind(spec, _clipped(BoundTable(data), schema, spec.clip), schema)
@@ -408,7 +422,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             self.spec.alphas, subsets=not self.spec.has_slopes,
             control_errors=self._control_errors(targets),
         )  # fmt: skip
-        control = () if valid.rounded or valid.control_found else (valid.control_words(),)
+        told = valid.rounded or valid.control_found or not valid.control_errors
+        control = () if told else (valid.control_words(),)
         limits = (*self.spec.limits(self.facts), *control, *key_limits(schema))
         made = released(
             found.table, schema, guarantee, plan, ledger, limits, self.spec.keep,
@@ -444,7 +459,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         sizes: tuple[float, ...] = ()
         if spec.treatment_private:  # else the sizes are public, and those of each outcome
             sizes = tuple(float(cell.rows) for cell in found.means.cells)
-        return found, joint_targets(found, outcomes, indices), sizes
+        targets = joint_targets(found, outcomes, indices)
+        for name in spec.subgroups:
+            targets = with_groups(targets, found, name, outcomes)
+        return found, targets, sizes
 
     def _calibrated(
         self,
@@ -491,7 +509,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             nobody = np.zeros(self.n, np.int64)
             return PublicRows(self._public, nobody, tuple(with_value), None)
         codes, clusters = self._codes()
-        return PublicRows(self._public, codes, tuple(with_value), clusters)
+        groups = [Groups.of(name, self._public[name]) for name in self.spec.subgroups]
+        return PublicRows(self._public, codes, tuple(with_value), clusters, *groups)
 
     def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Return the arm and, where clusters were assigned, the cluster of every row."""
@@ -515,8 +534,15 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """
         rng = source(None).post_processing_rng()
         effects = len(self.facts.regressions.arms)
-        nothing = Target(np.zeros(effects), np.eye(effects), 0.0)
+        nothing = Target(np.zeros(effects), np.eye(effects), 0.0, control_known=LONGEST_ERROR)
         filler = self.facts.covariates.columns(None, rng)
+        for levels in known_levels(self.facts.effects).values():
+            # effects that differ, for sets of covariates contradict each other about these alone
+            within = (
+                replace(nothing, effects=nothing.effects + k, control=k)
+                for k in range(1, 1 + len(levels))
+            )
+            nothing = replace(nothing, within=tuple(within))
         targets = [nothing] * len(self.facts.effects.outcomes)
         found = self._calibrated(filler, targets, rng, self._likely())
         fewest = min(found.rows)
@@ -560,16 +586,23 @@ def _announced(
     schema = valid.stamped(layout.released(release.schema), coded)
     issued = release.issued
     if issued is not None:
-        targets = {
-            outcome: np.sqrt(np.diag(target.covariance)).tolist()
-            for outcome, target in zip(valid.outcomes, released_as, strict=True)
-        }
+        targets = _errors_of(valid.outcomes, released_as)
+        levels = zip(*(target.within for target in released_as), strict=True)
+        within = [_errors_of(valid.outcomes, level) for level in levels]
         issued = replace(
             issued,
             differences=(*issued.differences, *layout.differences()),
-            reading=reading_of(release.protected, schema, valid, targets, layout.schema),
+            reading=reading_of(release.protected, schema, valid, targets, layout.schema, within),
         )
     return replace(release, schema=schema, issued=issued)
+
+
+def _errors_of(outcomes: Sequence[str], targets: Sequence[Target]) -> dict[str, list[float]]:
+    """Return the released errors of the effects on every outcome."""
+    return {
+        outcome: np.sqrt(np.diag(target.covariance)).tolist()
+        for outcome, target in zip(outcomes, targets, strict=True)
+    }
 
 
 def _clipped(table: BoundTable, schema: Schema, names: Iterable[str]) -> BoundTable:

@@ -1,4 +1,4 @@
-"""From released effects and synthetic covariates to the rows of a file, and what its readers find.
+"""From released effects and synthetic covariates to the rows of a file.
 
 All of it is post-processing.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,27 +14,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.certificate.valid_regressions import ErrorRatio, Reading, Validity, term_key
-from dprct.errors import DprctError, ParameterError, SchemaError
-from dprct.formula import design, parse
-from dprct.formula.design_matrix import is_missing
+from dprct.certificate.valid_groups import ValidGroups, spelled
+from dprct.certificate.valid_regressions import Validity
+from dprct.errors import ParameterError, SchemaError
+from dprct.formula import design
 from dprct.missing import tagged
+from dprct.release.calibrated.groups import Groups, joined
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, residuals
 from dprct.release.columns import assembled
-from dprct.results.covariance import Weighting, classical, cr1, fit_several, hc0, hc1, leverage
-from dprct.results.ols import cluster_codes, ols
+from dprct.results.ols import ols
 from dprct.schema.columns import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.groups import Design
-    from dprct.formula.design_matrix import Design as DesignMatrix
-    from dprct.formula.design_matrix import Mask
     from dprct.release.calibrated.layout import Layout, Regressions, TermSet
     from dprct.release.calibrated.targets import Target
-    from dprct.results.covariance import Codes, FeRule, LeastSquares
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -54,12 +50,15 @@ class PublicRows:
         For each outcome, who has a value where that is public; everybody where it is not.
     clusters : (n,) array of int or None
         Cluster of each row, where clusters were assigned.
+    groups : Groups or None
+        Public groups whose own effects were released.
     """
 
     columns: Mapping[str, NDArray[Any]]
     arms: NDArray[np.int64]
     observed: tuple[NDArray[np.bool_], ...]
     clusters: NDArray[np.int64] | None
+    groups: Groups | None = None
 
     def shuffled(self, rng: np.random.Generator) -> PublicRows:
         """Return the same rows in a random order."""
@@ -69,6 +68,7 @@ class PublicRows:
             self.arms[order],
             tuple(mask[order] for mask in self.observed),
             None if self.clusters is None else self.clusters[order],
+            None if self.groups is None else self.groups.taken(order),
         )
 
     def reassigned(self, design: Design, rng: np.random.Generator) -> PublicRows:
@@ -98,7 +98,7 @@ class PublicRows:
             return self
         assigned = design.groups.frame(there)
         new = {name: assigned[name].to_numpy() for name in assigned.columns}
-        return PublicRows({**self.columns, **new}, drawn, self.observed, self.clusters)
+        return replace(self, columns={**self.columns, **new}, arms=drawn)
 
 
 def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
@@ -118,6 +118,7 @@ def _sizes(
 
 Array = NDArray[np.float64]
 
+_EXACT = 1e-12
 _FEWEST = 10
 """Rows with a value that an arm has beyond one for each column of covariates."""
 
@@ -138,6 +139,8 @@ class Constructed:
         Per covariate set: classical error over released error, where there is one effect.
     control : float or None
         Error of the control mean over its released error, where it has a target.
+    whole : bool
+        Whether regressions on all rows return the released effects, and not those of groups alone.
     """
 
     values: Array
@@ -145,6 +148,7 @@ class Constructed:
     ratios: tuple[Array, ...]
     classical: tuple[float | None, ...] = ()
     control: float | None = None
+    whole: bool = True
 
 
 def covariate_matrices(
@@ -229,6 +233,7 @@ def constructed(
     rows: PublicRows,
     observed: NDArray[np.bool_],
     rng: np.random.Generator,
+    without: Array | None = None,
 ) -> Constructed:
     """Return an outcome whose regressions return the released effects and errors.
 
@@ -242,6 +247,8 @@ def constructed(
         Who has a value.
     rng : numpy.random.Generator
         For the noise that residuals start from.
+    without : (n, m) array, optional
+        Columns of which residuals know nothing.
 
     Raises
     ------
@@ -271,7 +278,10 @@ def constructed(
     ]
     start = _start(len(arms), groups, rng)
     error = target.control_error if target.index is None and groups is None else None
-    found, control = _with_control(specifications, treated.astype(np.float64), error, start)
+    found, control = _with_control(
+        specifications, treated.astype(np.float64), error, start,
+        None if without is None else without[observed],
+    )  # fmt: skip
     y = target.control + treated @ target.effects + found.values
     if target.index is not None:
         X = matrices[0][observed]
@@ -288,16 +298,20 @@ _DEARER = 1.01
 
 
 def _with_control(
-    specifications: Sequence[Specification], treated: Array, error: float | None, start: Array
+    specifications: Sequence[Specification],
+    treated: Array,
+    error: float | None,
+    start: Array,
+    without: Array | None,
 ) -> tuple[Residuals, float | None]:
     """Return residuals, and the error of the control mean that they lead to over its target."""
     if error is None:
-        return residuals(specifications, start), None
+        return residuals(specifications, start, without=without), None
     constant = np.column_stack([np.ones(len(treated)), treated])
     mean = Specification(constant, 1, np.array([[error**2]]))
-    both = residuals([*specifications, mean], start, classical=False)
+    both = residuals([*specifications, mean], start, classical=False, without=without)
     if not all(both.exact):
-        alone = residuals(specifications, start, classical=False)
+        alone = residuals(specifications, start, classical=False, without=without)
         if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
             control = treated.sum(axis=1) == 0
             here = alone.values[control]
@@ -311,6 +325,52 @@ def _with_control(
 
 def _worst(ratios: Sequence[Array]) -> float:
     return float(np.linalg.norm(np.concatenate(ratios), np.inf))
+
+
+def constructed_in_groups(
+    target: Target,
+    matrices: Sequence[Array],
+    rows: PublicRows,
+    observed: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Constructed:
+    """Return an outcome whose regressions within groups return the effects released of these.
+
+    Parameters
+    ----------
+    target : Target
+        Of everybody, with those of the groups.
+    matrices, rows, observed, rng
+        As for :func:`constructed`; within groups regressions are those on the arms alone.
+
+    Raises
+    ------
+    ParameterError
+        If a group has no room for covariates, or their sets contradict each other.
+    """
+    assert rows.groups is not None
+    constant, values = [np.ones((len(observed), 1))], np.full(len(observed), np.nan)
+    every = np.column_stack(matrices)
+    for code, one in enumerate(target.within):
+        here = observed & (rows.groups.codes == code)
+        try:
+            part = constructed(one, constant, rows, here, rng, every)
+        except ParameterError as error:
+            column, level = rows.groups.column, spelled(rows.groups.levels[code])
+            raise ParameterError(f"within {column} = {level}: {error}") from None
+        values[here] = part.values[here]
+    found = joined(
+        values[observed], target, [matrix[observed] for matrix in matrices],
+        rows.arms[observed], rows.groups.codes[observed], rows.groups.column,
+    )  # fmt: skip
+    values[observed] = found.values
+    ratios = (*found.within, *found.ratios)
+    exact = all(float(np.linalg.norm(ratio - 1, np.inf)) <= _EXACT for ratio in ratios)
+    missing = tagged(np.zeros(len(observed)))
+    return Constructed(
+        np.where(observed, values, missing), (exact,), ratios,
+        control=found.control, whole=found.whole,
+    )  # fmt: skip
 
 
 def constructed_anywhere(
@@ -424,6 +484,8 @@ class Calibration:
     errors : tuple of (float, float)
         With legal values only, for each outcome: the largest gap of an effect in released
         standard errors, and the ratio of errors that is farthest from 1.
+    groups : ValidGroups or None
+        Groups whose own regressions return released effects, too.
     """
 
     layout: Layout
@@ -432,6 +494,7 @@ class Calibration:
     rows: tuple[int, ...]
     clusters: str | None
     errors: tuple[tuple[float, float], ...] = ()
+    groups: ValidGroups | None = None
 
     @classmethod
     def of(
@@ -462,9 +525,7 @@ class Calibration:
         first = assembled(layout.before_outcomes(), known, {}, n, rng)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
         made = tuple(
-            constructed_anywhere(target, matrices, rows, used, rng)
-            if target.counts
-            else constructed(target, matrices, rows, mask & used, rng)
+            _made(target, matrices, rows, mask, used, rng)
             for target, mask in zip(targets, rows.observed, strict=True)
         )
         values = {
@@ -475,7 +536,7 @@ class Calibration:
         table = assembled(layout.with_outcomes(), known, {}, n, rng)
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
-        return cls(layout, table, made, counts, clusters, errors)
+        return cls(layout, table, made, counts, clusters, errors, _groups_of(rows, made, targets))
 
     @property
     def exact(self) -> bool:
@@ -500,10 +561,15 @@ class Calibration:
                 f"{ratio:.3g} times the released ones; intervals computed from the file are not "
                 "valid, those of the estimates are"
             )
+        within = self._within()
         if self.exact:
-            return f"the declared regressions return the released effects and {kind} errors exactly"
+            return (
+                f"the declared regressions{within} return the released effects and {kind} errors "
+                "exactly"
+            )
         return (
-            f"the declared regressions return the released effects exactly, and {kind} errors of "
+            f"the declared regressions{within} return the released effects exactly, and {kind} "
+            f"errors of "
             f"at least the released ones, up to {100 * (self.largest - 1):.2g} % larger: "
             "conservative"
         )
@@ -512,6 +578,12 @@ class Calibration:
         """Return what a reader finds of the control means, where these have released errors."""
         if self.errors:
             return "those of the estimates; rounding to legal values moved those of the file"
+        if self.groups is not None and not self.groups.whole:
+            return (
+                f"the constant of each outcome on the arms alone, within a level of "
+                f"{self.groups.column}, is the released mean of its control group; that of "
+                "everybody is in the estimates"
+            )
         names = self.layout.regressions.outcomes
         found = {name: one.control for name, one in zip(names, self.outcomes, strict=True)}
         other = [
@@ -547,9 +619,53 @@ class Calibration:
             rows=self.rows,
             classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
             rounded=bool(self.errors),
-            control_errors=tuple(control_errors),
+            # of several groups with other shares no constant is the control mean of everybody
+            control_errors=() if self.groups and not self.groups.whole else tuple(control_errors),
             control_found=all(abs((one.control or 0) - 1) < _EQUAL for one in self.outcomes),
+            groups=self.groups,
         )
+
+    def _within(self) -> str:
+        if self.groups is None:
+            return ""
+        where = f"within levels of {self.groups.column}"
+        return f", on all rows and {where}," if self.groups.whole else f" {where}"
+
+
+def _made(
+    target: Target,
+    matrices: Sequence[Array],
+    rows: PublicRows,
+    observed: NDArray[np.bool_],
+    used: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> Constructed:
+    if target.counts:
+        return constructed_anywhere(target, matrices, rows, used, rng)
+    make = constructed_in_groups if target.within else constructed
+    return make(target, matrices, rows, observed & used, rng)
+
+
+def _groups_of(
+    rows: PublicRows, made: Sequence[Constructed], targets: Sequence[Target]
+) -> ValidGroups | None:
+    """Return the groups as the file says them."""
+    if rows.groups is None:
+        return None
+    there = [~np.isnan(one.values) for one in made]
+    codes, levels = rows.groups.codes, rows.groups.levels
+    return ValidGroups(
+        column=rows.groups.column,
+        levels=levels,
+        rows=tuple(
+            tuple(int((codes[mask] == code).sum()) for mask in there) for code in range(len(levels))
+        ),
+        control_errors=tuple(
+            tuple(target.within[code].control_known for target in targets)
+            for code in range(len(levels))
+        ),
+        whole=all(one.whole for one in made),
+    )
 
 
 def _errors(
@@ -588,213 +704,3 @@ def _distance(ratio: float) -> float:
 def _is_effect(name: str, layout: Layout) -> bool:
     arms = layout.regressions.arms
     return name in arms or any(name.startswith(f"{arm}[T.") for arm in arms)
-
-
-Targets = Mapping[str, Sequence[float]]
-Found = tuple[str, str, str, float]
-
-_EXACT_FIT = 1e-10
-
-
-def reading_of(
-    table: pd.DataFrame,
-    schema: Schema,
-    valid: Validity,
-    targets: Targets,
-    original: Schema | None = None,
-) -> Reading:
-    """Return what a reader of a calibrated file finds.
-
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        The released table.
-    schema : Schema
-        Of the released file.
-    valid : Validity
-    targets : mapping of outcome to (k,) sequence of float
-        Released errors of the effects, in units of the outcome and in their order.
-    original : Schema, optional
-        Of the confidential file: which outcomes had codes, integers or bounds.
-
-    Returns
-    -------
-    Reading
-
-    Notes
-    -----
-    Post-processing: a function of the released table, the released errors and public facts.
-    """
-    ratios: dict[str, list[Found]] = {}
-    for one in _found(table, schema, valid, targets):
-        ratios.setdefault(one[0], []).append(one)
-    return Reading(
-        tuple(_ratio(command, entries) for command, entries in ratios.items()),
-        breaks_of(table, valid, original or schema),
-    )
-
-
-def _found(
-    table: pd.DataFrame, schema: Schema, valid: Validity, targets: Targets
-) -> Iterator[Found]:
-    """Yield command, outcome, coefficient and error over released error."""
-    for terms in valid.covariates:
-        for outcomes in _by_rows(table, valid):
-            for outcome, command, errors in _errors_by_command(
-                table, schema, valid, outcomes, terms
-            ):
-                yield from _compared(command, outcome, errors, targets)
-    if valid.subsets_valid and () not in valid.covariates:
-        for outcome in valid.outcomes:
-            fit = ols(_formula(valid, outcome, ()), table, schema, cluster=valid.cluster)
-            errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))
-            yield from _compared(f"regress y t, {valid.errors}", outcome, errors, targets)
-
-
-def _compared(
-    command: str, outcome: str, errors: Mapping[str, float], targets: Targets
-) -> Iterator[Found]:
-    for (name, error), target in zip(errors.items(), targets[outcome], strict=True):
-        yield command, outcome, name, error / target
-
-
-def _by_rows(table: pd.DataFrame, valid: Validity) -> list[list[str]]:
-    """Return the outcomes, those with the same rows together: they share a decomposition."""
-    groups: dict[bytes, list[str]] = {}
-    for outcome in valid.outcomes:
-        groups.setdefault(is_missing(table[outcome]).tobytes(), []).append(outcome)
-    return list(groups.values())
-
-
-def _errors_by_command(
-    table: pd.DataFrame,
-    schema: Schema,
-    valid: Validity,
-    outcomes: list[str],
-    terms: tuple[str, ...],
-) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield outcome, command and the errors of the effects that it finds, by coefficient."""
-    keep = np.ones(len(table), bool)
-    if valid.cluster is not None:
-        keep = ~is_missing(table[valid.cluster])
-    left = "` + `".join(outcomes)
-    frame = design(parse(_formula(valid, left, terms), functions=True), table, schema, keep=keep)
-    shared = fit_several(frame.X, frame.y, Weighting.of(None, "aweight", len(frame.X)))
-    arms = {term_key(arm) for arm in valid.arms}
-    names, of_terms = _kept(frame, shared.kept)
-    places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
-    effects = [names[j] for j in places]
-    remaining = 1 - leverage(shared.fits[0], shared.X)
-    groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], frame.used)
-    for outcome, fit in zip(outcomes, shared.fits, strict=True):
-        for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
-            yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
-        for command, absorbed in _absorbing(table, schema, valid, outcome, terms):
-            yield outcome, command, {name: absorbed.get(name, math.nan) for name in effects}
-
-
-def _covariances(
-    fit: LeastSquares,
-    X: Array,
-    places: list[int],
-    remaining: Array,
-    groups: Codes | None,
-    valid: Validity,
-) -> Iterator[tuple[str, Array]]:
-    """Yield each command's covariance of the effects: what the other columns leave of them."""
-    inner = fit.bread[np.ix_(places, places)]
-    own = X @ fit.bread[:, places] @ np.linalg.inv(inner)
-    few = replace(fit, bread=inner, rank=len(places), absorbed=fit.rank - len(places))
-    if groups is not None:
-        yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own, groups)
-    yield "regress y t x, vce(robust)", hc1(few, own)
-    yield "regress y t x", classical(few, own)
-    # a row that is fitted exactly has no HC2 and no HC3
-    left = np.where(remaining < _EXACT_FIT, np.nan, remaining)
-    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(left)), own)
-    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / left), own)
-
-
-def _roots(covariance: Array) -> list[float]:
-    return [float(root) for root in np.sqrt(np.diag(covariance))]
-
-
-def _kept(frame: DesignMatrix, kept: Mask) -> tuple[list[str], list[str]]:
-    """Return names and terms of the columns that are kept."""
-    places = np.flatnonzero(kept)
-    return [frame.columns[j] for j in places], [frame.terms[j] for j in places]
-
-
-def _formula(valid: Validity, outcome: str, terms: Iterable[str]) -> str:
-    return f"`{outcome}` ~ {' + '.join([*valid.arms, *terms])}"
-
-
-def _absorbing(
-    table: pd.DataFrame, schema: Schema, valid: Validity, outcome: str, terms: tuple[str, ...]
-) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Yield the commands that take factors out instead of coding them."""
-    factors = [term[2:-1].strip("`") for term in terms if term.startswith("C(")]
-    formula = _formula(valid, outcome, [term for term in terms if not term.startswith("C(")])
-    rules: tuple[FeRule, ...] = ("areg", "reghdfe") if len(factors) == 1 else ("reghdfe",)
-    for rule in rules if factors else ():
-        command = f"{rule} y t x, absorb() {valid.errors}"
-        try:
-            fit = ols(formula, table, schema, cluster=valid.cluster, absorb=factors, fe_df=rule)
-            yield command, {str(name): float(error) for name, error in fit.bse.items()}
-        except DprctError:  # the rule has no such errors, or no regressor is left
-            yield command, {}
-
-
-def _ratio(command: str, entries: list[Found]) -> ErrorRatio:
-    values = [ratio for *_, ratio in entries if not math.isnan(ratio)]
-    if not values:
-        return ErrorRatio(command, math.nan, math.nan)
-    smallest = min((one for one in entries if not math.isnan(one[3])), key=lambda one: one[3])
-    return ErrorRatio(command, min(values), max(values), f"{smallest[1]} on {smallest[2]}")
-
-
-def breaks_of(table: pd.DataFrame, valid: Validity, original: Schema) -> tuple[str, ...]:
-    """Return the idioms that stop on a calibrated file, or give artefacts.
-
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        The released table.
-    valid : Validity
-    original : Schema
-        Of the confidential file.
-    """
-    arms = ", ".join(valid.arms)
-    lines = [
-        line
-        for name in valid.outcomes
-        for line in _of_outcome(table[name].to_numpy(np.float64), original.column(name))
-    ]
-    return (
-        *lines,
-        f"coefficients other than those of {arms}, R-squared and tests of covariates: artefacts",
-        f"balance tables (covariates on {arms}): the assignment was drawn afresh and the "
-        "covariates are protected, so they show chance, not the experiment",
-        "subgroups, interactions, weights, and transformed or winsorised outcomes: artefacts",
-    )
-
-
-def _of_outcome(values: Array, column: Column) -> Iterator[str]:
-    """Yield what breaks with one outcome that is a real number now."""
-    there = values[~np.isnan(values)]
-    name = column.name
-    if column.levels is not None:
-        codes = [float(level) for level in column.levels if not isinstance(level, str)]
-        others = int((~np.isin(there, codes)).sum())
-        if others:
-            shown = ", ".join(f"{code:g}" for code in codes[:3]) + (", ..." if codes[3:] else "")
-            yield (
-                f"assert inlist({name}, {shown}) fails: {others:,d} of {len(there):,d} values are "
-                f"no declared code; tabulate {name} has as many rows, value labels do not show"
-            )
-        if codes == [0.0, 1.0] and not (there == 0).any():
-            yield f"logit {name}, probit {name} stop: no value is 0"
-    if column.bounds is not None:
-        outside = int(((there < column.bounds[0]) | (there > column.bounds[1])).sum())
-        if outside:
-            yield f"{outside:,d} of {len(there):,d} values of {name} lie outside its bounds"

@@ -203,6 +203,11 @@ def factored(specification: Specification) -> tuple[Basis, Influence]:
     return Basis(vectors), Influence(rows, rows.T @ rows, vectors.shape[1])
 
 
+def spanned(columns: Array) -> Basis:
+    """Return a basis of columns, (n, m), some of which may be combinations of others."""
+    return Basis(_orthonormal(columns)[0])
+
+
 def joined(bases: Sequence[Basis]) -> Basis:
     """Return a basis of the columns of all designs together."""
     if len(bases) == 1:
@@ -583,7 +588,11 @@ _LEAST_EIGENVALUE = 1e-3
 
 
 def residuals(
-    specifications: Sequence[Specification], start: Array, *, classical: bool = True
+    specifications: Sequence[Specification],
+    start: Array,
+    *,
+    classical: bool = True,
+    without: Array | None = None,
 ) -> Residuals:
     """Return residuals e such that ``y = W b + e`` has the errors that are asked for.
 
@@ -595,6 +604,8 @@ def residuals(
         Standard normal noise, by which residuals of two files differ; no guarantee rests on it.
     classical : bool
         Whether the classical error of one effect is asked for.
+    without : (n, m) array, optional
+        Further columns to which residuals are orthogonal.
 
     Returns
     -------
@@ -642,7 +653,9 @@ def residuals(
     if unit == 0:
         return _nothing(specifications)
     bases, influences = zip(*map(factored, specifications), strict=True)
-    basis = joined(bases)
+    # first, so that treatments stay last
+    first = () if without is None else (spanned(without),)
+    basis = joined([*first, *bases])
     _check_room(basis)
     conditions = _conditions(specifications, influences, unit, classical=classical)
     noise = basis.without(start)

@@ -21,7 +21,10 @@ from dprct.estimate.ate import (
     BlockRule,
     Bounds,  # read from annotations
     IndexRule,
+    Outcome,
     UnitRule,
+    blocks_of,
+    blocks_of_levels,
     check_outcomes,
     check_relation,
     levels_of,
@@ -34,6 +37,7 @@ from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
 from dprct.privacy.mechanisms import split as split_budget
 from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
+from dprct.release.calibrated.groups import balanced, sizes_by_level
 from dprct.release.calibrated.layout import (
     Layout,
     arm_terms,
@@ -314,6 +318,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     index: IndexRule | Mapping[str, IndexRule] | None = None
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
+    subgroups: tuple[str, ...] = ()
     attrition: bool = False
     neighbors: str = "replace-one-design-public"
 
@@ -328,6 +333,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         alphas: Sequence[float] = VALID_LEVELS,
         clip: Sequence[str] = (),
         index_columns: Sequence[str] = (),
+        subgroups: Sequence[str] = (),
         keep: Iterable[str] = (),
         **options: Any,
     ) -> Self:
@@ -341,6 +347,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             alphas=levels_of(alphas),
             clip=listed_names(clip, "clip"),
             index_columns=listed_names(index_columns, "index_columns"),
+            subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             keep=listed_names(keep, "keep"),
             **options,
         )
@@ -384,7 +391,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             largest_cluster=self.largest_cluster, icc=self.icc,
             cluster_mean_bounds=self.cluster_mean_bounds, index=self.index,
             index_columns=self.index_columns, index_bounds=self.index_bounds, alphas=self.alphas,
-            attrition=self.attrition,
+            subgroups=self.subgroups, attrition=self.attrition,
         )  # fmt: skip
 
     @property
@@ -409,10 +416,11 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     @cached_property
     def regressions(self) -> Regressions:
         """The regressions for which the file is calibrated."""
-        return regressions_of(
+        found = regressions_of(
             self.outcome, self.arms, self.covariates, self.specifications,
             self.effects.design.columns,
         )  # fmt: skip
+        return replace(found, within=next(iter(self.subgroups), None))
 
     @property
     def cluster(self) -> str | None:
@@ -450,6 +458,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         schema = facts.schema
         yield self._check_words
         yield lambda: self.effects
+        yield self._check_subgroups
         yield from self._checks_of_effects(facts)
         yield lambda: self._check_clipped(schema)
         yield lambda: check_slopes(self.regressions) if self.has_slopes else self.regressions
@@ -469,6 +478,32 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         for name, kind in (("covariate_release", Wanted), ("legal", Legal), ("gamma", Gamma)):
             check_choice(name, getattr(self, name), get_args(kind))
         check_relation(self.neighbors)
+
+    def _check_subgroups(self) -> None:
+        if not self.subgroups:
+            return
+        name, *others = self.subgroups
+        said = f"subgroups={list(self.subgroups)}"
+        if others:
+            raise ParameterError(
+                f"{said} name {len(self.subgroups)} columns, and outcomes are constructed within "
+                "the levels of one; give the combinations a column of their own"
+            )
+        if self.treatment_private:
+            raise ParameterError(
+                f"{said} needs public groups, and with neighbors='replace-one' nothing of the "
+                "design is public; leave one of the two out"
+            )
+        if name not in blocks_of(self.effects.design, "weight"):
+            raise ParameterError(
+                f"{said} names no block of the design, and the file's arms have public sizes "
+                f"within blocks alone; block the assignment by {name!r}, or take PrivateMoments"
+            )
+        if self.has_slopes:
+            raise ParameterError(
+                f"{said} does not go with gamma='moments', whose coefficients are those of "
+                "everybody; say gamma='zero'"
+            )
 
     def _check_clipped(self, schema: Schema) -> None:
         check_outcomes("clip", dict.fromkeys(self.clip), self.outcome)
@@ -534,7 +569,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 )
             return division(budget, *parts)
         refused = self.effects.not_joint(facts.effects)
-        asked = self.treatment_private or not (self.centre is None and self.radius is None)
+        located = not (self.centre is None and self.radius is None)
+        asked = self.treatment_private or located or bool(self.subgroups)
         if refused is None and asked:
             return joint_division(budget, *parts)
         try:
@@ -584,6 +620,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             shown.pop("better", None)
         shown |= {"covariates": f"{part.rule}: {part.reason}"}
         warnings, refusal = list(effects.warnings), self._too_few(facts, allocation)
+        warnings += self._apart(facts)
         if part.rule != "filler":
             drawn = facts.covariates.plan(part.rule, allocation.covariates)
             shown |= price_of(drawn, facts.covariates.names)
@@ -605,6 +642,18 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             effects.numbers,
         )
 
+    def _apart(self, facts: CalibratedFacts) -> Iterator[str]:
+        """Say of subgroups in which arms have other shares what cannot hold at once."""
+        for name in self.subgroups:
+            levels = blocks_of_levels(facts.effects, name)
+            of_arms = [o.arms for o in facts.effects.outcomes if isinstance(o, Outcome)]
+            if not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
+                yield (
+                    f"arms have other shares in some levels of {name}: on the file's rows of "
+                    "everybody no regression but that of the arms crossed with the levels returns "
+                    "released effects; take the effect of everybody from the estimates"
+                )
+
     def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:
         """Return why arms are too small to divide by their noisy sizes; nothing if they are not."""
         if not self.treatment_private:
@@ -621,7 +670,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
         """Return what the protected file is not good for."""
-        return facts.layout.limits(facts.effects.indexes, facts.effects.counted)
+        effects = facts.effects
+        return (*facts.layout.limits(effects.indexes, effects.counted), *effects.without_blocks)
 
 
 def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:

@@ -6,7 +6,7 @@ All of it is post-processing of what was released, of public facts and of fresh 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class Target:
     control_known : float or None
         Error of the control mean, sampling and privacy noise together, whatever regressions find;
         None where it has none.
+    within : tuple of Target
+        What was released of the same outcome in every public group, in order; none without groups.
     """
 
     effects: Array
@@ -55,6 +57,7 @@ class Target:
     counts: tuple[int, ...] = ()
     control_error: float | None = None
     control_known: float | None = None
+    within: tuple[Target, ...] = ()
 
 
 def targets_of(
@@ -90,7 +93,11 @@ def targets_of(
 
 
 def joint_targets(
-    estimates: JointATEResults, columns: Sequence[Column], indices: Array | None = None
+    estimates: JointATEResults,
+    columns: Sequence[Column],
+    indices: Array | None = None,
+    *,
+    clipped: bool = True,
 ) -> list[Target]:
     """Return what the regressions of each outcome are to return.
 
@@ -102,6 +109,9 @@ def joint_targets(
         The outcomes, with bounds.
     indices : (n, q) array or None
         What covariates contribute to each outcome.
+    clipped : bool
+        Whether control means are brought within the bounds; those of groups are not, so that they
+        add up to that of everybody.
 
     Notes
     -----
@@ -139,13 +149,24 @@ def joint_targets(
             Target(
                 effects,
                 covariance,
-                float(np.clip(values[0], low, high)),
+                float(np.clip(values[0], low, high) if clipped else values[0]),
                 None if indices is None else indices[:, j],
                 control_error=math.sqrt(squares[0]) if known[0] else None,
                 control_known=math.sqrt(squares[0]) if known[0] else None,
             )
         )
     return found
+
+
+def with_groups(
+    targets: Sequence[Target], estimates: JointATEResults, subgroup: str, columns: Sequence[Column]
+) -> list[Target]:
+    """Return the targets with those of every level of a subgroup."""
+    levels = len(estimates.strata[subgroup].levels)
+    every = joint_targets(estimates.by(subgroup), [*columns] * levels, clipped=False)
+    return [
+        replace(target, within=tuple(every[j :: len(targets)])) for j, target in enumerate(targets)
+    ]
 
 
 def sizes_of(counts: Sequence[float], n: int, least: int) -> NDArray[np.int64]:

@@ -150,6 +150,19 @@ def test_blocks_are_averaged_by_their_sizes(trial: Trial, schema: Schema) -> Non
         PrivateATE(data, schema, outcome="y", assignment=design, blocks="ignore")
 
 
+def test_blocks_that_are_left_out_are_said(trial: Trial, schema: Schema) -> None:
+    data = two_arms(trial()).assign(village=lambda rows: np.arange(len(rows)) % 2)
+    design = Block("t", block="village", shares=0.3)
+    options = {"outcome": "y", "assignment": design, "attrition": True}
+    for delta in (0, 1e-6):
+        for rule, times in (("weight", 0), ("ignore", 1)):
+            model = PrivateATE(data, schema, **options, blocks=rule)
+            said = " ".join(str(model.plan(epsilon=1, delta=delta)).split())
+            assert said.count("blocks (village) are left out of the estimate") == times
+            notes = " ".join(model.fit(epsilon=1, delta=delta).notes)
+            assert notes.count("Blocks (village) are left out of the estimate") == times
+
+
 def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     village = np.repeat(np.arange(200.0), 10)
     t = (village % 2).astype(float)
@@ -226,7 +239,7 @@ def test_samples_that_need_more_than_a_difference_in_means_are_refused(
     weighted = schema.with_columns([replace(schema.column("village"), role="weight")])
     with pytest.raises(SchemaError, match="weights"):
         PrivateATE.from_formula("y ~ t", data, weighted)
-    for name, words in (("_svy_wvar", "survey"), ("iis", "panel")):
+    for name, words in (("_svy_wvar", "survey"), ("iis", "panel.*xtset, clear")):
         file = replace(schema.file, characteristics=(("_dta", name, "village"),))
         with pytest.raises(SchemaError, match=words):
             PrivateATE.from_formula("y ~ t", data, replace(schema, file=file))

@@ -174,9 +174,12 @@ def test_the_noise_of_sums_has_the_size_that_is_said() -> None:
 
 def test_rows_of_private_cells_are_noisy_and_add_up_to_a_public_number() -> None:
     m = model(columns=["wage"], assignment=HALF).fit(epsilon=1, delta=1e-6)
+    assert "noisy numbers of people" in m.ols("wage ~ trained").notes[-1]
     assert all(not cell.n_is_public and cell.n_noise > 1 for cell in m.cells)
     assert abs(m.cells[0].n - (ROWS["trained"] == 0).sum()) < 8 * m.cells[0].n_noise
-    assert m.ols("wage ~ 1").nobs == N
+    whole = m.ols("wage ~ 1")
+    assert whole.nobs == N
+    assert "noisy numbers of people" not in whole.notes[-1]
     public = model(columns=["wage"], assignment=HALF, neighbors="replace-one-design-public")
     assert [group.rows for group in public.facts.grouping.groups] == [
         int((ROWS["trained"] == arm).sum()) for arm in (0, 1)
@@ -352,7 +355,11 @@ def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: 
 def test_a_column_without_any_value() -> None:
     rows = ROWS.assign(late=np.nan)
     filled = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing=0.0)
+    said = "a missing value of late counts as 0"
+    assert said in " ".join(str(filled.plan(epsilon=2, delta=1e-6)).split())
     m = filled.fit(epsilon=2, delta=1e-6)
+    assert said in " ".join(m.summary().split())
+    assert said in " ".join(m.ols("late ~ 1").notes)
     assert abs(float(m.ols("late ~ 1").params.iloc[0])) < 0.2
     known = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing="public")
     m = known.fit(epsilon=2, delta=1e-6)

@@ -124,14 +124,14 @@ def drawn(T: int, seed: Any, count: int = 1, *, hidden: bool = False) -> list[Un
 def test_the_mean_by_itself_has_the_law_that_is_stated(hidden: bool) -> None:
     """Of nine periods: nine tenths of the precision are the mean's own."""
     truth = 0.25 - np.linspace(-0.5, 0.5, 48).reshape(4, 12)[:, 3:].mean()
-    found = drawn(12, 8, 3000, hidden=hidden)
+    found = drawn(12, 8, 1600, hidden=hidden)
     errors = np.array([one.att for one in found]) - truth
     law = found[0].att_noise
-    assert abs(errors.mean()) < 6.2 * law.sd / math.sqrt(3000)
-    # the standard error of a standard deviation of nearly Laplace noise is about 2%
-    assert errors.std() / law.sd == pytest.approx(1, abs=0.12)
+    assert abs(errors.mean()) < 6.2 * law.sd / math.sqrt(1600)
+    # the standard error of a standard deviation of nearly Laplace noise is about 2.8%
+    assert errors.std() / law.sd == pytest.approx(1, abs=0.17)
     covered = (np.abs(errors) <= law.half_width(0.1)).mean()
-    assert covered == pytest.approx(0.9, abs=0.034)
+    assert covered == pytest.approx(0.9, abs=0.047)
     path = found[0].post.effect_noise.mean_of(9).sd
     assert law.sd == pytest.approx(path * math.sqrt(1 / 10), rel=1e-6)
 
