@@ -43,6 +43,9 @@ def facts_of(allocation: ControlAllocation, predictors: Sequence[str] = ()) -> d
     else:
         facts["noise of the path"] = f"sd {path / n:.4g} a period"
     facts["noise of the mean"] = f"the above over {math.sqrt(K):.3g}"
+    if form.pre_fit:
+        before = allocation.path_sd("pre_fit") / n
+        facts["noise before treatment"] = f"sd {before:.4g} a period, if weights are equal"
     if "mean" in form.shares:
         ways = _mean_ways(allocation).items()
         words = ", ".join(f"{sd:.4g} {way}" for way, sd in ways)
