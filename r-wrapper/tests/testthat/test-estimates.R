@@ -104,6 +104,8 @@ test_that("synthetic controls give a path", {
   }
   model <- make(synthetic_control)
   expect_s3_class(plan(model, epsilon = 5), "dprct_plan")
+  matched <- make(synthetic_control, predictors = c("y(1&4)" = 2))
+  expect_output(print(plan(matched, epsilon = 5)), "y(1&4) (-1 to 1, weight 2)", fixed = TRUE)
   result <- fit(model, epsilon = 5, rng = 1)
   expect_s3_class(result, "dprct_result")
   expect_true(all(c("time", "counterfactual") %in% names(tidy(result))))
