@@ -35,7 +35,7 @@ from dprct.errors import (
     withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
-from dprct.schema.rules import (
+from dprct.schema.columns import (
     BEYOND,
     WHOLE,
     Arrays,
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.schema.columns import Column
-    from dprct.schema.rules import Rule
+    from dprct.schema.columns import Column, Rule
     from dprct.schema.schema import Schema
 
     Lazy = nw.LazyFrame[Any]

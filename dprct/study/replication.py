@@ -34,7 +34,6 @@ from dprct.schema.toml import read_toml
 from dprct.study.data_sets import (
     MANIFEST,
     fates_of,
-    merged_files,
     of_all,
     others_of,
     part_of,
@@ -145,7 +144,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     _check_within(root, home, "[package] folder")
     headers = {one.data: read_header(one).names for one in studies}
     for one in studies:
-        headers |= {path: Schema.from_dta(path).names for path in merged_files(one)}
+        headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
     folder = folder_of(root, spec.public, headers, study.unit.id)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
@@ -193,7 +192,7 @@ def _check_has_file(study: Study) -> None:
 
 
 def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, first: bool) -> Held:
-    parts = {_place(path, root): headers[path] for path in merged_files(study)}
+    parts = {_place(path, root): headers[path] for path in study.merged_files}
     before = "" if first else f"{study.data.stem}."
     papers = (before + STUDY_FILE, before + EXPECTED, before + README)
     return Held(study, _place(study.data, root), parts, papers)

@@ -19,10 +19,10 @@ from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
-from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.do_files import read_do
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served
+from dprct.study.release_section import CalibratedExperiment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

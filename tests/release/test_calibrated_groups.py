@@ -14,8 +14,8 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.certificate.valid_groups import Level
-    from dprct.release.calibrated.targets import Target
+    from dprct.release.calibrated.covariates import Target
 
 Array = NDArray[np.float64]
 

@@ -38,6 +38,14 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
+from dprct.release.calibrated.covariates import (
+    FEWEST,
+    Target,
+    assigned,
+    joint_targets,
+    targets_of,
+    with_groups,
+)
 from dprct.release.calibrated.groups import Groups
 from dprct.release.calibrated.layout import check_arms, check_covariates, treatment_of
 from dprct.release.calibrated.outcomes import (
@@ -55,14 +63,6 @@ from dprct.release.calibrated.spec import (
     MissingRule,
     Wanted,
     written_of,
-)
-from dprct.release.calibrated.targets import (
-    FEWEST,
-    Target,
-    assigned,
-    joint_targets,
-    targets_of,
-    with_groups,
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released

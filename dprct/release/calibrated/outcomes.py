@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.groups import Design
+    from dprct.release.calibrated.covariates import Target
     from dprct.release.calibrated.layout import Layout, Regressions, TermSet
-    from dprct.release.calibrated.targets import Target
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
