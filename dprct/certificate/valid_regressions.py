@@ -326,10 +326,10 @@ class Validity:
             if not getattr(self, part):
                 raise ParameterError(f"{part} of what is valid is empty; name at least one")
         if self.cov_type not in ("HC1", "CR1"):
-            raise ParameterError(f"cov_type={self.cov_type!r}; allowed: HC1, CR1")
+            raise ParameterError(f"``cov_type={self.cov_type!r}``; allowed: HC1, CR1")
         if (self.cluster is None) == (self.cov_type == "CR1"):
             raise ParameterError(
-                f"cov_type={self.cov_type!r} with cluster={self.cluster!r}; CR1 has one, HC1 none"
+                f"``cov_type={self.cov_type!r}, cluster={self.cluster!r}``; CR1 has one, HC1 none"
             )
         if self.rows and len(self.rows) != len(self.outcomes):
             raise ParameterError(
@@ -344,7 +344,7 @@ class Validity:
         rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
         object.__setattr__(self, "control_errors", tuple(rounded))
         if not all(0 < level < 1 for level in self.levels):
-            raise ParameterError(f"levels={self.levels}; give sizes of tests such as 0.05")
+            raise ParameterError(f"``levels={self.levels}``; give sizes of tests such as 0.05")
 
     @classmethod
     def of(cls, schema: Schema | None) -> Validity | None:

@@ -115,7 +115,7 @@ def check_storage_type(storage: object, name: str) -> None:
     width = re.fullmatch(r"str([1-9]\d{0,3})", storage) if isinstance(storage, str) else None
     if not fixed and not (width and int(width[1]) <= STRING_WIDTH):
         raise SchemaError(
-            f"column {name!r}: type={given(storage)}; allowed: byte, int, long, float, double, "
+            f"column {name!r}: ``type={given(storage)}``; allowed: byte, int, long, float, double, "
             f"str1 to str{STRING_WIDTH}, strL"
         )
 
@@ -304,13 +304,13 @@ class Unit:
         for fact in ("name", "id"):
             value = getattr(self, fact)
             if not isinstance(value, str) and not (fact == "id" and value is None):
-                raise SchemaError(f"unit: {fact}={given(value)}; give text")
+                raise SchemaError(f"unit: ``{fact}={given(value)}``; give text")
         rows = self.max_rows
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-            raise ParameterError(f"max_rows={given(rows)}; give a whole number of at least 1")
+            raise ParameterError(f"``max_rows={given(rows)}``; give a whole number of at least 1")
         if rows > 1 and self.id is None:
             raise SchemaError(
-                f"max_rows={given(rows)} needs the column that identifies a unit; give id="
+                f"``max_rows={given(rows)}`` needs the column that identifies a unit; give ``id=``"
             )
 
     @property
@@ -339,8 +339,8 @@ def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
         isinstance(code, str) and code in MISSING_CODES for code in listed
     ):
         raise SchemaError(
-            f"column {name!r}: missing={given(codes)}; allowed: 'never', or missing codes "
-            "such as ['.', '.a'] that each become a level"
+            f"column {name!r}: ``missing={given(codes)}``; allowed: 'never', or missing codes "
+            "such as ``['.', '.a']`` that each become a level"
         )
     return tuple(code for code in MISSING_CODES if code in listed)
 
@@ -349,7 +349,9 @@ def check_literal(value: object, kind: object, fact: str, name: str) -> None:
     """Refuse a ``value`` that is none of the literals of ``kind``."""
     allowed = get_args(kind)
     if not isinstance(value, str) or value not in allowed:
-        raise SchemaError(f"column {name!r}: {fact}={given(value)}; allowed: {', '.join(allowed)}")
+        raise SchemaError(
+            f"column {name!r}: ``{fact}={given(value)}``; allowed: {', '.join(allowed)}"
+        )
 
 
 def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -458,7 +460,7 @@ def check_own(column: Column) -> None:
     if column.built_from is None and column.looks_constructed:
         raise SchemaError(
             f"column {column.name!r} is named or labelled like a standardised, winsorised or "
-            "imputed one; declare built_from='own' (its own record and public constants only) "
+            "imputed one; declare ``built_from='own'`` (its own record and public constants only) "
             "or 'cohort'"
         )
 
@@ -736,7 +738,7 @@ def unit_rules(unit: Unit, *, missing: bool, crowded: bool) -> Iterator[str]:
     if crowded and unit.max_rows == 1:
         yield f"a {unit.name} with several rows; declare max_rows to protect all of them"
     elif crowded:
-        yield f"a {unit.name} with more rows than max_rows={unit.max_rows}"
+        yield f"a {unit.name} with more rows than ``max_rows={unit.max_rows}``"
 
 
 def is_short(column: Column) -> bool:

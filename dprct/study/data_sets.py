@@ -19,7 +19,7 @@ import numpy as np
 
 from dprct import disk
 from dprct.certificate.valid_regressions import CHARACTERISTIC
-from dprct.errors import DprctError, FileError, StudyError
+from dprct.errors import DprctError, FileError, StudyError, marked
 from dprct.io import read
 from dprct.missing import missing_numbers
 from dprct.privacy.ledger import ledger_path
@@ -73,7 +73,7 @@ def studies_of(study: Study) -> tuple[Study, ...]:
         try:
             other = load_study(path)
         except DprctError as error:
-            raise type(error)(f"{where}: {error}") from None
+            raise type(error)(f"{where}: {marked(error)}") from None
         _check_shared(study, other, where)
         found.append(other)
     _check_distinct(found)
@@ -164,7 +164,7 @@ def merge_problems(study: Study, header: Schema) -> list[str]:
         try:
             columns = _columns(path)
         except DprctError as error:
-            found.append(f"{where}: {error}")
+            found.append(f"{where}: {marked(error)}")
             continue
         there |= {*columns}
         lacking = [name for name in columns if name not in header.names]

@@ -11,7 +11,7 @@ from dprct import disk, published
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
-from dprct.errors import DprctError, FileError, StudyError
+from dprct.errors import DprctError, FileError, StudyError, marked
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.model import Model
@@ -302,9 +302,9 @@ def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterat
         if cost is None:
             raise
         raise FileError(
-            f"{error}; the budget is charged, and the released numbers are kept in the folder "
-            f"{study.dataset_id}.ledger.released next to the data: mend that, and go on with "
-            f"{go_on}"
+            f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
+            f"folder {study.dataset_id}.ledger.released next to the data: mend that, and go on "
+            f"with {go_on}"
         ) from None
 
 
@@ -456,7 +456,7 @@ def unaffordable(study: Study) -> list[str]:
         separate = _declared_separate(study, found)
         refuse_second_budget(same_data(study), study.dataset_id, separate)
     except DprctError as error:
-        return [str(error)]
+        return [marked(error)]
     if found is None:
         return []
     asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
@@ -470,7 +470,7 @@ def unaffordable(study: Study) -> list[str]:
             max_rows=unit.max_rows,
         )
     except DprctError as error:
-        return [f"ledger of {study.dataset_id!r}: {error}"]
+        return [f"ledger of {study.dataset_id!r}: {marked(error)}"]
     return []
 
 

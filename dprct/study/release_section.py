@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
-from dprct.errors import DprctError, FormulaError, ParameterError, StudyError
+from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.estimate.ate import check_relation
 from dprct.estimate.experiment import cluster_unit, levels_of
 from dprct.model import Facts, Spec
@@ -197,7 +197,7 @@ def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
     try:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+        raise StudyError(f"{where} {marked(error)}") from None
 
 
 GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "keep")
@@ -336,7 +336,7 @@ def _decided(spec: CalibratedSpec, schema: Schema) -> Schema:
 
 def _said(error: DprctError) -> str:
     """Return a refusal in the words of a study file, with the section that it is about."""
-    text = in_toml(str(error))
+    text = in_toml(error)
     if isinstance(error, FormulaError):
         return f"[release] formula: {text}"
     return f"{_CALIBRATED} {text}" if isinstance(error, ParameterError) else text
@@ -370,7 +370,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> Cal
         if share is not None:
             spec = replace(spec, budget_shares=_with_share(spec, share, release.formula))
     except ParameterError as error:
-        raise StudyError(f"{_CALIBRATED} {error}") from None
+        raise StudyError(f"{_CALIBRATED} {marked(error)}") from None
     return CalibratedExperiment(release.formula, spec)
 
 
@@ -423,8 +423,8 @@ def _with_share(
     mine = exact(share, "share")
     if mine + moments >= 1:
         raise ParameterError(
-            f"share={float(mine):g} plus {float(moments):g} for gamma='moments' leaves nothing for "
-            "the effects; lower it"
+            f"``share={float(mine):g}`` plus {float(moments):g} for ``gamma='moments'`` leaves "
+            "nothing for the effects; lower it"
         )
     inner = split_budget(spec.budget_shares, dict.fromkeys(outcomes, 1))
     found = {COVARIATES: mine} | ({MOMENTS: moments} if moments else {})

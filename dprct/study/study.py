@@ -21,6 +21,7 @@ from dprct.errors import (
     ParameterError,
     SchemaError,
     StudyError,
+    marked,
 )
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
@@ -351,7 +352,7 @@ class Study:
             try:
                 columns.append(declared(header.column(name), facts))
             except DprctError as error:
-                found.append(str(error))
+                found.append(marked(error))
         schema = header.with_columns(columns)
         found += self.scope.problems(self.columns, header.names)
         for name in self.header.columns:
@@ -433,8 +434,8 @@ class Study:
         if asked.fits(total):
             return []
         return [
-            f"[release] asks for {asked}, and [budget] allows {total} in all; ask for less, or "
-            "declare a larger total before anything is charged"
+            f"[release] asks for ``{asked}``, and [budget] allows ``{total}`` in all; ask for "
+            "less, or declare a larger total before anything is charged"
         ]
 
     def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:
@@ -450,14 +451,14 @@ class Study:
             try:
                 encoding(schema.column(name), bins)
             except SchemaError as error:
-                found.append(str(error))
+                found.append(marked(error))
         if not any(_open_fate(c) for c in schema.columns):
             if not modelled(schema):
                 found.append('no column is modelled; give fate = "modelled" to those that matter')
             try:
                 check_fates(schema, rows or 1)
             except DprctError as error:
-                found.append(str(error))
+                found.append(marked(error))
         return found
 
     def _unconfirmed(self, schema: Schema) -> list[str]:
@@ -479,7 +480,7 @@ def _refusal(error: DprctError | None) -> list[str]:
     """Return in the words of a study file why a budget buys no release, if it buys none."""
     if error is None:
         return []
-    words = in_toml(str(error))
+    words = in_toml(error)
     if isinstance(error, ConfirmationError):
         return [f"{_REFUSED}: {words}; {_CONFIRM}"]
     return [f"[release] {words}"]
@@ -520,7 +521,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     try:
         checked_id(document["dataset_id"])
     except ParameterError as error:
-        raise StudyError(str(error)) from None
+        raise StudyError(marked(error)) from None
     columns = document.get("columns", {})
     if not isinstance(columns, Mapping) or not all(
         isinstance(c, Mapping) for c in columns.values()
@@ -534,7 +535,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     try:
         unit = section(Unit, document.get("unit", {}), "[unit]")
     except (SchemaError, ParameterError) as error:
-        raise StudyError(f"[unit] {error}") from None
+        raise StudyError(f"[unit] {marked(error)}") from None
     release = release_from(document)
     experiment = experiment_from(document, release)
     scope = scope_from(document)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -134,7 +135,7 @@ def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Sche
     if complete.sum() < design.shape[1] + 1:
         raise ParameterError(
             f"the pilot file {path.name!r} has {int(complete.sum())} complete rows for "
-            f"{design.shape[1]} coefficients; give a larger pilot or fewer index_columns="
+            f"{design.shape[1]} coefficients; give a larger pilot or fewer ``index_columns=``"
         )
     beta = np.linalg.lstsq(design[complete], y[complete], rcond=None)[0]
     shown = [float(f"{b:.{_DIGITS}g}") for b in beta]
@@ -203,13 +204,13 @@ class Index:
         whole = self._tried(rows)
         if isinstance(whole, str):
             raise ParameterError(
-                f"index= ({self.text}) {whole}; give a function from a data frame of "
+                f"``index=`` ({self.text}) {whole}; give a function from a data frame of "
                 f"{', '.join(self.names)} to one number per row, whatever they are"
             )
         if not self._is_by_row(rows, whole):
             raise ParameterError(
-                f"index= ({self.text}) gives a row another value when other rows change; compute "
-                "it from that row alone, with constants from public knowledge"
+                f"``index=`` ({self.text}) gives a row another value when other rows change; "
+                "compute it from that row alone, with constants from public knowledge"
             )
 
     def values(self, rows: pd.DataFrame) -> Array:
@@ -229,10 +230,14 @@ class Index:
     def _tried(self, rows: pd.DataFrame) -> Array | str:
         """Return g0 of rows, or in words why there is none: a foreign message may show data."""
         try:
-            with np.errstate(all="ignore"):
+            # so may a foreign warning, and whether there is one
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 found = np.asarray(self.rule(rows), np.float64)
         except Exception as error:
             return f"ended with {type(error).__name__}"
+        if len(rows) == 1 and found.ndim == 0:  # a function of R has no other form of one number
+            found = found.reshape(1)
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
@@ -310,17 +315,22 @@ def indexes_of(
     """
     if index is None:
         if bounds is not None or columns:
-            raise ParameterError("index_bounds= and index_columns= need index=, which is not given")
+            raise ParameterError(
+                "``index_bounds=`` and ``index_columns=`` need ``index=``, which is not given"
+            )
         return {}
     if not isinstance(index, Mapping):
         if len(outcomes) > 1:
             raise ParameterError(
-                "there are several outcomes; give index= as a mapping from outcome to its index"
+                "there are several outcomes; give ``index=`` as a ``mapping`` from "
+                "outcome to its index"
             )
         index, bounds = {outcomes[0]: index}, {outcomes[0]: bounds}
     unknown = [name for name in index if name not in outcomes]
     if unknown:
-        raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
+        raise ParameterError(
+            f"``index=`` names ``{given(unknown[0])}``, which is no outcome of this fit"
+        )
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {
         name: _index(
@@ -362,7 +372,7 @@ def adjusted(
         return frame, tuple(outcomes)
     if isinstance(frame, nw.LazyFrame):
         raise EngineError(
-            "index= is computed row by row in Python, which an engine's table is not read for; "
+            "``index=`` is computed row by row in Python, which an engine's table is not read for; "
             "leave it out, or collect the columns that the fit uses into memory"
         )
     found = []
@@ -387,8 +397,8 @@ def narrowed(outcome: Any, index: Index | None) -> Any:
 
 def _pair(bounds: Any, name: str) -> tuple[float, float]:
     refusal = ParameterError(
-        f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high), low below high, "
-        "of the outcome less its index, from public knowledge"
+        f"``index_bounds=`` for {name!r} is ``{given(bounds)}``; declare ``(low, high)``, low "
+        "below high, of the outcome less its index, from public knowledge"
     )
     with withheld(lambda _: refusal):
         low, high = (float(end) for end in bounds)
@@ -408,7 +418,8 @@ def _index(
         return _formula(str(rule), columns, bounds)
     if not columns:
         raise ParameterError(
-            "index= is a function or a pilot file and needs index_columns=, the covariates it uses"
+            "``index=`` is a function or a pilot file and needs ``index_columns=``, the "
+            "covariates it uses"
         )
     if callable(rule):
         name = getattr(rule, "__qualname__", type(rule).__name__)
@@ -417,7 +428,7 @@ def _index(
         linear = pilot_index(Path(rule), outcome, columns, schema)
         return Index(str(linear), columns, bounds, linear)
     raise ParameterError(
-        f"index={given(rule)}; allowed: a function of a data frame, a formula such as "
+        f"``index={given(rule)}``; allowed: a function of a data frame, a formula such as "
         "'12 + 30*age', or the path of a pilot file"
     )
 
@@ -427,12 +438,14 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
     parsed = parse(f"~ I({text})")
     terms = parsed.terms
     if len(terms) != 1 or len(terms[0]) != 1 or "I(" in text:
-        raise FormulaError(f"index={text!r} is not one expression; write '12 + 30*age + 2*educ'")
+        raise FormulaError(
+            f"``index={text!r}`` is not one expression; write '12 + 30*age + 2*educ'"
+        )
     expression = terms[0][0].expression
     if expression is None or (columns and set(columns) != set(expression.names)):
         raise ParameterError(
-            f"index_columns= names {', '.join(columns)}, the formula uses "
-            f"{', '.join(terms[0][0].names)}; leave index_columns= out"
+            f"``index_columns=`` names {', '.join(columns)}, the formula uses "
+            f"{', '.join(terms[0][0].names)}; leave ``index_columns=`` out"
         )
     rule = expression
 
@@ -522,9 +535,9 @@ MissingRule = str | float
 def uncountable(column: Column) -> ParameterError:
     """Return the refusal of a design in which values of an outcome cannot be counted."""
     return ParameterError(
-        f"missing='private' for {column.name!r} is not offered with clusters or weighted "
-        "blocks, where too few have a value in each; say blocks='ignore' where shares are "
-        "the same everywhere, or missing='public' or a number"
+        f"``missing='private'`` for {column.name!r} is not offered with clusters or weighted "
+        "blocks, where too few have a value in each; say ``blocks='ignore'`` where shares are "
+        "the same everywhere, or ``missing='public'`` or a number"
     )
 
 
@@ -603,8 +616,8 @@ def policy_of(
         raise no_policy(policy, column)
     if policy is None:
         raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing='public' (it is public whose "
-            "value is missing), missing='private' (it is private), or a number that replaces "
-            "it, or declare missing='never'"
+            f"outcome {column.name!r} may be missing; say ``missing='public'`` (it is public whose "
+            "value is missing), ``missing='private'`` (it is private), or a number that replaces "
+            "it, or declare ``missing='never'``"
         )
     return policy

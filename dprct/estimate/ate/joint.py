@@ -92,8 +92,8 @@ def check_joint(
     """
     if budget_shares is not None:
         raise ParameterError(
-            "budget_shares= divides epsilon among outcomes, and with delta above 0 one release "
-            "serves all of them; leave budget_shares= out, or delta"
+            "``budget_shares=`` divides epsilon among outcomes, and with delta above 0 one release "
+            "serves all of them; leave ``budget_shares=`` out, or delta"
         )
     if clustered:
         raise ParameterError(
@@ -105,20 +105,21 @@ def check_joint(
         name = outcome.column.name
         if isinstance(outcome, CountedOutcome):
             raise ParameterError(
-                f"missing='private' for {name!r} is not offered with delta above 0; give a number "
-                "that stands for a missing value, say missing='public', or leave delta out"
+                f"``missing='private'`` for {name!r} is not offered with delta above 0; give a "
+                "number that stands for a missing value, say ``missing='public'``, or leave "
+                "delta out"
             )
         if private and outcome.among_observed:
             raise ParameterError(
-                f"missing='public' for {name!r} does not go with the private subgroup "
+                f"``missing='public'`` for {name!r} does not go with the private subgroup "
                 f"{private[0].name!r}, in which it is not known how many have a value; give a "
-                "number that stands for a missing value, or leave subgroups= out"
+                "number that stands for a missing value, or leave ``subgroups=`` out"
             )
         if hidden and outcome.among_observed and len(outcomes) > 1:
             raise ParameterError(
-                f"missing='public' for {name!r} goes with one outcome where treatment is private "
-                "and delta above 0; give a number that stands for a missing value, fit one "
-                "outcome, or leave delta out"
+                f"``missing='public'`` for {name!r} goes with one outcome where treatment is "
+                "private and delta above 0; give a number that stands for a missing value, fit "
+                "one outcome, or leave delta out"
             )
     if n > MOST_ROWS:
         raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
@@ -459,7 +460,7 @@ class JointATEResults(EffectResults):
         """
         if not isinstance(subgroup, str) or subgroup not in self.strata:
             raise ParameterError(
-                f"{given(subgroup)} is no subgroup of this release; it has "
+                f"``{given(subgroup)}`` is no subgroup of this release; it has "
                 f"{', '.join(self.strata) or 'none'}"
             )
         found = self.strata[subgroup]
@@ -621,6 +622,6 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
             "Treatment is private: means are released sums over released numbers of people."
         )
     if facts.subgroups:
-        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by(...).")
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by().")
     notes += [f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks]
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

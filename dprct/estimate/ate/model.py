@@ -263,7 +263,7 @@ class ATESpec(Spec[ATEFacts]):
     def outcome_columns(self, schema: Schema) -> tuple[Column, ...]:
         """Return the outcomes, with bounds."""
         if not self.outcome:
-            raise ParameterError("outcome= names no column; name one or several")
+            raise ParameterError("``outcome=`` names no column; name one or several")
         return tuple(self._bounded(schema, name) for name in self.outcome)
 
     def comparison(self) -> Comparison:
@@ -329,8 +329,8 @@ class ATESpec(Spec[ATEFacts]):
         policy = policy_of(column, self.missing)
         if policy == "private" and self.treatment_private:
             raise ParameterError(
-                f"missing='private' for {column.name!r} needs public arm sizes, and with "
-                "neighbors='replace-one' treatment is private; give a number that stands for a "
+                f"``missing='private'`` for {column.name!r} needs public arm sizes, and with "
+                "``neighbors='replace-one'`` treatment is private; give a number that stands for a "
                 "missing value"
             )
         if policy == "private" and clusters_of(self.design):
@@ -380,14 +380,14 @@ class ATESpec(Spec[ATEFacts]):
         """Refuse options of the joint release where there is none."""
         if self.subgroups:
             raise ParameterError(
-                f"subgroups={list(self.subgroups)} need the joint release, whose cells are free, "
-                "and that needs delta above 0; give delta, or leave subgroups= out"
+                f"``subgroups={list(self.subgroups)}`` need the joint release, whose cells are "
+                "free, and that needs delta above 0; give delta, or leave ``subgroups=`` out"
             )
         for name, value in (("centre", self.centre), ("radius", self.radius)):
             if value is not None:
                 raise ParameterError(
-                    f"{name}= says where the joint release puts its noise, which needs delta above "
-                    f"0; give delta, or leave {name}= out"
+                    f"``{name}=`` says where the joint release puts its noise, which needs delta "
+                    f"above 0; give delta, or leave ``{name}=`` out"
                 )
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
@@ -752,7 +752,7 @@ def check_relation(neighbors: object) -> None:
     allowed = ("replace-one", "replace-one-design-public")
     if not isinstance(neighbors, str) or neighbors not in allowed:
         raise ParameterError(
-            f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
+            f"``neighbors={given(neighbors)}``; allowed: 'replace-one-design-public' (treatment is "
             "public), 'replace-one' (treatment is private too)"
         )
 
@@ -762,5 +762,5 @@ def check_one_row(schema: Schema) -> None:
     if schema.unit.max_rows > 1:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
-            "assign them as clusters with privacy_unit='cluster'"
+            "assign them as clusters with ``privacy_unit='cluster'``"
         )

@@ -171,8 +171,8 @@ def contrasts_of(
         return arm_contrasts(arms)
     if not isinstance(design, Factorial):
         raise ParameterError(
-            f"effects={effects!r} needs a dprct.Factorial design, which says the factors; got "
-            f"{type(design).__name__}"
+            f"``effects={effects!r}`` needs a ``dprct.Factorial`` design, which says the "
+            f"factors; got ``{type(design).__name__}``"
         )
     most = 1 if effects == "main" else len(design.factors)
     places = [design.combinations[group] for group in order]
@@ -200,8 +200,8 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
     if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
-            f"the weights of contrast {given(contrast)} do not sum to zero, or are all zero; a "
-            "contrast compares arms, such as 'a - b' or {'a': 1, 'b': -1}"
+            f"the weights of contrast ``{given(contrast)}`` do not sum to zero, or are all zero; a "
+            "contrast compares arms, such as 'a - b' or ``{'a': 1, 'b': -1}``"
         )
     name = contrast if isinstance(contrast, str) else _written(wanted)
     return Contrast(" ".join(name.split()), tuple(weights))
@@ -210,16 +210,18 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
 def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
     """Return the weight of each arm in a text; an arm whose name has signs is in backquotes."""
     if not isinstance(text, str):
-        raise ParameterError(f"contrast is {given(text)}; give 'a - b' or a mapping of weights")
+        raise ParameterError(
+            f"contrast is ``{given(text)}``; give 'a - b' or a ``mapping`` of weights"
+        )
     found: dict[str, Fraction] = {}
     at = 0
     while at < len(text):
         term = _TERM.match(text, at)
         if term is None or (found and not term[1]):
             raise ParameterError(
-                f"contrast {given(text)} is not read at character {at + 1}; write 'a - b' or "
+                f"contrast ``{given(text)}`` is not read at character {at + 1}; write 'a - b' or "
                 f"'0.5*a + 0.5*b - c' of the arms {', '.join(arms)} (in backquotes where a name "
-                "has signs or spaces), or give a mapping"
+                "has signs or spaces), or give a ``mapping``"
             )
         name = term[3].strip("`")
         weight = Fraction(term[2] or 1) * (-1 if term[1] == "-" else 1)
@@ -231,7 +233,7 @@ def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
 def _weight(value: Any) -> Fraction:
     number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
     if not (number and math.isfinite(value)):
-        raise ParameterError(f"a contrast has the weight {given(value)}; give finite numbers")
+        raise ParameterError(f"a contrast has the weight ``{given(value)}``; give finite numbers")
     return Fraction(value)
 
 

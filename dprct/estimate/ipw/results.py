@@ -172,9 +172,9 @@ def check_estimable(allocation: IPWAllocation, declared: Declared) -> None:
     least, mass = divisor_of(allocation), form.mass_of(declared.share)
     if mass < least:
         raise ParameterError(
-            f"treated_share={declared.share:g} of {form.n2:,} rows leaves a sum of weights of "
+            f"``treated_share={declared.share:g}`` of {form.n2:,} rows leaves a sum of weights of "
             f"{mass:,.0f}, and below {least:,.0f} no effect is estimated; spend more, use more "
-            "rows, or ask for estimand='ate' with hajek=False"
+            "rows, or ask for ``estimand='ate'`` with ``hajek=False``"
         )
 
 
@@ -201,9 +201,9 @@ def warnings_of(allocation: IPWAllocation, declared: Declared, kept: float) -> I
         )
     if form.errors == "conditional" and not form.hajek:
         yield (
-            "errors='conditional' with the plain form: intervals leave out the largest part of the "
-            "error, and 95% intervals covered 62 to 75% of the time; ask for errors='total' or "
-            "hajek=True"
+            "``errors='conditional'`` with the plain form: intervals leave out the largest part "
+            "of the error, and 95% intervals covered 62 to 75% of the time; ask for "
+            "``errors='total'`` or ``hajek=True``"
         )
     half = expected_effect(allocation, declared).half_width(0.05)
     if half > declared.spread:

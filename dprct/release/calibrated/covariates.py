@@ -17,7 +17,7 @@ from dprct.defaults import (
     resembles_one_by_one,
 )
 from dprct.encoding import decoded, encodings
-from dprct.errors import SchemaError
+from dprct.errors import SchemaError, marked
 from dprct.estimate.ate import standard_error
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
@@ -207,7 +207,7 @@ def covariates_of(
     try:
         codes = encodings(binned, binned.names)
     except SchemaError as error:
-        raise SchemaError(f"covariate: {error}") from None
+        raise SchemaError(f"covariate: {marked(error)}") from None
     for column in schema.columns:
         ends = column.bounds or (() if column.is_text else column.levels or ())
         if column.name in complete and len(ends) > 1:

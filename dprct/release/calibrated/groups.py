@@ -60,14 +60,14 @@ class Groups:
         listed: list[Any] = values.tolist()
         if any(value is None or value == "" or value != value for value in listed):
             raise ParameterError(
-                f"subgroups= names {column!r}, which has missing values, so that some rows are in "
-                "no group; give them a level of their own"
+                f"``subgroups=`` names {column!r}, which has missing values, so that some rows "
+                "are in no group; give them a level of their own"
             )
         levels = sorted(set(listed), key=lambda v: v if isinstance(v, str) else f"{float(v):g}")
         if len(levels) < 2:
             raise ParameterError(
-                f"subgroups= names {column!r}, which has one level, so that its effects are those "
-                "of everybody; leave subgroups= out"
+                f"``subgroups=`` names {column!r}, which has one level, so that its effects are "
+                "those of everybody; leave ``subgroups=`` out"
             )
         place = {level: code for code, level in enumerate(levels)}
         return cls(column, tuple(levels), np.array([place[value] for value in listed], np.int64))

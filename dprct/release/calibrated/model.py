@@ -321,7 +321,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """
         if "covariates" in options:
             check_covariates(options["covariates"])
-            raise ParameterError("covariates= are the terms of the formula; leave covariates= out")
+            raise ParameterError(
+                "``covariates=`` are the terms of the formula; leave ``covariates=`` out"
+            )
         columns = treatment_of(formula, options.get("treatment"), options.get("assignment"))
         written, arms = written_of(formula, columns)
         model = cls(data, schema, **{**options, **written, "treatment": columns})
@@ -634,8 +636,8 @@ def _clipped(table: BoundTable, schema: Schema, names: Iterable[str]) -> BoundTa
     for name in names:
         if isinstance(frame, nw.LazyFrame):
             raise EngineError(
-                "clip= moves values in memory, and this table lives in an engine; clip the outcome "
-                "in the engine, or collect the columns that the release uses"
+                "``clip=`` moves values in memory, and this table lives in an engine; clip the "
+                "outcome in the engine, or collect the columns that the release uses"
             )
         frame = with_clipped(frame, with_bounds(schema.column(name)))
     return table.with_frame(frame)
