@@ -334,6 +334,11 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
         "is the treatment",
     ),
     ({"columns": ROWS["wage"]}, ParameterError, "columns="),
+    (
+        {"formulas": ["wage ~ age"], "cov_type": "HC1", "weights": "age"},
+        SchemaError,
+        "needs bounds, 0 or above",
+    ),
     ({"columns": ["wage"], "touched": 0.6}, ParameterError, "touched=0.6"),
     ({"columns": ["wage"], "touched": True}, ParameterError, "touched= is True"),
     ({"columns": ["wage"], "touched": 0.02}, ParameterError, "this radius moves nobody"),

@@ -276,7 +276,6 @@ def test_what_takes_rows_to_be_independent_is_refused() -> None:
 
 
 BAD: list[tuple[Any, Schema, dict[str, Any], str]] = [
-    (ONE, SCHEMA, {"weights": "age"}, "needs bounds, 0 or above"),
     (ONE, SCHEMA, {"weights": "tutor", "assignment": HALF}, "makes groups"),
     (ONE, SCHEMA, {"weights": "hours", "cov_type": None}, "needs the scores"),
     (ONE, SCHEMA, {"cov_type": "HC3"}, "HC3"),
