@@ -343,7 +343,7 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["wage"], "touched": True}, ParameterError, "touched= is True"),
     ({"columns": ["wage"], "touched": 0.02}, ParameterError, "this radius moves nobody"),
     ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
-    ({"columns": ["wage"], "weights": "age"}, ParameterError, "no option weights="),
+    ({"columns": ["wage"], "weight": "age"}, ParameterError, "no option weight="),
     ({"columns": ["wage"], "sd": {"wage": math.inf}}, ParameterError, "give a finite number"),
     ({"columns": ["wage"], "sd": {"wage": 1e-300}}, ParameterError, "scale is above 0"),
     ({"formulas": ["wage ~ C(age)"]}, SchemaError, "factor without levels"),
