@@ -157,7 +157,9 @@ def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
         jsonschema.validate({**content, "moments": 2}, json.loads(rules))
     pd.testing.assert_series_equal(back.ols(FORMULA).bse, m.ols(FORMULA).bse)
     assert "weighted by w, 8 at most" in back.summary()
-    assert "weigh so much" in " ".join(str(asked.plan(8, 1e-6)).split())
+    said = " ".join(str(asked.plan(8, 1e-6)).split())
+    assert "weigh so much" in said
+    assert "no others are estimated" in said
 
 
 GROUPED: list[dict[str, Any]] = [
