@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
-from operator import mul
+from operator import add, mul
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from dprct.encoding import encoding, prepared
+from dprct.encoding import as_is_within, encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.sums import added, check_extent, present
+from dprct.queries.sums import EXACT, added, check_extent, present
 from dprct.schema.columns import check_own
 from dprct.schema.tables import check_counts, check_rows
 
@@ -81,7 +81,7 @@ class Part:
             return
         if self.column.is_text or not (self.column.bounds or self.column.levels):
             raise SchemaError(
-                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                f"column {self.column.name!r} has no bounds; declare ``bounds=(low, high)`` from "
                 "public knowledge, never from the data"
             )
         check_extent(self.column.name, *self.bounds)
@@ -109,7 +109,7 @@ class Part:
         fill = low / 2 + high / 2 if self.fill is None else self.fill
         x = nw.col(self.column.name).cast(nw.Float64)
         known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(fill))).otherwise(x)
-        return known.clip(low, high)
+        return as_is_within(x, low, high, known.clip(low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +138,22 @@ class Scaled:
     exempt: bool = False
 
     def steps(self) -> nw.Expr:
-        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20.
+        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
+        return self.whole().cast(nw.Int64)
+
+    def whole(self) -> nw.Expr:
+        """Return k as a double.
 
         Clipping, subtraction, multiplication and addition are each rounded in the one way of
-        IEEE 754, and there is no division: every engine has the same bits.
+        IEEE 754, and there is no division: every engine has the same bits.  Each rises with x, so
+        that k is clipped only where a bound is farther than 2^20.
         """
         value = reduce(mul, [part.value() for part in self.parts])
         if len(self.parts) > 1:
             value = value.clip(*self.bounds)
-        steps = ((value - self.centre) * self.per_unit + 0.5).floor()
-        return steps.clip(-FARTHEST, FARTHEST).cast(nw.Int64)
+        steps = ((value - self.centre) * self.per_unit + 0.5).floor().cast(nw.Float64)
+        ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
+        return steps if max(map(abs, ends)) < FARTHEST else steps.clip(-FARTHEST, FARTHEST)
 
     def steps_at(self, value: float) -> int:
         """Return k of one public number."""
@@ -233,9 +239,9 @@ class MomentsGrid:
             if not self.count:
                 raise ParameterError("the sum of weights is released; say count=True")
         if not 1 <= self.constant <= STEPS:
-            raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
+            raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
-            raise ParameterError(f"rows={self.rows}: a unit has at least one row")
+            raise ParameterError(f"``rows={self.rows}``: a unit has at least one row")
         if self.rows * self.width > MOST_OF_A_UNIT:
             raise ParameterError(
                 f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
@@ -308,6 +314,12 @@ class MomentsGrid:
     def numbers(self, groups: int) -> int:
         """Return how many numbers are released of so many groups."""
         return groups * self.size + (self.touched > 0)
+
+    @property
+    def largest_product(self) -> int:
+        """The largest size of k_j or of a product of two of them, of a row within the ball."""
+        reach = max((c.reach for c in self.columns), default=0)
+        return max(reach, min(reach, STEPS) ** 2)
 
     def vector(self, matrix: NDArray[Any]) -> list[int]:
         """Return the entries of a (d + 1, d + 1) matrix that are released, row by row."""
@@ -447,7 +459,9 @@ def moment_sums(
             raise ParameterError("weighted rows are added in memory; collect them first")
         check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
-        raise ParameterError("the numbers of rows of private cells are released; say count=True")
+        raise ParameterError(
+            "the numbers of rows of private cells are released; say ``count=True``"
+        )
     found, moved = (
         _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)
@@ -610,7 +624,7 @@ def _in_engine(
     rows = prepared(table, _columns(grid, cells)).select(
         *[nw.col(key).alias(name) for key, name in zip(keys, by, strict=True)],
         *([cells.cell().alias(_CELL)] if cells.divides else []),
-        *[column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)],
+        *[column.whole().alias(f"k{j}") for j, column in enumerate(grid.columns)],
     )
     # by a constant, Polars takes the rows for sorted, and holds all of them
     if cells.divides:
@@ -625,7 +639,8 @@ def _in_engine(
         sums[_MOVED] = nw.col(_MOVED)
     touched = 0
     total = np.zeros((cells.size, d + 1, d + 1), dtype=object)
-    answer = added(rows, sums, by)
+    doubles = counted is not None and counted.rows * grid.largest_product <= EXACT
+    answer = added(rows if doubles else _as_integers(rows, d), sums, by, doubles=doubles)
     if counted is not None:
         _check_counts(answer, tuple(keys), counted)
     for row in answer:
@@ -653,26 +668,31 @@ def _moved(
 ) -> nw.LazyFrame[Any]:
     """Return the steps with the rows that are outside moved into the ball, as :func:`_move`."""
     held = [*keys, *[f"k{j}" for j in range(d) if j not in free]]
-    square = nw.sum_horizontal(*[nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
-    rows = rows.with_columns(square.cast(nw.Int64).alias(_SQUARE))
+    # at most 108 squares of at most 2^40: a double holds their sum
+    square = reduce(add, [nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
+    rows = rows.with_columns(square.alias(_SQUARE))
     # at least 1, so that no engine meets a division by zero in the branch that is not taken
-    root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1)).cast(nw.Float64).sqrt()
+    root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1.0)).sqrt()
     shrunk = nw.lit(float(math.isqrt(room) - 1)) / root
-    outside = nw.col(_SQUARE) > room
+    outside = nw.col(_SQUARE) > float(room)
     rows = rows.with_columns(
         nw.when(outside).then(shrunk).otherwise(nw.lit(1.0)).alias(_BY),
-        outside.cast(nw.Int64).alias(_MOVED),
+        nw.when(outside).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias(_MOVED),
     )
     moved = []
     for j in free:
         k = nw.col(f"k{j}")
-        size = (k.abs().cast(nw.Float64) * nw.col(_BY)).floor().cast(nw.Int64)
-        moved.append(nw.when(k < 0).then(size * -1).otherwise(size).alias(f"k{j}"))
+        size = (k.abs() * nw.col(_BY)).floor().cast(nw.Float64)
+        moved.append(nw.when(k < 0).then(size * -1.0).otherwise(size).alias(f"k{j}"))
     held.append(_MOVED)
     rows = rows.select(*held, *moved)
-    inside = (square.cast(nw.Int64) <= room).cast(nw.Int64)
+    inside = nw.when(square <= float(room)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     rows = rows.with_columns(inside.alias(_SQUARE))
     return rows.select(*held, *[(nw.col(f"k{j}") * nw.col(_SQUARE)).alias(f"k{j}") for j in free])
+
+
+def _as_integers(rows: nw.LazyFrame[Any], d: int) -> nw.LazyFrame[Any]:
+    return rows.with_columns(*[nw.col(f"k{j}").cast(nw.Int64) for j in range(d)])
 
 
 def _check_counts(answer: list[list[Any]], keys: tuple[str, ...], counted: Counted) -> None:

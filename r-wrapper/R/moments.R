@@ -160,6 +160,7 @@ NULL
 #' @rdname combinations
 #' @export
 wald_test <- function(object, hypothesis) {
+  check_ours(object)
   dprct_call("moments_wald",
     result = object, hypothesis = weights_by_name(hypothesis), .call = sys.call()
   )
@@ -168,9 +169,18 @@ wald_test <- function(object, hypothesis) {
 #' @rdname combinations
 #' @export
 lincom <- function(object, combination) {
+  check_ours(object)
   dprct_call("moments_lincom",
     result = object, combination = weights_by_name(combination), .call = sys.call()
   )
+}
+
+check_ours <- function(object) {
+  if (!any(startsWith(class(object), "dprct_"))) {
+    refuse("parameter", paste0(
+      "object is ", class(object)[1L], "; give what effects() or ols() returned of released moments"
+    ))
+  }
 }
 
 weights_by_name <- function(wanted) {

@@ -575,7 +575,8 @@ def control(name: str, given: dict[str, Any], **facts: Any) -> None:
     said = {**options, "treated": "the last", **({"donors": "all"} if "_donors" in given else {})}
     GIVEN.setdefault(dprct.SyntheticControl, []).append(said)
     made: Callable[..., Any] = lambda table, schema: method(table, schema, **options)  # noqa: E731
-    CASES[words] = Case(words, made, ("y",), panel=True, **{"sizes": (5, 2), **facts})
+    defaults: dict[str, Any] = {"private": ("y",), "sizes": (5, 2)}
+    CASES[words] = Case(words, made, panel=True, **{**defaults, **facts})
 
 
 for rule in ("ridge", "uniform", "auto"):
@@ -589,5 +590,11 @@ control("mean, path before, placebos",
         {"mean_effect": True, "pre_fit": True, "placebos": "all",
          "budget_shares": {"donor_weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
                     "placebos": 0.2}})  # fmt: skip
+control("predictors", {"predictors": {"w": 100.0}, "noise": "gaussian"}, private=("y", "w"),
+        deltas=DELTAS)  # fmt: skip
+control("predictors over periods, missing ones, placebos, the treated protected",
+        {"predictors": ["w(2000/2002)", "v", "y(2001&2003)"], "placebos": "all",
+         "protect_treated": True}, private=("y", "w", "v"), may_miss={"v": "private"},
+        treated_private=True)  # fmt: skip
 
 __all__ = ["CASES", "GIVEN", "HUGE", "MOST", "WIDE"]

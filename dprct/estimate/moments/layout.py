@@ -124,23 +124,25 @@ def scales_of(asked: object, what: str, names: Sequence[str]) -> dict[str, float
         return {}
     if not isinstance(asked, Mapping):
         raise ParameterError(
-            f"{what}={given(asked)}; give a mapping from column to number, such as "
-            f"{{{names[0] if names else 'wage'!r}: 1.0}}"
+            f"``{what}={given(asked)}``; give a ``mapping`` from column to number, such as "
+            f"``{{{names[0] if names else 'wage'!r}: 1.0}}``"
         )
     found = {}
     for name, value in asked.items():
         if name not in names:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is no column of this release; it has "
+                f"``{what}=`` names ``{given(name)}``, which is no column of this release; it has "
                 f"{', '.join(names)}"
             )
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
         if number is None or not abs(number) <= EXTREMES[1]:
-            raise ParameterError(f"{what}= of {name!r} is {given(value)}; give a finite number")
+            raise ParameterError(
+                f"``{what}=`` of {name!r} is ``{given(value)}``; give a finite number"
+            )
         if what == "sd" and not number >= EXTREMES[0]:
             raise ParameterError(
-                f"sd= of {name!r} is {given(value)}; a column's scale is above 0: leave out a "
-                "column that does not vary"
+                f"``sd=`` of {name!r} is ``{given(value)}``; a column's scale is above 0: leave "
+                "out a column that does not vary"
             )
         found[name] = float(number)
     return found
@@ -241,8 +243,8 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
         return box
     if isinstance(asked, bool) or not isinstance(asked, (int, float)) or not 0 < asked < math.inf:
         raise ParameterError(
-            f"radius={given(asked)}; give a number above 0, in standard deviations (sd=) of the "
-            "columns, 'box', which moves nobody, or nothing"
+            f"``radius={given(asked)}``; give a number above 0, in standard deviations (``sd=``) "
+            "of the columns, 'box', which moves nobody, or nothing"
         )
     return min(float(asked) * root, box)
 
@@ -295,7 +297,7 @@ def layout_of(
             return Layout(tuple(places), outer, inner, grid)
         outer *= 1 + 2.0**-12
     raise ParameterError(
-        f"radius={given(radius)} leaves nothing of the columns that are moved into it; give a "
+        f"``radius={given(radius)}`` leaves nothing of the columns that are moved into it; give a "
         "larger one"
     )
 

@@ -150,7 +150,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return which arms there are."""
         if self.assignment is None:
             if self.control is not None:
-                raise ParameterError("control= needs assignment=, the design that names the arms")
+                raise ParameterError(
+                    "``control=`` needs ``assignment=``, the design that names the arms"
+                )
             return None
         return compared(
             None, self.assignment, control=self.control, blocks="ignore", privacy_unit="person",
@@ -180,8 +182,8 @@ class MomentsSpec(Spec[MomentsFacts]):
                 found.setdefault(key_of(atoms), (name, atoms))
         if not found:
             raise ParameterError(
-                "columns= and formulas= name no column to release besides treatment and subgroups; "
-                "name the outcomes"
+                "``columns=`` and ``formulas=`` name no column to release besides treatment and "
+                "subgroups; name the outcomes"
             )
         fills = self.fills(schema)
         return tuple(variable_of(name, atoms, schema, fills) for name, atoms in found.values())
@@ -195,8 +197,8 @@ class MomentsSpec(Spec[MomentsFacts]):
                 column = schema.column(name)
                 if column.is_text or column.bounds is None:
                     raise ParameterError(
-                        f"missing={policy!r} for {name!r}, which has levels; say missing='public' "
-                        "(who has no value is public)"
+                        f"``missing={policy!r}`` for {name!r}, which has levels; say "
+                        "``missing='public'`` (who has no value is public)"
                     )
                 found[name] = constant_of(policy, column)
         return found
@@ -217,19 +219,19 @@ class MomentsSpec(Spec[MomentsFacts]):
         asked = self.missing.get(name) if isinstance(self.missing, Mapping) else self.missing
         if asked is None:
             raise SchemaError(
-                f"column {name!r} may be missing; say missing='public' (who has no value is "
+                f"column {name!r} may be missing; say ``missing='public'`` (who has no value is "
                 "public), or a number within its bounds that stands for it, or declare "
-                "missing='never'"
+                "``missing='never'``"
             )
         if asked == "private":
             raise ParameterError(
-                f"missing='private' for {name!r} is not offered for moments; give a number within "
-                "the bounds that stands for a missing value, or say 'public'"
+                f"``missing='private'`` for {name!r} is not offered for moments; give a number "
+                "within the bounds that stands for a missing value, or say 'public'"
             )
         if asked != "public" and (isinstance(asked, bool) or not isinstance(asked, (int, float))):
             raise ParameterError(
-                f"missing={given(asked)} for {name!r}; allowed: 'public', or a number within the "
-                "bounds"
+                f"``missing={given(asked)}`` for {name!r}; allowed: 'public', or a number within "
+                "the bounds"
             )
         return asked
 
@@ -367,16 +369,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         if self.assignment is None:
             if not self.hidden:
                 raise ParameterError(
-                    "neighbors='replace-one-design-public' needs assignment=, the design whose "
-                    "columns are public; without one use 'replace-one'"
+                    "``neighbors='replace-one-design-public'`` needs ``assignment=``, the design "
+                    "whose columns are public; without one use 'replace-one'"
                 )
             return
         clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
         if clusters and (clusters != [schema.unit.id] or self.hidden):
             raise ParameterError(
                 "clusters were assigned, whose errors need scores of whole clusters; declare the "
-                "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
-                "neighbors='replace-one-design-public', or use PrivateATE"
+                "cluster as the schema's unit with max_rows, with ``cov_type='CR1'`` and "
+                "``neighbors='replace-one-design-public'``, or use ``PrivateATE``"
             )
         self.assignment.groups.check_levels(schema)
         if self.hidden:
@@ -390,12 +392,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         if unit.max_rows > 1 and self.cov_type != "CR1":
             raise ParameterError(
                 f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
-                f"each {unit.name}; say cov_type='CR1' and name the regressions in formulas="
+                f"each {unit.name}; say ``cov_type='CR1'`` and name the regressions in "
+                "``formulas=``"
             )
         if unit.max_rows == 1 and self.cov_type == "CR1":
             raise ParameterError(
-                f"cov_type='CR1' is for several rows of one {unit.name}, and max_rows is 1; say "
-                "'HC1'"
+                f"``cov_type='CR1'`` is for several rows of one {unit.name}, and max_rows is 1; "
+                "say 'HC1'"
             )
         self.scored(schema)
 
@@ -426,8 +429,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             for name in self.missing:
                 if name not in self.columns:
                     raise ParameterError(
-                        f"missing= names {given(name)}, which is no column of this release; it "
-                        f"has {', '.join(self.columns)}"
+                        f"``missing=`` names ``{given(name)}``, which is no column of this "
+                        f"release; it has {', '.join(self.columns)}"
                     )
         for name in self.columns:
             self.policy(name, schema)
@@ -648,7 +651,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
             raise ParameterError(
                 "scores are added in memory, and these rows are in an engine; collect them first, "
-                "or leave cov_type= out"
+                "or leave ``cov_type=`` out"
             )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,

@@ -119,7 +119,7 @@ def allocation_of(
     if not budget.delta:
         raise ParameterError(
             "Gaussian noise needs delta > 0, and moments have no other; give one far below 1/n, "
-            "or use PrivateATE, whose effects can be released with delta=0"
+            "or use ``PrivateATE``, whose effects can be released with ``delta=0``"
         )
     if not scores:
         mechanism = AnalyticGaussian(budget, grid.l2_squared, grid.numbers(groups))
@@ -133,7 +133,7 @@ def allocation_of(
     except ParameterError:
         raise ParameterError(
             f"{budget} is too large to be divided among moments and scores, whose draws would need "
-            "a finer grid; give a smaller epsilon or a larger delta, or leave cov_type= out"
+            "a finer grid; give a smaller epsilon or a larger delta, or leave ``cov_type=`` out"
         ) from None
     return Allocation(budget=budget, parts=drawn, composition="gdp")
 

@@ -196,7 +196,7 @@ class Moments(ReleasedMoments):
         if len(self.arms) < 2:
             raise ParameterError(
                 "the release has no arms, so no effects; regress the outcome on a released column "
-                "with ols(...), or release again with assignment="
+                "with ``ols(...)``, or release again with ``assignment=``"
             )
         self._check_units("effects")
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
@@ -250,7 +250,7 @@ class Moments(ReleasedMoments):
         if scales is None and self._blocks():
             raise ParameterError(
                 "the control group is in several blocks, so that no one standard deviation is "
-                "released; give public scales= of the outcomes"
+                "released; give public ``scales=`` of the outcomes"
             )
         # without blocks there is one cell for each arm, in their order of appearance
         pooled = self._pooled(("arm",), asked, where)
@@ -730,18 +730,20 @@ class Moments(ReleasedMoments):
         if where is None:
             return {}
         if not isinstance(where, Mapping):
-            raise ParameterError(f"where={given(where)}; give a mapping, such as {{'female': 1}}")
+            raise ParameterError(
+                f"``where={given(where)}``; give a ``mapping``, such as ``{{'female': 1}}``"
+            )
         found: dict[str, Value] = {}
         for name, value in where.items():
             if name not in self.group_columns:
                 raise ColumnError(
-                    f"where= names {given(name)}, which makes no groups of this release; groups: "
-                    f"{', '.join(self.group_columns) or 'none'}"
+                    f"``where=`` names ``{given(name)}``, which makes no groups of this release; "
+                    f"groups: {', '.join(self.group_columns) or 'none'}"
                 )
             known = list(dict.fromkeys(group.value(name) for group in self.groups))
             if value not in known:
                 raise ParameterError(
-                    f"where= asks for {name}={given(value)}; levels are "
+                    f"``where=`` asks for ``{name}={given(value)}``; levels are "
                     f"{', '.join('.' if x is None else str(x) for x in known)}"
                 )
             found[name] = value

@@ -86,14 +86,14 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
     """
     if not formulas:
         raise ParameterError(
-            "cov_type= releases the scores of regressions; name these in formulas="
+            "``cov_type=`` releases the scores of regressions; name these in ``formulas=``"
         )
     found: dict[Scored, str] = {}
     for formula in formulas:
         if instrumented(formula):
             raise ParameterError(
                 f"{formula.text!r} has instruments, of which no scores are released; leave it out "
-                "of formulas=, or leave cov_type= out"
+                "of ``formulas=``, or leave ``cov_type=`` out"
             )
         names = tuple(one.name for one in regressors_of(main_part(formula), schema))
         right = formula.text.partition("~")[2].strip()
