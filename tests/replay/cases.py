@@ -547,9 +547,9 @@ moments("robust errors, missing public",
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
-             "touched": 0.1 if most == 2 else None,
+             "touched": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
              "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
-            private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
+            private="y w x g v pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",
         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
          "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},

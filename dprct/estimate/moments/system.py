@@ -113,7 +113,9 @@ class System:
     @property
     def divisor(self) -> float:
         """By what squares of residuals are divided for their variance."""
-        return self.n - len(self.M) if self.counted is None else max(self.n, 1e-300)
+        if self.counted is None:
+            return self.n - len(self.M)
+        return max(self.n, 1e-300) * (1 - len(self.M) / self.counted)
 
     def mean_of_products(self, B: Array) -> Array:
         """Return E[N_g B_g N_g] of every cell, (G, d, d), for symmetric B."""

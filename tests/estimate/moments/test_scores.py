@@ -109,11 +109,29 @@ def test_without_noise_weights_are_those_of_stata(options: dict[str, Any]) -> No
     plain = smf.ols(FORMULA, data).fit(cov_type="HC1")
     assert np.abs(plain.params - other.params).max() > 0.02
     assert (found.nobs, found.df_resid) == (len(data), other.df_resid)
+    weighted_mean = data["w"] @ other.resid**2 / data["w"].sum()
+    assert found.rmse == pytest.approx(
+        (weighted_mean * len(data) / other.df_resid) ** 0.5, rel=0.01
+    )
+    assert found.rsquared == pytest.approx(other.rsquared, abs=0.01)
     half = without_noise(
         model(data.assign(w=data["w"] / 2), schema, weights="w", radius="box", cov_type="HC1")
     )
     np.testing.assert_allclose(half.ols(FORMULA).params[names], other.params, atol=4e-3)
     np.testing.assert_allclose(half.ols(FORMULA).bse[names], other.bse, rtol=0.03)
+
+
+def test_weighted_rows_of_one_unit_have_errors_of_clusters() -> None:
+    data, schema = weighted(MANY)
+    schema = replace(schema, unit=PANEL.unit)
+    m = without_noise(model(data, schema, weights="w", cov_type="CR1", radius="box", touched=None))
+    found = m.ols(FORMULA)
+    other = smf.wls(FORMULA, data, weights=data["w"]).fit(
+        cov_type="cluster", cov_kwds={"groups": data["pupil"], "use_correction": True}
+    )
+    names = list(other.params.index)
+    np.testing.assert_allclose(found.params[names], other.params, atol=4e-3)
+    np.testing.assert_allclose(found.bse[names], other.bse, rtol=0.05)
 
 
 def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
@@ -139,7 +157,9 @@ def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
         jsonschema.validate({**content, "moments": 2}, json.loads(rules))
     pd.testing.assert_series_equal(back.ols(FORMULA).bse, m.ols(FORMULA).bse)
     assert "weighted by w, 8 at most" in back.summary()
-    assert "weigh so much" in " ".join(str(asked.plan(8, 1e-6)).split())
+    said = " ".join(str(asked.plan(8, 1e-6)).split())
+    assert "weigh so much" in said
+    assert "no others are estimated" in said
 
 
 GROUPED: list[dict[str, Any]] = [
@@ -258,7 +278,6 @@ def test_what_takes_rows_to_be_independent_is_refused() -> None:
 
 
 BAD: list[tuple[Any, Schema, dict[str, Any], str]] = [
-    (ONE, SCHEMA, {"weights": "age"}, "needs bounds, 0 or above"),
     (ONE, SCHEMA, {"weights": "tutor", "assignment": HALF}, "makes groups"),
     (ONE, SCHEMA, {"weights": "hours", "cov_type": None}, "needs the scores"),
     (ONE, SCHEMA, {"cov_type": "HC3"}, "HC3"),
