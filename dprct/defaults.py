@@ -115,13 +115,13 @@ UNIFORM_LOSS = 0.25
 """Squared distance of equal weights on four of many donors from equal weights on all of them."""
 
 
-def ridge_penalty(T0: int) -> float:
+def ridge_penalty(T0: float) -> float:
     """Return the penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
 
     Parameters
     ----------
-    T0 : int
-        Pre-periods.
+    T0 : float
+        Pre-periods, plus the weights of predictors.
 
     Examples
     --------

@@ -587,10 +587,10 @@ class Validity:
     def _of_constant(self, spec: Specification) -> str:
         """Return what the constant of a valid regression is."""
         if not all(map(self._is_arm, spec.terms)):
-            if self.groups is not None and self.groups.crossing(
-                {term_key(term) for term in spec.terms}, self._arm_keys
-            ):
-                return f"{self.groups.crossed_words()} ({NOT_RELEASED})."
+            terms = {term_key(term) for term in spec.terms}
+            words = self.groups and self.groups.coefficient_words(terms, self._arm_keys)
+            if words:
+                return f"{words} ({NOT_RELEASED})."
             return (
                 "The constant is not the mean of the control group, which the regression on "
                 f"{', '.join(self.arms)} alone has, and no error of it was released "
@@ -733,7 +733,7 @@ class Validity:
         arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"
-        apart = self.groups is not None and not self.groups.whole
+        apart = self.groups is not None and not self.groups.holds(self.covariates[0])
         other = "other " * (self.groups is not None)
         lines = [
             f"{'Within each level, c' if apart else 'C'}alibrated for least squares of {outcomes} "

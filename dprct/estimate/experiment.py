@@ -686,8 +686,8 @@ def check_sample(schema: Schema) -> None:
     if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
         raise SchemaError(
             "the file is declared a panel (xtset) and no unit is; declare ``Unit(name, id=...)`` "
-            "with one row per unit, for one person must not be in several rows; if nobody is, "
-            "and the mark is left over, clear it (in Stata: xtset, clear) and save the file"
+            "with one row per unit, for one person must not be in several rows; if nobody is, and "
+            "the mark is left over, clear it (in Stata: xtset, clear) and save the file"
         )
 
 

@@ -368,8 +368,8 @@ class Accountant(Balance):
             there, wanted = _terms_that_differ(found, asked)
             raise LedgerError(
                 f"ledger {file.path} has {there}, which is not what was asked for ({wanted}); the "
-                "terms of a ledger stay those of its start: give these, or continue it with "
-                "``Accountant.load``"
+                "terms of a ledger stay those of its start: give these (in a study file: the same "
+                "[budget], or none), or continue it with ``Accountant.load``"
             )
         return cls._kept_in(file, found)
 

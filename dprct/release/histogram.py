@@ -223,7 +223,9 @@ class HistogramSpec(CountsSpec):
                 f"noise is {k} times as large as with one row each"
             )
         consequences = [
-            f"a combination shared by fewer than about {t} rows disappears",
+            f"a combination shared by fewer than about {t} rows disappears"
+            if t > 1
+            else "a combination of a few rows may disappear",
             _survivors(n, cells, t),
         ]
         if isinstance(mechanism, SparseHistogram):

@@ -548,7 +548,9 @@ def ols(
         weighted=weights is not None,
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
-        within=None if valid is None else level_of(valid.groups, data, keep),
+        within=None
+        if valid is None or valid.groups is None
+        else level_of(valid.groups, data, keep),
     )
     given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]

@@ -102,7 +102,7 @@ class Origin:
         shown = ", ".join(foreign[:_MOST_NAMED]) + (", ..." if len(foreign) > _MOST_NAMED else "")
         return Guarantee.unverified_because(
             f"{self.name} does not describe the column{'s' * (len(foreign) > 1)} {shown} as given "
-            "(rows were left out, values were changed, or columns were added)"
+            "(rows were left out or reordered, values were changed, or columns were added)"
         )
 
 

@@ -33,17 +33,19 @@ from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
-from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
-from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
     UNPROMISED,
+    CalibratedExperiment,
+    PackageSpec,
     budget_from,
+    calibrated_from,
     check_printable,
+    package_from,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
@@ -261,6 +263,12 @@ class Study:
     def do_files(self) -> tuple[Path, ...]:
         """The do-files that the study names, or folders of them."""
         return () if self.package is None else self.package.files(self.path.parent)
+
+    @property
+    def merged_files(self) -> list[Path]:
+        """The files that were merged into the data: they lie next to these, where the ledger is."""
+        names = () if self.package is None else self.package.merge
+        return [self.data.parent / name for name in names]
 
     @property
     def promises(self) -> bool:
@@ -547,7 +555,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=budget_from(document),
-        tables=tables_from(document.get("table", [])),
+        tables=tables_from(document["table"]) if "table" in document else (),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
         experiment=experiment,
         estimate=estimate_from(document, release) if release.method in ESTIMATES else None,

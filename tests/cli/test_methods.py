@@ -236,6 +236,15 @@ def test_the_mean_effect_stands_above_the_path(
     assert "2,009" not in out
 
 
+def test_predictors_stand_in_a_study_file(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    asked = 'predictors = {"output(2001(1)2003)" = 2, "output(2005)" = 0.5}'
+    study = written("synthetic_control", ('donor_weights = "uniform"', asked))
+    out = " ".join(dprct("plan", study).out.split())
+    assert "output(2001(1)2003) (-1 to 1, weight 2), output(2005) (-1 to 1, weight 0.5)" in out
+
+
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),

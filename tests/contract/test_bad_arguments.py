@@ -255,13 +255,13 @@ def calls(folder: Path) -> dict[str, Call]:
     model(
         "SyntheticControl", data=panel, schema=panel_schema, outcome="y", treated=0, unit="who",
         time="time", treatment_time=8, donors=None, donor_weights="ridge", lam=None, bound=None,
-        protect_treated=False, mean_effect=False, pre_fit=False, placebos=(), budget_shares=None,
-        noise="laplace", neighbors="replace-one",
+        protect_treated=False, mean_effect=False, pre_fit=False, placebos=(),
+        predictors=None, budget_shares=None, noise="laplace", neighbors="replace-one",
     )  # fmt: skip
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
         subgroups=(), sd=None, centre=None, radius=None, missing=None, attrition=False,
-        neighbors="replace-one",
+        touched=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)
     release = found["MVHistogram.fit"](rng=None)

@@ -1,9 +1,13 @@
-"""What is public of an experiment, and the public index g0(X) by which an outcome is adjusted."""
+"""What is public of an experiment: its outcomes, and the index g0(X) by which one is adjusted.
+
+Of one outcome it is public who counts for it, and what becomes of its missing values.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,21 +19,22 @@ import pandas as pd
 
 from dprct.arguments import given, listed_names
 from dprct.encoding import encoding
-from dprct.errors import EngineError, FormulaError, ParameterError, withheld
-from dprct.estimate.ate.release import CountedOutcome
-from dprct.estimate.experiment import Experiment
+from dprct.errors import EngineError, FormulaError, ParameterError, SchemaError, withheld
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.experiment import Experiment, constant_of, no_policy
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
 from dprct.model import Facts
 from dprct.privacy.noise import source
-from dprct.queries import covariates
+from dprct.queries import covariates, observed_number
 from dprct.queries.covariates import with_residual
 from dprct.queries.sums import Clipped
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
+    from dprct.model import BoundTable
+    from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.schema import Column
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Table
@@ -223,10 +230,14 @@ class Index:
     def _tried(self, rows: pd.DataFrame) -> Array | str:
         """Return g0 of rows, or in words why there is none: a foreign message may show data."""
         try:
-            with np.errstate(all="ignore"):
+            # so may a foreign warning, and whether there is one
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 found = np.asarray(self.rule(rows), np.float64)
         except Exception as error:
             return f"ended with {type(error).__name__}"
+        if len(rows) == 1 and found.ndim == 0:  # a function of R has no other form of one number
+            found = found.reshape(1)
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
@@ -516,3 +527,97 @@ class ATEFacts(Facts):
     def counted(self) -> tuple[str, ...]:
         """The outcomes of which it is private who has a value, so that values are counted."""
         return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
+
+
+MissingRule = str | float
+
+
+def uncountable(column: Column) -> ParameterError:
+    """Return the refusal of a design in which values of an outcome cannot be counted."""
+    return ParameterError(
+        f"``missing='private'`` for {column.name!r} is not offered with clusters or weighted "
+        "blocks, where too few have a value in each; say ``blocks='ignore'`` where shares are "
+        "the same everywhere, or ``missing='public'`` or a number"
+    )
+
+
+def outcome_of(
+    table: BoundTable,
+    column: Column,
+    experiment: Experiment,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> Outcome | CountedOutcome:
+    """Return one outcome with who counts for it, by the declared policy for missing values.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If the policy does not go with blocks or clusters.
+    """
+    policy = policy_of(column, missing)
+    if policy == "private":
+        if experiment.clustered or len(experiment.units.labels) > 1:
+            raise uncountable(column)
+        return CountedOutcome(column, experiment.counted(), share)
+    if policy == "public":
+        counted = experiment.among_observed(table.frame, column, table.counted)
+        return Outcome(column, counted, share, among_observed=True)
+    fill = None if policy is None else constant_of(policy, column)
+    return Outcome(column, experiment.counted(), share, fill)
+
+
+def hidden_outcome_of(
+    table: BoundTable,
+    column: Column,
+    arms: PrivateArms,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> HiddenOutcome:
+    """Return one outcome of an experiment whose treatment is private.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If fewer than two rows count.
+    """
+    policy = policy_of(column, missing)
+    if policy == "public":
+        counted = table.counted
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
+        arms = replace(arms, n=n, present=column.name)
+    if arms.n < 2:
+        raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
+    fill = None if policy in (None, "public") else constant_of(policy, column)
+    return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
+
+
+def policy_of(
+    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
+) -> MissingRule | None:
+    """Return what happens to missing values of an outcome; None if it has none.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    """
+    policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
+    if column.missing == ():
+        return None
+    if policy is not None and not isinstance(policy, (str, int, float)):
+        raise no_policy(policy, column)
+    if policy is None:
+        raise SchemaError(
+            f"outcome {column.name!r} may be missing; say ``missing='public'`` (it is public whose "
+            "value is missing), ``missing='private'`` (it is private), or a number that replaces "
+            "it, or declare ``missing='never'``"
+        )
+    return policy

@@ -125,27 +125,6 @@ def check_joint(
         raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
 
 
-def check_radius(radius: object) -> None:
-    """Refuse a radius that is none, whatever the layout."""
-    if radius is not None:
-        radius_of((), radius)
-
-
-def check_pure(centre: object, radius: object, subgroups: Sequence[str] = ()) -> None:
-    """Refuse options of the joint release where there is none."""
-    if subgroups:
-        raise ParameterError(
-            f"``subgroups={list(subgroups)}`` need the joint release, whose cells are free, and "
-            "that needs delta above 0; give delta, or leave ``subgroups=`` out"
-        )
-    for name, value in (("centre", centre), ("radius", radius)):
-        if value is not None:
-            raise ParameterError(
-                f"``{name}=`` says where the joint release puts its noise, which needs delta "
-                f"above 0; give delta, or leave ``{name}=`` out"
-            )
-
-
 def places(
     outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], centre: object
 ) -> tuple[Place, ...]:

@@ -580,7 +580,8 @@ def _within_said(
             f"the effects of everybody have {math.sqrt(facts.inner):.3g} times the noise that they "
             "would have without them"
         )
-    for name, levels in known_levels(facts).items():
+    known = known_levels(facts) if facts.subgroups else {}
+    for name, levels in known.items():
         for level, (cells, share, blocks) in levels.items():
             found = joint.expected(
                 facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,

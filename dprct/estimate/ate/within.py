@@ -156,9 +156,13 @@ def places_of_levels(facts: ATEFacts, name: str) -> dict[str, list[int]]:
 
 
 def blocks_of_levels(facts: ATEFacts, name: str) -> dict[str, list[int]]:
-    """Return the public blocks in which a column of blocks has each of its levels."""
+    """Return the public blocks in which a column of blocks has each of its levels.
+
+    None while the design is known, and no table: then it is not known which blocks there are.
+    """
     experiment = facts.comparison
-    assert isinstance(experiment, Experiment)
+    if not isinstance(experiment, Experiment):
+        return {}
     columns = blocks_of(experiment.design, "weight")
     found: dict[str, list[int]] = {}
     for block, label in enumerate(experiment.units.labels):

@@ -22,13 +22,6 @@ from dprct.arguments import (
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
-from dprct.estimate.ipw.expected import (
-    Declared,
-    check_estimable,
-    expected_effect,
-    signs_of,
-    warnings_of,
-)
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -41,7 +34,15 @@ from dprct.estimate.ipw.release import (
     released,
     slope_kept,
 )
-from dprct.estimate.ipw.results import IPWResults, results_of
+from dprct.estimate.ipw.results import (
+    Declared,
+    IPWResults,
+    check_estimable,
+    expected_effect,
+    results_of,
+    signs_of,
+    warnings_of,
+)
 from dprct.formula import Factor, parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Guarantee, exact

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.arguments import given
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.moments.variables import Variable
+    from dprct.queries.ball import Part
 
 REACH = 1.5
 """Radius of the ball in standard deviations of a typical row: 9 to 11 % of normal rows are moved,
@@ -24,6 +26,8 @@ and an effect by 1 to 3 % of itself (docs/methods.md)."""
 GUESS = 0.3
 """Public guess of a regression's R squared, in standardised columns: it sets the weight of its
 outcome, and plans use it."""
+
+NOTHING = Fraction(0)
 
 Use = Literal["effects", "mixed", "regressions"]
 CONSTANTS: dict[Use, float] = {"effects": 1.0, "mixed": 0.5, "regressions": math.sqrt(0.1)}
@@ -246,7 +250,14 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
 
 
 def layout_of(
-    places: Sequence[Place], radius: object, use: Use, *, count: bool, rows: int = 1
+    places: Sequence[Place],
+    radius: object,
+    use: Use,
+    *,
+    count: bool,
+    rows: int = 1,
+    touched: Fraction = NOTHING,
+    weight: Part | None = None,
 ) -> Layout:
     """Return the layout of columns with weights.
 
@@ -260,6 +271,10 @@ def layout_of(
         Whether numbers of rows are released.
     rows : int
         M, the most rows of a unit.
+    touched : Fraction
+        Share of mu squared for the number of rows that are moved; 0 where it is not released.
+    weight : Part, optional
+        Of a row.
 
     Raises
     ------
@@ -276,12 +291,34 @@ def layout_of(
     for _ in range(200):
         columns = tuple(_scaled(place, outer) for place in places)
         if _fits(columns, inner / outer, everybody, rows):
-            return Layout(tuple(places), outer, inner, MomentsGrid(columns, constant, count, rows))
+            grid = MomentsGrid(columns, constant, count, rows, weight=weight)
+            if touched:
+                grid = replace(grid, touched=factor_of(grid, touched))
+            return Layout(tuple(places), outer, inner, grid)
         outer *= 1 + 2.0**-12
     raise ParameterError(
         f"``radius={given(radius)}`` leaves nothing of the columns that are moved into it; give a "
         "larger one"
     )
+
+
+def factor_of(grid: MomentsGrid, share: Fraction) -> int:
+    """Return c, by which a count gets this share of mu squared.
+
+    Of D^2 = 2 t^2 + (c M)^2 the count has the second term, and the noise of all numbers is
+    D / mu: as much as of two releases that have 1 - share and share of mu squared.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is moved.
+    """
+    if grid.moves_nobody:
+        raise ParameterError(
+            f"touched={float(share):g} buys the number of rows that are moved, and this radius "
+            "moves nobody; leave touched= out, or give sd= of every column or a smaller radius="
+        )
+    return max(1, math.isqrt(math.floor(grid.l2_squared * share / (1 - share))) // grid.rows)
 
 
 def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from dprct.queries.donors import Predictor, Steps
     from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
@@ -89,10 +90,16 @@ class PanelFacts(Facts):
         Who the donors are, and the periods.
     target : (T,) array or None
         The treated unit's series where it is public.
+    predictors : tuple of Predictor
+        What the weights match besides the outcome before treatment.
+    target_extra : (P,) array of int or None
+        The treated unit's coordinates of these, where they are public.
     """
 
     panel: Panel
     target: Array | None
+    predictors: tuple[Predictor, ...] = ()
+    target_extra: Steps | None = None
 
 
 def panel_of(
@@ -439,7 +446,16 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
     return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
 
 
-_OF_TABLES = {"outcome", "treated", "treatment_time", "unit", "time", "donors", "bound"}
+_OF_TABLES = {
+    "outcome",
+    "treated",
+    "treatment_time",
+    "unit",
+    "time",
+    "donors",
+    "bound",
+    "predictors",
+}
 """Arguments that say where a panel stands in a table, or that ``from_arrays`` has itself."""
 
 

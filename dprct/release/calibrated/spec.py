@@ -648,11 +648,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         for name in self.subgroups:
             levels = blocks_of_levels(facts.effects, name)
             of_arms = [o.arms for o in facts.effects.outcomes if isinstance(o, Outcome)]
-            if not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
+            if levels and not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
                 yield (
-                    f"arms have other shares in some levels of {name}: on the file's rows of "
-                    "everybody no regression but that of the arms crossed with the levels returns "
-                    "released effects; take the effect of everybody from the estimates"
+                    f"arms have other shares in some levels of {name}: of regressions on all rows "
+                    f"only those with C({name}) are calibrated, and return the mean of levels' "
+                    "effects with the weights of least squares; the estimates have that with the "
+                    "numbers of people"
                 )
 
     def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:
