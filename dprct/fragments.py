@@ -48,6 +48,8 @@ class Dialect:
             return self.other(code)
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             return code
+        if len(call.args) == 1 and isinstance(call.args[0], ast.BinOp | ast.Compare):
+            return code  # arithmetic is the same everywhere, and so are westfall-young and n^2
         return self.arguments(call)
 
     def other(self, code: str) -> str:

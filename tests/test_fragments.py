@@ -36,6 +36,7 @@ class Loud(Dialect):
         ("give ``x='a'``, not x='a'", "give x := A, not x='a'"),
         ("``f(a, b='c')``", "F(A, b := C)"),
         ("``[a, ('b', -c)]``, ``{'d': -1.5}``", "[A, (B, -C)], {D: -1.5}"),
+        ("``romano-wolf``, ``n^2``, ``x == 'a'``", "romano-wolf, n^2, x == 'a'"),
         ("``x=`` and ``None``, ``a list of b``", "x :=  and None, SOME"),
         ("``x='cut... (900 characters)``", "x := 'cut... (900 characters)"),
         ("``a), f(b``, ``for``, ``x y``, a lone `` mark", "a), f(b, for, x y, a lone  mark"),

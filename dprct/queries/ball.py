@@ -231,13 +231,13 @@ class MomentsGrid:
 
     def __post_init__(self) -> None:
         if self.touched < 0:
-            raise ParameterError(f"touched={self.touched}: a factor of a count is at least 0")
+            raise ParameterError(f"``touched={self.touched}``: a factor of a count is at least 0")
         if self.weight is not None:
             low, high = self.weight.bounds
             if self.weight.level is not None or not 0 <= low < high:
                 raise ParameterError("weights are numbers of public bounds, 0 or above")
             if not self.count:
-                raise ParameterError("the sum of weights is released; say count=True")
+                raise ParameterError("the sum of weights is released; say ``count=True``")
         if not 1 <= self.constant <= STEPS:
             raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:

@@ -315,8 +315,9 @@ def factor_of(grid: MomentsGrid, share: Fraction) -> int:
     """
     if grid.moves_nobody:
         raise ParameterError(
-            f"touched={float(share):g} buys the number of rows that are moved, and this radius "
-            "moves nobody; leave touched= out, or give sd= of every column or a smaller radius="
+            f"``touched={float(share):g}`` buys the number of rows that are moved, and this "
+            "radius moves nobody; leave ``touched=`` out, or give ``sd=`` of every column or a "
+            "smaller ``radius=``"
         )
     return max(1, math.isqrt(math.floor(grid.l2_squared * share / (1 - share))) // grid.rows)
 

@@ -295,22 +295,22 @@ class MomentsSpec(Spec[MomentsFacts]):
             return None
         if self.cov_type is None:
             raise ParameterError(
-                "weights= needs the scores of each regression for its errors; say cov_type='HC1' "
-                "and name the regressions in formulas="
+                "``weights=`` needs the scores of each regression for its errors; say "
+                "``cov_type='HC1'`` and name the regressions in ``formulas=``"
             )
         if name in self.group_columns:
-            raise ParameterError(f"weights={name!r} makes groups; name a column of weights")
+            raise ParameterError(f"``weights={name!r}`` makes groups; name a column of weights")
         if self.policy(name, schema) == "public":
             raise ParameterError(
-                f"weights={name!r} may be missing; give a number in missing= that stands for it, "
-                "or declare missing='never'"
+                f"``weights={name!r}`` may be missing; give a number in ``missing=`` that stands "
+                "for it, or declare ``missing='never'``"
             )
         column = checked_column(schema, name)
         low, high = column.bounds or (0.0, 0.0)
         if column.is_text or not 0 <= low < high:
             raise SchemaError(
-                f"weights={name!r} needs bounds, 0 or above; declare bounds=(0, high) from public "
-                "knowledge: the noise grows with high"
+                f"``weights={name!r}`` needs bounds, 0 or above; declare ``bounds=(0, high)`` "
+                "from public knowledge: the noise grows with high"
             )
         return Part(column, fill=self.fills(schema).get(name))
 
@@ -323,8 +323,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         number = isinstance(share, (int, float)) and not isinstance(share, bool)
         if not number or not LEAST_TOUCHED <= share <= MOST_TOUCHED:
             raise ParameterError(
-                f"touched={given(share)}; give the share of mu squared for the number of rows that "
-                f"are moved, {LEAST_TOUCHED:g} to {MOST_TOUCHED:g}, or nothing"
+                f"``touched={given(share)}``; give the share of mu squared for the number of "
+                f"rows that are moved, {LEAST_TOUCHED:g} to {MOST_TOUCHED:g}, or nothing"
             )
         return Fraction(float(share))
 

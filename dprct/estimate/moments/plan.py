@@ -79,7 +79,7 @@ def _touched_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
     )
     if grid.touched:
         return f"their share is released {price}"
-    return f"their share is not released; touched={OFFERED:g} releases it {price}"
+    return f"their share is not released; ``touched={OFFERED:g}`` releases it {price}"
 
 
 def _some(names: object, most: int = 8) -> str:
