@@ -243,7 +243,7 @@ def _check(column: Column) -> None:
     if column.is_text or set(column.levels or ()) != {0.0, 1.0} or column.missing != ():
         raise SchemaError(
             f"column {column.name!r} is in the exclusive group {column.exclusive!r}; such a column "
-            "needs levels [0, 1] and missing='never'"
+            "needs levels [0, 1] and ``missing='never'``"
         )
 
 
@@ -418,8 +418,8 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
     """Return the encoding of one column; see :func:`encodings`."""
     if column.missing is None and not column.is_text:
         raise SchemaError(
-            f"column {column.name!r} has no declared missing policy; declare missing='never', or "
-            "missing=['.'] to make missing a level"
+            f"column {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or ``missing=['.']`` to make missing a level"
         )
     check_own(column)
     if column.levels is not None:
@@ -427,7 +427,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
     if column.is_text or column.bounds is None:
         raise SchemaError(
             f"column {column.name!r} has neither bounds nor levels; declare "
-            + ("its levels" if column.is_text else "bounds=(low, high) or levels=[...]")
+            + ("its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``")
             + " from public knowledge, never from the data"
         )
     return _of_bounds(column, column.bounds, default_bins)

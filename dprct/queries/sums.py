@@ -182,7 +182,7 @@ class Clipped:
         check_own(self.column)
         if self.column.is_text or self.column.bounds is None:
             raise SchemaError(
-                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                f"column {self.column.name!r} has no bounds; declare ``bounds=(low, high)`` from "
                 "public knowledge, never from the data"
             )
         check_extent(self.column.name, *self.column.bounds)

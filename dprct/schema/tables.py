@@ -35,7 +35,7 @@ from dprct.errors import (
     withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
-from dprct.schema.rules import (
+from dprct.schema.columns import (
     BEYOND,
     WHOLE,
     Arrays,
@@ -55,8 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.schema.columns import Column
-    from dprct.schema.rules import Rule
+    from dprct.schema.columns import Column, Rule
     from dprct.schema.schema import Schema
 
     Lazy = nw.LazyFrame[Any]
@@ -317,8 +316,8 @@ def eager(data: object) -> Frame:
         ) from None
     except TypeError:
         raise SchemaError(
-            f"data is {type(data).__name__}; give a pandas or Polars data frame (collected; where "
-            f"the documentation says so, {_ENGINES})"
+            f"data is ``{type(data).__name__}``; give ``a pandas or Polars data frame "
+            f"(collected; where the documentation says so, {_ENGINES})``"
         ) from None
     if len(frame) == 0:
         raise SchemaError("data has no rows; give a table with at least one row")
@@ -345,7 +344,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     if not _holds_numbers(series):
         raise SchemaError(
             f"column {name!r} holds {series.dtype}, the schema says numbers; give codes and "
-            "numbers, as dprct.read and dprct.schema.frames.table_of_frame return them"
+            "numbers, as ``dprct.read`` and ``dprct.schema.frames.table_of_frame`` return them"
         )
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if name + COMPANION in frame.columns:

@@ -180,6 +180,10 @@ def draft(
 
 def _head_of(head: str, filled: Prefill) -> str:
     """Return the head with what do-files say; a design stays a comment until its kind is known."""
+    if filled.sample:
+        shared = f"sample = {_text(filled.sample)}"
+        asked = _blank("# ", shared, "all regressions share it; only if who they are is public")
+        head = re.sub(r"^# sample = .*$", lambda _: asked, head, flags=re.MULTILINE)
     if not filled.formula:
         return head
     specifications = [" + ".join(terms) for terms in filled.sets[1:]]

@@ -53,6 +53,8 @@ class Prefill:
     used : frozenset of str
         Every column that the do-files use, in whatever way.
     tables : tuple of TablePart
+    sample : str
+        The condition under which all of its regressions run; empty if they share none.
     """
 
     arms: tuple[str, ...] = ()
@@ -61,6 +63,7 @@ class Prefill:
     cluster: str = ""
     used: frozenset[str] = frozenset()
     tables: tuple[TablePart, ...] = ()
+    sample: str = ""
 
     @property
     def formula(self) -> str:
@@ -92,6 +95,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         for row in experiment
         if (found := _terms(row, known, {*chosen, *outcomes})) is not None
     )
+    samples = {row.sample for row in experiment}
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     return Prefill(
         arms=chosen,
@@ -100,6 +104,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         cluster=next((name for name, _ in clusters.most_common() if name in known), ""),
         used=frozenset(_used(rows) & known),
         tables=_tables(experiment, known, {*chosen, *outcomes}),
+        sample=samples.pop() if len(samples) == 1 else "",
     )
 
 

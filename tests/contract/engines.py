@@ -241,7 +241,7 @@ def ball(frame: Table, *, private: bool) -> list[Any]:
             cells = MomentCells(len(codes), codes[at])
         else:
             cells = MomentCells(len(codes), codes, where)
-    grid = MomentsGrid(columns, 30000, count=private)
+    grid = MomentsGrid(columns, 30000, count=private, touched=7)
     counted = counted_in(frame) if private else None
     return [_open(moment_sums(frame, grid, cells, relation, counted=counted))]
 

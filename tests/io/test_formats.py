@@ -53,6 +53,11 @@ def test_unknown_extensions_list_the_known_ones(name: str, tmp_path: Path) -> No
     assert str(caught.value).endswith(", ".join(WRITABLE))
 
 
+def test_a_packed_file_is_to_be_unpacked() -> None:
+    with pytest.raises(ParameterError, match="unpack it first"):
+        read("survey.csv.gz")
+
+
 @pytest.mark.parametrize("extension", READABLE)
 def test_a_missing_file_is_refused(extension: str, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"none\."):

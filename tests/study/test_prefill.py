@@ -75,6 +75,20 @@ def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable
     assert "column 'village' has no fate" in problems
 
 
+def test_a_condition_that_all_regressions_share_is_offered_as_the_sample(folder: Path) -> None:
+    schema = Schema(tuple(Column(name) for name in NAMES))
+    reading = [
+        Regression("a.do", k, "regress", y, ("seed",), ("seed",), sample='rain==1 & soil!="x"')
+        for k, y in enumerate(("crop", "wet"))
+    ]
+    text = draft(schema, folder / "f.dta", folder / "s.toml", prefilled(reading, NAMES))
+    (line,) = [line for line in text.splitlines() if "sample = " in line]
+    uncommented = tomllib.loads(line.removeprefix("# "))
+    assert uncommented == {"sample": 'rain==1 & soil!="x"'}
+    other = Regression("a.do", 9, "regress", "wet", ("seed",), ("seed",))
+    assert prefilled([*reading, other], NAMES).sample == ""
+
+
 def test_do_files_without_a_treatment_fill_in_what_is_used() -> None:
     row = Regression("a.do", 1, "regress", "crop", ("rain",), sample="women==1")
     found = prefilled([row], NAMES)
