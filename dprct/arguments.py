@@ -24,7 +24,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar, cast
 
-from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, shortened
+from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, kind_of, shortened
 
 _ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
@@ -39,14 +39,15 @@ CLASSES = frozenset(
 """Classes that are told by their name, so that no signature has to import them."""
 
 _NAMED = {
-    "Accountant": "an accountant, such as dprct.Accountant(epsilon)",
-    "Budget": "a budget, such as dprct.Budget(1)",
-    "Column": "a column, such as dprct.Column('age', bounds=(15, 80))",
-    "Design": "a design, such as dprct.Simple('treated')",
+    "Accountant": "an accountant, such as ``dprct.Accountant(epsilon)``",
+    "Budget": "a budget, such as ``dprct.Budget(1)``",
+    "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
+    "DataFrame": "``a DataFrame``",
+    "Design": "a design, such as ``dprct.Simple('treated')``",
     "Guarantee": "a guarantee, such as the one of a release",
-    "LinearResults": "results of a fit, such as dprct.ols returns,",
-    "Schema": "a dprct.Schema",
-    "Unit": "a unit, such as dprct.Unit('person')",
+    "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
+    "Schema": "a ``dprct.Schema``",
+    "Unit": "a unit, such as ``dprct.Unit('person')``",
 }
 """What to give for such a class, in words."""
 
@@ -105,7 +106,7 @@ def renamed(**now: str) -> Callable[[T], T]:
             for name in options:
                 if name in now:
                     hint = instead_of(name, (), now, "{}=")
-                    raise ParameterError(f"{function.__name__} has no option {name}=; {hint}")
+                    raise ParameterError(f"{function.__name__} has no option ``{name}=``; {hint}")
             return function(*args, **options)
 
         run.renamed = now  # type: ignore[attr-defined]  # which R reads
@@ -158,23 +159,23 @@ def _checked(function: Any) -> Any:
 def _refusal(name: str, value: object, allowed: str) -> DprctError:
     if "Schema" in allowed:
         return SchemaError(
-            f"{name} is {type(value).__name__}; give a dprct.Schema, such as dprct.read returns "
-            "together with the data"
+            f"{name} is ``{type(value).__name__}``; give a ``dprct.Schema``, such as "
+            "``dprct.read`` returns together with the data"
         )
     if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
-        return ParameterError(f"got {type(value).__name__} for a path; give a file name")
-    said = shortened(value) if isinstance(value, (str, int, float)) else type(value).__name__
+        return ParameterError(f"got {kind_of(value)} for a path; give a file name")
+    of = ""
     if isinstance(value, (list, tuple)) and value:
-        said += " of " + ", ".join(list(dict.fromkeys(type(one).__name__ for one in value))[:3])
+        of = f" of {', '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
     if allowed.startswith("allowed: "):
-        return ParameterError(f"{name}={said}; {allowed}")
-    return ParameterError(f"{name}= is {said}; give {allowed}")
+        return ParameterError(f"``{name}={given(value)}``{of}; {allowed}")
+    return ParameterError(f"``{name}=`` is ``{given(value)}``{of}; give {allowed}")
 
 
 def _rule(annotation: str) -> tuple[Kind, str] | None:
     """Return whether a value is of a declared kind, and the kind in words; None for any value."""
     kinds, words = [], []
-    parts = _parts(annotation.strip("'\""), "|")
+    parts = _alternatives(annotation)
     if {"Path", "os.PathLike[str]"} & set(parts):
         parts = [part for part in parts if part != "str"]  # any text is not a file name
     for part in parts:
@@ -187,9 +188,8 @@ def _rule(annotation: str) -> tuple[Kind, str] | None:
 
 
 def _one(part: str) -> tuple[Kind, str] | None:
-    base, _, inner = part.partition("[")
-    inner = inner.removesuffix("]")
-    base = base.rpartition(".")[2]
+    base = _name(part)
+    inner = part.partition("[")[2].removesuffix("]")
     if base in CLASSES:
         words = _NAMED.get(base, f"a {base}")
         return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), words
@@ -202,7 +202,7 @@ def _one(part: str) -> tuple[Kind, str] | None:
         element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None
         fits = element[0] if element else lambda _value: True
         return (lambda value: _is_list(value) and all(map(fits, _elements(value)))), (
-            "a list" + (f" of {element[1]}" if element else "")
+            "``a list``" + (f" of {element[1]}" if element else "")
         )
     if base == "Mapping":
         first = _parts(inner, ",")[0]
@@ -211,7 +211,7 @@ def _one(part: str) -> tuple[Kind, str] | None:
                 isinstance(value, Mapping)
                 and (first != "str" or all(isinstance(key, str) for key in value))
             )
-        ), ("a dict whose keys are text" if first == "str" else "a dict")
+        ), ("``a dict`` whose keys are text" if first == "str" else "``a dict``")
     if base in _ANYTHING:
         return None
     return _SIMPLE.get(base, (_is_no_table, "what its documentation names"))
@@ -284,13 +284,13 @@ def _is_text(value: object) -> bool:
 
 
 _SIMPLE: dict[str, tuple[Kind, str]] = {
-    "None": (lambda value: value is None, "None"),
+    "None": (lambda value: value is None, "``None``"),
     "str": (_is_text, "text"),
     "Relation": (_is_text, "the name of a relation"),
     "Grouping": (_is_text, "text"),
     "Composition": (_is_text, "the name of a rule"),
     "WeightsType": (_is_text, "the name of a type of weights"),
-    "bool": (_is_bool, "True or False"),
+    "bool": (_is_bool, "``True`` or ``False``"),
     "int": (_is_int, "a whole number"),
     "float": (_is_float, "a number"),
     "Path": (_is_path, "a file name"),
@@ -300,6 +300,26 @@ _SIMPLE: dict[str, tuple[Kind, str]] = {
         "a file name, or a pair of data and schema",
     ),
 }
+
+
+def kinds_of(annotation: str) -> tuple[str, ...]:
+    """Return the kinds of values that an annotation names, without what is within them.
+
+    Examples
+    --------
+    >>> kinds_of("'Sequence[int | float] | np.ndarray | None'")
+    ('Sequence', 'ndarray', 'None')
+    """
+    return tuple(map(_name, _alternatives(annotation)))
+
+
+def _alternatives(annotation: str) -> list[str]:
+    return _parts(annotation.strip("'\""), "|")
+
+
+def _name(part: str) -> str:
+    """Return the class of one alternative, without its module and its elements."""
+    return part.partition("[")[0].rpartition(".")[2]
 
 
 def _parts(annotation: str, mark: str) -> list[str]:
@@ -348,7 +368,7 @@ def listed_names(names: object, parameter: str) -> tuple[str, ...]:
         if all(isinstance(name, str) for name in found):
             return found
     raise ParameterError(
-        f"{parameter}= is {type(names).__name__}; give names, as text or a list of texts"
+        f"``{parameter}=`` is ``{type(names).__name__}``; give names, as text or a list of texts"
     )
 
 
@@ -367,7 +387,7 @@ def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
     """
     listed = listed_names(names, parameter)
     if len(set(listed)) < len(listed):
-        raise ParameterError(f"{parameter}= must name columns, each once")
+        raise ParameterError(f"``{parameter}=`` must name columns, each once")
     return listed
 
 
@@ -386,7 +406,7 @@ def one_name(name: object, parameter: str) -> str:
     """
     if isinstance(name, str):
         return name
-    raise ParameterError(f"{parameter}={given(name)}; give the name of one column")
+    raise ParameterError(f"``{parameter}={given(name)}``; give the name of one column")
 
 
 def check_choice(parameter: str, value: object, allowed: Collection[str]) -> None:
@@ -401,7 +421,7 @@ def check_choice(parameter: str, value: object, allowed: Collection[str]) -> Non
     >>> check_choice("legal", "strict", ("calibrated", "strict"))
     """
     if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{parameter}={given(value)}; allowed: {', '.join(allowed)}")
+        raise ParameterError(f"``{parameter}={given(value)}``; allowed: {', '.join(allowed)}")
 
 
 def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
@@ -417,7 +437,7 @@ def check_not_named(options: Mapping[str, object], names: Collection[str]) -> No
     """
     for name in options:
         if name in names:
-            raise ParameterError(f"{name}= follows from the formula; leave it out")
+            raise ParameterError(f"``{name}=`` follows from the formula; leave it out")
 
 
 def spelled_out(value: object) -> str:

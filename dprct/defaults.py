@@ -58,7 +58,7 @@ def bins_by_zeta(n: int, zeta: float) -> int:
     97
     """
     if isinstance(zeta, bool) or not isinstance(zeta, (int, float)) or not 0 < zeta < 1:
-        raise ParameterError(f"zeta={given(zeta)}; give a number between 0 and 1, such as 2/3")
+        raise ParameterError(f"``zeta={given(zeta)}``; give a number between 0 and 1, such as 2/3")
     return math.ceil(math.pow(n, zeta))
 
 
@@ -115,13 +115,13 @@ UNIFORM_LOSS = 0.25
 """Squared distance of equal weights on four of many donors from equal weights on all of them."""
 
 
-def ridge_penalty(T0: int) -> float:
+def ridge_penalty(T0: float) -> float:
     """Return the penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
 
     Parameters
     ----------
-    T0 : int
-        Pre-periods.
+    T0 : float
+        Pre-periods, plus the weights of predictors.
 
     Examples
     --------

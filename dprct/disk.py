@@ -377,7 +377,7 @@ def path_of(path: object) -> Path:
     """
     if isinstance(path, (str, os.PathLike)):
         return Path(path)
-    raise ParameterError(f"got {type(path).__name__} for a path; give a file name")
+    raise ParameterError(f"got ``{type(path).__name__}`` for a path; give a file name")
 
 
 _ADVICE = {

@@ -131,8 +131,11 @@ def divided(x: nw.Expr, by: float) -> nw.Expr:
     """Return x / by, rounded once, of finite x.
 
     Polars multiplies by the reciprocal of a divisor that is one number, which rounds twice, and not
-    in tables of one row; so the divisor is handed to it as a column.
+    in tables of one row; so the divisor is handed to it as a column.  The reciprocal of a power of
+    two is exact, and multiplying by it rounds as dividing does.
     """
+    if by and abs(math.frexp(by)[0]) == 0.5 and math.isfinite(1.0 / by):
+        return x * (1.0 / by)
     return x / (x * 0.0 + by)
 
 
@@ -144,6 +147,14 @@ def clipped(name: str, low: float, high: float) -> nw.Expr:
     x = nw.col(name).cast(nw.Float64)
     known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
     return known.clip(low, high)
+
+
+def as_is_within(x: nw.Expr, low: float, high: float, otherwise: nw.Expr) -> nw.Expr:
+    """Return x where it is within [low, high], else an expression that engines are spared of there.
+
+    No engine takes a NaN for a number of at most ``high``, and null is within nothing.
+    """
+    return nw.when((x >= low) & (x <= high)).then(x).otherwise(otherwise)
 
 
 # Columns of 0 and 1 of which a row has at most one: dummies of arms, one code underneath.
@@ -232,7 +243,7 @@ def _check(column: Column) -> None:
     if column.is_text or set(column.levels or ()) != {0.0, 1.0} or column.missing != ():
         raise SchemaError(
             f"column {column.name!r} is in the exclusive group {column.exclusive!r}; such a column "
-            "needs levels [0, 1] and missing='never'"
+            "needs levels [0, 1] and ``missing='never'``"
         )
 
 
@@ -407,8 +418,8 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
     """Return the encoding of one column; see :func:`encodings`."""
     if column.missing is None and not column.is_text:
         raise SchemaError(
-            f"column {column.name!r} has no declared missing policy; declare missing='never', or "
-            "missing=['.'] to make missing a level"
+            f"column {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or ``missing=['.']`` to make missing a level"
         )
     check_own(column)
     if column.levels is not None:
@@ -416,7 +427,7 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
     if column.is_text or column.bounds is None:
         raise SchemaError(
             f"column {column.name!r} has neither bounds nor levels; declare "
-            + ("its levels" if column.is_text else "bounds=(low, high) or levels=[...]")
+            + ("its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``")
             + " from public knowledge, never from the data"
         )
     return _of_bounds(column, column.bounds, default_bins)

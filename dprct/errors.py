@@ -2,6 +2,10 @@
 
 A message says what was given, what is allowed and what to do.  It names columns, parameters and
 rules; it never shows a value of the data.
+
+What a reader is to write (``confirm=True``, ``bounds=(low, high)``) stands between marks where the
+message is made.  Python prints a message without its marks; R and the shell write what is marked in
+their own words (:mod:`dprct.fragments`).
 """
 
 from __future__ import annotations
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+
+MARK = "``"
+"""What stands before and after a fragment of code in a message."""
 
 _LONG = re.compile(r"\S{300,}")
 _KEPT = 80
@@ -32,19 +39,86 @@ def shortened(value: object) -> str:
     return _LONG.sub(_cut, repr(value))
 
 
+def shown(message: str) -> str:
+    """Return a message with its long values cut."""
+    return _LONG.sub(_cut, message)
+
+
 def _cut(found: re.Match[str]) -> str:
     return f"{found[0][:_KEPT]}... ({len(found[0])} characters)"
+
+
+class Words(str):
+    """A message as Python prints it, which knows where its fragments of code are.
+
+    Attributes
+    ----------
+    marked : str
+        The message with its marks.
+
+    Examples
+    --------
+    >>> Words("give ``hajek=True``, or leave ``errors=`` out")
+    'give hajek=True, or leave errors= out'
+    """
+
+    __slots__ = ("marked",)
+    marked: str
+
+    def __new__(cls, text: str) -> Words:
+        """Take a message with its marks."""
+        words = super().__new__(cls, text.replace(MARK, ""))
+        words.marked = text
+        return words
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Words, (self.marked,))
+
+
+def unmarked(message: str) -> str:
+    """Return a message as Python prints it; one without marks as it is."""
+    return Words(message) if type(message) is str and MARK in message else message
+
+
+def marked(message: object) -> str:
+    """Return an error, a warning or a message with its marks, to be said within another message.
+
+    Examples
+    --------
+    >>> error = ParameterError("give ``hajek=True``")
+    >>> f"{error}; {marked(error)}"
+    'give hajek=True; give ``hajek=True``'
+    """
+    if isinstance(message, (DprctError, DprctWarning)):
+        message = message.args[0] if message.args else ""
+    return message.marked if isinstance(message, Words) else str(message)
+
+
+def reword(error: DprctError, message: str) -> None:
+    """Give an error that was raised another message, whose fragments are marked."""
+    error.args = (unmarked(message), *error.args[1:])
+
+
+def kind_of(value: object) -> str:
+    """Return the type of what was given, as a fragment: in R a list is a vector."""
+    return f"{MARK}{type(value).__name__}{MARK}"
 
 
 class DprctError(Exception):
     """Root of every refusal of this package; a long value that it quotes is cut."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(unmarked(one) if isinstance(one, str) else one for one in args))
+
     def __str__(self) -> str:
-        return _LONG.sub(_cut, str(self.args[0])) if self.args else ""
+        return shown(str(self.args[0])) if self.args else ""
 
 
 class DprctWarning(UserWarning):
     """Something was done as asked, with a loss that its owner should know of."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(unmarked(one) if isinstance(one, str) else one for one in args))
 
 
 class ParameterError(DprctError, ValueError):
@@ -55,8 +129,8 @@ class ParameterError(DprctError, ValueError):
         cls, name: str, known: Iterable[str], where: str, renamed: Mapping[str, str] | None = None
     ) -> ParameterError:
         """Say which argument does not exist, and what it is called now or may have been meant."""
-        hint = instead_of(name, known, renamed, "{}=")
-        return cls(f"{where} has no option {name}=; {hint}")
+        hint = instead_of(name, known, renamed, "``{}=``")
+        return cls(f"{where} has no option ``{name}=``; {hint}")
 
 
 class SchemaError(DprctError, ValueError):
@@ -72,7 +146,7 @@ class ColumnError(DprctError, KeyError):
         known = [str(column) for column in known]
         close = difflib.get_close_matches(str(name), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}"
-        said = repr(name) if isinstance(name, (str, int)) else f"named by a {type(name).__name__}"
+        said = repr(name) if isinstance(name, (str, int)) else f"named by a {kind_of(name)}"
         return cls(f"no column {said} in {where}; {hint}")
 
 
@@ -165,7 +239,7 @@ class MissingDependencyError(DprctError, ImportError):
     @classmethod
     def extra(cls, package: str, extra: str, purpose: str) -> MissingDependencyError:
         """Name the extra to install."""
-        return cls(f"{purpose} needs {package}; install it with: pip install 'dprct[{extra}]'")
+        return cls(f"{purpose} needs {package}; install it with: ``pip install 'dprct[{extra}]'``")
 
 
 class withheld:

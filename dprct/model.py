@@ -32,6 +32,9 @@ from dprct.errors import (
     LedgerError,
     ParameterError,
     SchemaError,
+    kind_of,
+    marked,
+    reword,
 )
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
@@ -106,8 +109,8 @@ class BoundTable(HoldsRows):
     def __init__(self, data: Any, *, in_memory: bool = False) -> None:
         if isinstance(data, (list, tuple, Mapping)):
             raise SchemaError(
-                f"data is {type(data).__name__}; one fit reads one table: merge the files first "
-                "and protect once, or release them separately with the same key map and ledger"
+                f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
+                "protect once, or release them separately with the same key map and ledger"
             )
         self.frame = eager(data) if in_memory else opened(data)
 
@@ -656,7 +659,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         if not entry.priced:
             raise LedgerError(
                 f"entry {entry.id} notes a release without a guarantee, of which nothing is saved: "
-                f"{type(self).__name__} cannot be resumed from it; fit it again"
+                f"``{type(self).__name__}`` cannot be resumed from it; fit it again"
             )
         if not accountant.is_saved(entry.id):
             raise LedgerError(
@@ -678,7 +681,7 @@ def _charged(words: str) -> Iterator[None]:
     try:
         yield
     except EngineError as error:
-        error.args = (f"{error}; {words}",)
+        reword(error, f"{marked(error)}; {words}")
         raise
 
 
@@ -710,14 +713,12 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
                 continue
             kind = type(self).specification()
             if name in kind.fixed:
-                raise ParameterError(
-                    f"{type(self).__name__} has no option {name}=: {kind.fixed[name]}"
-                )
+                raise ParameterError(f"{kind_of(self)} has no ``{name}=``: {kind.fixed[name]}")
             if name in kind.renamed or not open_ended:
-                raise ParameterError.unknown(name, named, type(self).__name__, kind.renamed)
+                raise ParameterError.unknown(name, named, kind_of(self), kind.renamed)
         for name in needed:
             if name not in options:
-                raise ParameterError(f"{type(self).__name__} needs {name}=, which is not given")
+                raise ParameterError(f"{kind_of(self)} needs ``{name}=``; give it")
         constructor(self, *args, **options)
 
     return checked
@@ -758,7 +759,7 @@ def saved(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         held = {f.name: saved(getattr(value, f.name)) for f in fields(value) if f.init}
         return {"is": type(value).__name__, **{"fields": held}}
-    raise ParameterError(f"a {type(value).__name__} is not saved with a ledger")
+    raise ParameterError(f"a ``{type(value).__name__}`` is not saved with a ledger")
 
 
 def revived(state: Any, types: tuple[type, ...] = ()) -> Any:

@@ -556,8 +556,8 @@ def plan_errors(
                 errors.setdefault(number.part, []).append(row)
     if not errors:
         raise ParameterError(
-            f"no number of {type(model).__name__} has an error that is known before the fit at "
-            f"delta={delta:g}; print model.plan(epsilon, delta), which says what is planned"
+            f"no number of ``{type(model).__name__}`` has an error that is known before the fit at "
+            f"``delta={delta:g}``; print ``model.plan(epsilon, delta)``, which says what is planned"
         )
     floors = {
         number.part: float(number.std_error)
@@ -662,7 +662,9 @@ def _axes(ax: Axes | None, size: tuple[float, float] = (4.5, 3.5)) -> Axes:
     if ax is None:
         return panels(1, size=size)[0]
     if not hasattr(ax, "axvline"):
-        raise ParameterError(f"ax is {type(ax).__name__}; give axes of matplotlib, or leave it out")
+        raise ParameterError(
+            f"ax is ``{type(ax).__name__}``; give axes of matplotlib, or leave it out"
+        )
     return ax
 
 

@@ -1,10 +1,11 @@
 """Measure what a release of moments costs: docs/private_moments.md has the numbers.
 
-Usage: python scripts/bench_moments.py [FOLDER with liberia_round5.dta at any depth] [runs, 8]
+Usage: python scripts/bench_moments.py [FOLDER with liberia_round5.dta, or -] [runs, 24]
 
 Least squares on made data: error of the treatment's coefficient and of a typical covariate's over
-that of least squares without privacy, in one run.  Liberia: noise of the effects of three arms on
-eight outcomes, all from one budget.
+that of least squares without privacy, in one run.  A treatment that people chose: half width of the
+interval of its effect, and from how many rows it is estimated.  Liberia: noise of the effects of
+three arms on eight outcomes, all from one budget.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 import dprct
 from dprct.schema import Column, Schema
@@ -26,15 +28,18 @@ OUTCOMES = (
 ARMS = ("cashassonly", "tpassonly", "tpcashass")
 
 
-def made(n: int, p: int, seed: int) -> tuple[pd.DataFrame, Schema, str]:
-    """Return rows with p covariates of correlation .5, a treatment by choice, and an outcome."""
+def made(
+    n: int, p: int, seed: int, *, effect: float = 0.3, correlation: float = 0.5
+) -> tuple[pd.DataFrame, Schema, str]:
+    """Return rows with p covariates, a treatment by choice, and an outcome of a residual of 1."""
     rng = np.random.default_rng(seed)
     names = [f"x{j}" for j in range(p)]
-    x = rng.normal(size=(n, p)) @ np.linalg.cholesky(0.5 + 0.5 * np.eye(p)).T
+    alike = correlation + (1 - correlation) * np.eye(p)
+    x = rng.normal(size=(n, p)) @ np.linalg.cholesky(alike).T
     x = np.clip(x, -3, 3)
     t = x @ np.linspace(0.5, -0.5, p) / np.sqrt(p) + rng.normal(size=n) > 0
     slopes = 0.6 * np.linspace(0.5, -0.3, p)
-    y = 0.3 * t + x @ slopes + rng.normal(size=n)
+    y = effect * t + x @ slopes + rng.normal(size=n)
     y = np.clip(y / np.sqrt(1 + slopes @ slopes), -5, 5)
     data = pd.DataFrame(x, columns=names).assign(t=t.astype(float), y=y)
     columns = [Column(name, bounds=(-3.0, 3.0), missing=()) for name in names]
@@ -43,22 +48,52 @@ def made(n: int, p: int, seed: int) -> tuple[pd.DataFrame, Schema, str]:
     return data, Schema(tuple(columns)), f"y ~ t + {' + '.join(names)}"
 
 
+def released(data: pd.DataFrame, schema: Schema, formula: str, *, box: bool = False) -> dprct.OLS:
+    """Return least squares on moments of epsilon 1, whose rows an engine added."""
+    scales = {} if box else dict.fromkeys([name for name in schema.names if name != "t"], 1.0)
+    model = dprct.PrivateMoments.from_formulas(
+        formula, pl.from_pandas(data).lazy(), schema, sd=scales
+    )
+    return model.fit(1, DELTA).ols(formula)
+
+
 def ratios(n: int, p: int, runs: int) -> str:
     """Return errors over those of least squares, and how often it was estimated."""
-    found: list[tuple[float, float]] = []
+    found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for run in range(runs):
         data, schema, formula = made(n, p, run)
-        scales = dict.fromkeys([*(f"x{j}" for j in range(p)), "y"], 1.0)
-        plain = dprct.ols(formula, data, schema)
-        fit = dprct.PrivateMoments.from_formulas(formula, data, schema, sd=scales).fit(1, DELTA)
-        private = fit.ols(formula)
+        plain = dprct.ols(formula, data, schema).bse
+        for box, ones in found.items():
+            private = released(data, schema, formula, box=box)
+            if private.estimated["t"]:
+                over = private.bse / plain
+                ones.append((float(over["t"]), float(over[[f"x{j}" for j in range(p)]].median())))
+    said = [f"p={p} n={n:,}"]
+    for box, ones in found.items():
+        t, x = np.median(ones, axis=0) if ones else (np.nan, np.nan)
+        where = "in the box" if box else "in the ball"
+        said.append(
+            f"{where} treatment {t:.2f}, covariate {x:.2f} ({len(ones)} of {runs} estimated)"
+        )
+    return "; ".join(said)
+
+
+def chosen(n: int, correlation: float, runs: int) -> str:
+    """Return how wide the interval is of an effect of one residual standard deviation."""
+    halves, covered = [], 0
+    scale = float(np.sqrt(1 + np.sum((0.6 * np.linspace(0.5, -0.3, 10)) ** 2)))  # as in made
+    for run in range(runs):
+        private = released(*made(n, 10, run, effect=1.0, correlation=correlation))
         if private.estimated["t"]:
-            over = private.bse / plain.bse
-            found.append((float(over["t"]), float(over[[f"x{j}" for j in range(p)]].median())))
-    if not found:
-        return f"p={p} n={n:,}: not estimated in {runs} runs"
-    t, x = np.median(found, axis=0)
-    return f"p={p} n={n:,}: treatment {t:.2f}, covariate {x:.2f} ({len(found)} of {runs} estimated)"
+            low, high = private.conf_int().loc["t"] * scale
+            halves.append((high - low) / 2)
+            covered += low <= 1.0 <= high
+    if not halves:
+        return f"n={n:,}, correlation {correlation:g}: not estimated in {runs} runs"
+    return (
+        f"n={n:,}, correlation {correlation:g}: half width {np.median(halves):.2f}, "
+        f"{covered} of {len(halves)} hold the effect ({len(halves)} of {runs} estimated)"
+    )
 
 
 def liberia(folder: Path) -> None:
@@ -93,11 +128,13 @@ def liberia(folder: Path) -> None:
 
 def main() -> None:
     """Print the rows of the page."""
-    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 8
-    if len(sys.argv) > 1:
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 24
+    if len(sys.argv) > 1 and sys.argv[1] != "-":
         liberia(Path(sys.argv[1]))
-    for p, n in ((10, 10_000), (10, 100_000), (20, 10_000), (20, 100_000)):
-        print(ratios(n, p, runs), flush=True)
+    for n, correlation in ((2_000, 0.0), (2_600, 0.5), (3_200, 0.5), (4_000, 0.5)):
+        print(chosen(n, correlation, runs), flush=True)
+    for p, n in ((p, n) for p in (10, 20) for n in (10_000, 100_000, 1_000_000)):
+        print(ratios(n, p, runs if n * p <= 1e7 else runs // 2), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,11 @@ from dprct.app.fields import MEANINGS
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import BuiltFrom, Fate, Role, Unit
-from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
-from dprct.study.package_section import PackageSpec
 from dprct.study.readme import Availability
-from dprct.study.release_section import METHODS
+from dprct.study.release_section import GIVEN, METHODS, PackageSpec
 from dprct.study.scope import Scope
 from dprct.study.sections import (
     DesignSection,

@@ -26,17 +26,15 @@ from dprct.results.typeset import as_in_a_file
 from dprct.schema.columns import Unit, shown
 from dprct.schema.schema import DECLARABLE, declared
 from dprct.schema.toml import merged, read_toml
-from dprct.study.calibrated_section import GIVEN
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
 from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
 from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
 from dprct.study.package import check_places, declared_tables, facts_of_file, rows_of
-from dprct.study.package_section import PackageSpec
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
-from dprct.study.release_section import METHODS
+from dprct.study.release_section import GIVEN, METHODS, PackageSpec
 from dprct.study.scope import Scope
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from

@@ -90,7 +90,9 @@ class Custom(Design):
         shares: Sequence[float] | float | None = None,
     ) -> None:
         if not callable(procedure):
-            raise ParameterError(f"procedure= is {given(procedure)}; give a function (frame, rng)")
+            raise ParameterError(
+                f"``procedure=`` is ``{given(procedure)}``; give a function (frame, rng)"
+            )
         groups = _groups(checked_names(columns, "columns"), levels, control=control)
         implicit = CONTROL in groups.names and levels is None and control
         law = None
@@ -139,7 +141,7 @@ class Custom(Design):
         if self.law is None:
             raise ParameterError(
                 "the probabilities of a Custom design are known to its author only; declare "
-                "shares= if they are the same for every row"
+                "``shares=`` if they are the same for every row"
             )
         return np.array(self.law.rows[0])
 
@@ -175,7 +177,7 @@ def _groups(columns: tuple[str, ...], codes: Sequence[Any] | None, *, control: b
     if codes is None:
         return indicators(columns, control=control)
     if len(columns) > 1:
-        raise ParameterError(f"levels= is for one column, not {quoted(columns)}")
+        raise ParameterError(f"``levels=`` is for one column, not {quoted(columns)}")
     return levels(columns[0], tuple(codes))
 
 

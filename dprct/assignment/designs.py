@@ -29,7 +29,7 @@ from dprct.assignment.groups import (
     uneven,
     units_of,
 )
-from dprct.errors import ParameterError
+from dprct.errors import ParameterError, marked
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -82,8 +82,9 @@ class Shares:
         missing = [label for label in labels if label not in place]
         if missing:
             raise ParameterError(
-                f"shares= lacks {len(missing)} of the blocks of {', '.join(map(repr, columns))} "
-                "in the frame; give shares for every level of the blocks"
+                f"``shares=`` lacks {len(missing)} of the blocks of "
+                f"{', '.join(map(repr, columns))} in the frame; give shares for every level of "
+                "the blocks"
             )
         return np.array(self.rows)[[place[label] for label in labels]]
 
@@ -128,12 +129,12 @@ def shares_of(
     """
     if control_share is not None and not implicit:
         raise ParameterError(
-            "control_share= is for arms with a column each; with arm= the control group is one "
-            "of the levels, with its own share"
+            "``control_share=`` is for arms with a column each; with ``arm=`` the control group "
+            "is one of the levels, with its own share"
         )
     if isinstance(given_shares, Mapping):
         if not given_shares:
-            raise ParameterError("shares= is an empty mapping; give shares for every block")
+            raise ParameterError("``shares=`` is an empty ``mapping``; give shares for every block")
         rows = tuple(
             _row(one, control_share, arms, implicit=implicit) for one in given_shares.values()
         )
@@ -175,13 +176,15 @@ def _row(given_row: Any, control_share: float | None, arms: int, *, implicit: bo
 def _numbers(given_row: Any, control_share: float | None, arms: int, *, implicit: bool) -> Row:
     if given_row is None:
         if not arms:
-            raise ParameterError("arms= is empty; give the column of at least one arm")
+            raise ParameterError("``arms=`` is empty; give the column of at least one arm")
         left = 1.0 - (_number(control_share) if control_share is not None else 0.0)
         groups = arms + int(implicit and control_share is None)
         return (left / groups,) * arms
     row = tuple(_number(share) for share in listed(given_row, "shares"))
     if len(row) != arms:
-        raise ParameterError(f"shares= has {len(row)} numbers for {arms} arms; give one per arm")
+        raise ParameterError(
+            f"``shares=`` has {len(row)} numbers for {arms} arms; give one per arm"
+        )
     return row
 
 
@@ -191,7 +194,7 @@ def _number(share: object) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0.0 <= number <= 1.0:
-        raise ParameterError(f"a share is {given(share)}; shares are numbers from 0 to 1")
+        raise ParameterError(f"a share is ``{given(share)}``; shares are numbers from 0 to 1")
     return number
 
 
@@ -267,7 +270,7 @@ class Allotted(Design):
             units = self._units(rows)
             shares = self._shares(units)
         except ParameterError as error:
-            return [str(error)]
+            return [marked(error)]
         of_unit = codes[units.first_rows()]
         if (of_unit[units.member] != codes).any():
             return [f"some cluster of {quoted(self.cluster_columns)} is split between groups"]
@@ -284,8 +287,8 @@ class Allotted(Design):
     def _law(self, arms: int, *, implicit: bool) -> Shares:
         if isinstance(self.shares, Mapping):
             raise ParameterError(
-                f"shares= is a mapping, and {type(self).__name__} has no blocks; give one share "
-                "per arm"
+                f"``shares=`` is a ``mapping``, and ``{type(self).__name__}`` has no blocks; "
+                "give one share per arm"
             )
         return shares_of(self.shares, self.control_share, arms, implicit=implicit)
 
@@ -337,7 +340,7 @@ class Counted(Allotted):
         if self.counts is None:
             return super()._law(arms, implicit=implicit)
         if self.shares is not None or self.control_share is not None:
-            raise ParameterError("counts= and shares= are both given; give one of them")
+            raise ParameterError("``counts=`` and ``shares=`` are both given; give one of them")
         self._set(counts=_whole_numbers(self.counts, arms))
         # stands for shares that are known once the number of units is
         return Shares(((1 / (arms + implicit),) * arms + (float(implicit) / (arms + 1),),))
@@ -362,8 +365,8 @@ class Counted(Allotted):
         if left < 0 or (left > 0 and self.arm is not None):
             what = "clusters" if self.cluster_columns else "rows"
             raise ParameterError(
-                f"counts= sum to {sum(sizes)} and the frame has {total} {what}; give counts of "
-                "this frame, or shares="
+                f"``counts=`` sum to {sum(sizes)} and the frame has {total} {what}; give counts of "
+                "this frame, or ``shares=``"
             )
         return np.array([*sizes, *([left] if self.arm is None else [])]) / total
 
@@ -384,10 +387,12 @@ def _own(shares: Any) -> Any:
 def _whole_numbers(counts: Sequence[float] | float, arms: int) -> tuple[int, ...]:
     row = listed(counts, "counts")
     if len(row) != arms:
-        raise ParameterError(f"counts= has {len(row)} numbers for {arms} arms; give one per arm")
+        raise ParameterError(
+            f"``counts=`` has {len(row)} numbers for {arms} arms; give one per arm"
+        )
     for count in row:
         if not isinstance(count, Real) or not float(count).is_integer() or count < 1:
-            raise ParameterError(f"a count is {given(count)}; counts are whole numbers from 1")
+            raise ParameterError(f"a count is ``{given(count)}``; counts are whole numbers from 1")
     return tuple(int(count) for count in row)
 
 

@@ -95,7 +95,9 @@ class Factorial(Design):
         found = _factors(factors)
         places = list(product(*(range(len(factor.groups.names)) for factor in found)))
         if arms is None and arm is not None:
-            raise ParameterError(f"arm={arm!r} needs arms=, from each of its codes to factor arms")
+            raise ParameterError(
+                f"``arm={arm!r}`` needs ``arms=``, from each of its codes to factor arms"
+            )
         if arms is None:
             combinations, groups = places, _crossed(found, places)
         else:
@@ -174,8 +176,10 @@ def _factors(factors: Sequence[Design]) -> tuple[Design, ...]:
     found = tuple(factors) if not isinstance(factors, Design) else (factors,)
     wrong = [factor for factor in found if not isinstance(factor, Design)]
     if wrong or len(found) < 2:
-        got = given(wrong[0]) if wrong else f"{len(found)} of them"
-        raise ParameterError(f"factors= has {got}; give two designs or more, such as Block(...)")
+        got = f"``{given(wrong[0])}``" if wrong else f"{len(found)} of them"
+        raise ParameterError(
+            f"``factors=`` has {got}; give two designs or more, such as ``Block(...)``"
+        )
     names = [name for factor in found for name in factor.columns]
     if len(set(names)) < len(names):
         raise ParameterError(f"factors have arms {quoted(names)}: one of them twice; once each")
@@ -211,7 +215,7 @@ def _mapped(
 ) -> tuple[list[Combination], Groups]:
     """Return combinations, and the columns of their own that the file records them in."""
     if not isinstance(arms, Mapping):
-        raise ParameterError(f"arms= is {given(arms)}; map each arm to arms of the factors")
+        raise ParameterError(f"``arms=`` is ``{given(arms)}``; map each arm to arms of the factors")
     _check_distinct(factors)
     found = [_combination(factors, name, parts) for name, parts in arms.items()]
     if len(set(found)) < len(found):
@@ -220,7 +224,7 @@ def _mapped(
     rest = missing == [_nothing(factors)] and arm is None
     if missing and not rest:
         raise ParameterError(
-            f"arms= has {len(found)} of the {len(places)} combinations of the factors' groups; "
+            f"``arms=`` has {len(found)} of the {len(places)} combinations of the factors' groups; "
             "name them all (the one without any arm is the control group)"
         )
     if arm is not None:
@@ -238,7 +242,7 @@ def _combination(
         of_factor = [names.index(part) for part in wanted if part in names]
         if len(of_factor) > 1 or (not of_factor and nothing < 0):
             raise ParameterError(
-                f"arm {given(name)} has {len(of_factor)} arms of the factor with "
+                f"arm ``{given(name)}`` has {len(of_factor)} arms of the factor with "
                 f"{quoted(names)}; give one, or none where the factor has a control group"
             )
         places.append(of_factor[0] if of_factor else nothing)
@@ -246,7 +250,7 @@ def _combination(
     for part in wanted:
         if part not in known:
             raise ParameterError(
-                f"arm {given(name)} is mapped to {given(part)}, which no factor has; "
+                f"arm ``{given(name)}`` is mapped to ``{given(part)}``, which no factor has; "
                 f"they have {quoted(sorted(known - {CONTROL}, key=str))}"
             )
     return tuple(places)
@@ -257,7 +261,7 @@ def _check_distinct(factors: tuple[Design, ...]) -> None:
     names = [name for factor in factors for name in factor.groups.names if name != CONTROL]
     if len(set(names)) < len(names):
         raise ParameterError(
-            "two factors have an arm of the same name, so that arms= is ambiguous; give the "
+            "two factors have an arm of the same name, so that ``arms=`` is ambiguous; give the "
             "factors arms of their own names, with a 0/1 column each"
         )
 

@@ -291,7 +291,7 @@ def indicators(arms: Sequence[str], *, control: bool) -> Groups:
     if control and CONTROL in names:
         raise ParameterError(
             f"an arm is named {CONTROL!r}, but rows in no arm form a control group, too; say "
-            "control_share=0 if the arm is the control group, else rename it"
+            "``control_share=0`` if the arm is the control group, else rename it"
         )
     values = [tuple(float(name == column) for column in names) for name in names]
     if control:
@@ -344,10 +344,12 @@ def checked_names(names: object, parameter: str) -> tuple[str, ...]:
     found = listed(names, parameter)
     wrong = [name for name in found if not (isinstance(name, str) and name)]
     if wrong or not found:
-        got = given(wrong[0]) if wrong else "nothing"
-        raise ParameterError(f"{parameter}= has {got}; give names of columns, as text")
+        got = f"``{given(wrong[0])}``" if wrong else "nothing"
+        raise ParameterError(f"``{parameter}=`` has {got}; give names of columns, as text")
     if len(set(found)) < len(found):
-        raise ParameterError(f"{parameter}= names {quoted(found)}: one of them twice; once each")
+        raise ParameterError(
+            f"``{parameter}=`` names {quoted(found)}: one of them twice; once each"
+        )
     return tuple(str(name) for name in found)
 
 
@@ -367,7 +369,7 @@ def listed(given_values: Any, parameter: str) -> tuple[Any, ...]:
     if isinstance(given_values, (str, Real)):
         return (given_values,)
     if not isinstance(given_values, Iterable):
-        raise ParameterError(f"{parameter}= is {given(given_values)}; give a list")
+        raise ParameterError(f"``{parameter}=`` is ``{given(given_values)}``; give a list")
     return tuple(given_values)
 
 
@@ -625,7 +627,7 @@ class DesignCheck:
         if self.problems:
             raise ParameterError(
                 f"the assignment is not one of the design ({'; '.join(self.problems)}); declare "
-                "the design that was used, or say attrition=True if rows were lost after it"
+                "the design that was used, or say ``attrition=True`` if rows were lost after it"
             )
 
     def __len__(self) -> int:
@@ -751,8 +753,8 @@ class Design(ABC):
             If the design declares none.
         """
         raise ParameterError(
-            f"a {type(self).__name__} design declares no probabilities that are the same for every "
-            "row; use one with shares=, such as dprct.Simple('treat', shares=0.5)"
+            f"a ``{type(self).__name__}`` design declares no probabilities that are the same for "
+            "every row; use one with ``shares=``, such as ``dprct.Simple('treat', shares=0.5)``"
         )
 
     def declare(self, frame: IntoFrame) -> str:

@@ -119,8 +119,7 @@ class ValidGroups:
 
     def crossing(self, terms: Keys, arms: Keys) -> Keys:
         """Return the terms that cross every arm with the levels; none if some are missing."""
-        names = [f"C({self.column})", *([self.column] if len(self.levels) == 2 else [])]
-        for name in names:
+        for name in sorted(self.factors):
             crossed = {":".join(sorted([*arm.split(":"), name])) for arm in arms}
             if name in terms and crossed <= terms:
                 return crossed | {name}
@@ -140,24 +139,33 @@ class ValidGroups:
             return terms, known
         return terms - crossing - self.own, [set()]
 
+    def holds(self, declared: Iterable[str]) -> bool:
+        """Whether a regression on all rows with declared covariates returns released effects."""
+        return self.whole or bool(self.factors & set(declared))
+
+    @property
+    def factors(self) -> Keys:
+        """Terms that tell all levels apart."""
+        return self.own if len(self.levels) == 2 else {f"C({self.column})"}
+
     def is_part(self, terms: Keys, declared: Keys) -> bool:
         """Whether a part of a declared set has the same effects on all rows.
 
         What varies within levels has no coefficient there with the set's own terms of the levels.
         """
-        left = terms - self.own
-        return terms < declared and (not left or terms & self.own == declared & self.own)
+        free = self.whole and not terms - self.own
+        return terms < declared and (free or terms & self.own == declared & self.own)
 
     def reason(self, terms: Keys, arms: Keys, within: Level | None) -> str | None:
         """Return why no released effect is that of the rows of a regression."""
         if within is not None:
             known = not self.levels or within in self.levels
             return None if known else f"{self._said(within)} is no level that was released"
-        if self.whole or self.crossing(terms, arms):
+        if self.holds(terms) or self.crossing(terms, arms):
             return None
         return (
             f"arms have other shares in some levels of {self.column}, so that only regressions "
-            f"on the arms within a level, or crossed with C({self.column}), are calibrated"
+            f"within a level, and those with C({self.column}), are calibrated"
         )
 
     def others(self, within: Level | None) -> str:
@@ -176,8 +184,13 @@ class ValidGroups:
             f"on the arms alone was calibrated, and not one with {', '.join(terms)}"
         )
 
-    def crossed_words(self) -> str:
-        """Return what the coefficients are where arms are crossed with the levels."""
+    def coefficient_words(self, terms: Keys, arms: Keys) -> str | None:
+        """Return what the coefficients are where they are not the effects of the estimates."""
+        if not self.crossing(terms, arms):
+            return None if self.whole else (
+                f"They are means of the effects in levels of {self.column}, with the weights of "
+                "least squares, and no error of the constant was released"
+            )  # fmt: skip
         return (
             f"They are the effects in the first level of {self.column}, those of the products are "
             "differences from it, and no error of the constant was released"
@@ -188,8 +201,9 @@ class ValidGroups:
         everybody = (
             "The effects of everybody are those of the regressions on all rows."
             if self.whole
-            else "Arms have other shares in some levels, so that regressions on all rows are not "
-            f"calibrated unless they cross {arms} with the levels."
+            else "Arms have other shares in some levels, so that of declared regressions on all "
+            f"rows only those with C({self.column}) are calibrated: they return the mean of the "
+            "levels' effects with the weights of least squares."
         )
         return (
             f"Calibrated within each level of {self.column}, too: the regression on {arms} alone "

@@ -326,10 +326,10 @@ class Validity:
             if not getattr(self, part):
                 raise ParameterError(f"{part} of what is valid is empty; name at least one")
         if self.cov_type not in ("HC1", "CR1"):
-            raise ParameterError(f"cov_type={self.cov_type!r}; allowed: HC1, CR1")
+            raise ParameterError(f"``cov_type={self.cov_type!r}``; allowed: HC1, CR1")
         if (self.cluster is None) == (self.cov_type == "CR1"):
             raise ParameterError(
-                f"cov_type={self.cov_type!r} with cluster={self.cluster!r}; CR1 has one, HC1 none"
+                f"``cov_type={self.cov_type!r}, cluster={self.cluster!r}``; CR1 has one, HC1 none"
             )
         if self.rows and len(self.rows) != len(self.outcomes):
             raise ParameterError(
@@ -344,7 +344,7 @@ class Validity:
         rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
         object.__setattr__(self, "control_errors", tuple(rounded))
         if not all(0 < level < 1 for level in self.levels):
-            raise ParameterError(f"levels={self.levels}; give sizes of tests such as 0.05")
+            raise ParameterError(f"``levels={self.levels}``; give sizes of tests such as 0.05")
 
     @classmethod
     def of(cls, schema: Schema | None) -> Validity | None:
@@ -587,10 +587,10 @@ class Validity:
     def _of_constant(self, spec: Specification) -> str:
         """Return what the constant of a valid regression is."""
         if not all(map(self._is_arm, spec.terms)):
-            if self.groups is not None and self.groups.crossing(
-                {term_key(term) for term in spec.terms}, self._arm_keys
-            ):
-                return f"{self.groups.crossed_words()} ({NOT_RELEASED})."
+            terms = {term_key(term) for term in spec.terms}
+            words = self.groups and self.groups.coefficient_words(terms, self._arm_keys)
+            if words:
+                return f"{words} ({NOT_RELEASED})."
             return (
                 "The constant is not the mean of the control group, which the regression on "
                 f"{', '.join(self.arms)} alone has, and no error of it was released "
@@ -733,7 +733,7 @@ class Validity:
         arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"
-        apart = self.groups is not None and not self.groups.whole
+        apart = self.groups is not None and not self.groups.holds(self.covariates[0])
         other = "other " * (self.groups is not None)
         lines = [
             f"{'Within each level, c' if apart else 'C'}alibrated for least squares of {outcomes} "

@@ -221,7 +221,7 @@ def _worded(message: object, *, options: bool = False) -> str:
     """Return a message in the words of a study file, or of a command's options."""
     from dprct.study.wording import in_options, in_toml  # a command without messages needs neither
 
-    return in_options(str(message)) if options else in_toml(str(message))
+    return in_options(message) if options else in_toml(message)
 
 
 def loaded(name: str) -> Any:

@@ -74,7 +74,7 @@ def _groups(moments: Moments, said: list[str]) -> Mapping[str, Any] | None:
     for text in said:
         name, equals, level = text.partition("=")
         if not equals:
-            raise ParameterError(f"--where {text!r} is not of the form COLUMN=LEVEL")
+            raise ParameterError(f"--where {text!r} is not of the form ``COLUMN=LEVEL``")
         name, level = name.strip(), level.strip()
         known = {
             "." if value is None else value if isinstance(value, str) else f"{value:g}": value

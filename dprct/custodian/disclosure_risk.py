@@ -48,7 +48,7 @@ _EXPLAINED = {
 }
 _NO_HOLDOUT = (
     "No holdout was given, so there is nothing to compare shares and distances with; keep some "
-    "confidential rows out of the release and give them as holdout=."
+    "confidential rows out of the release and give them as the holdout."
 )
 _LIMITS = (
     "These numbers can show that a release copies; that they are low proves nothing. What protects "
@@ -255,7 +255,7 @@ def risk(
     [[0.5, 1.0, 0.042]]
     """
     if isinstance(distance_rows, bool) or distance_rows < 1:
-        raise ParameterError(f"distance_rows={distance_rows!r}; give a whole number from 1 up")
+        raise ParameterError(f"``distance_rows={distance_rows!r}``; give a whole number from 1 up")
     truth = confidential_source(confidential, schema)
     sources = released_sources(released, schema)
     kept = None if holdout is None else confidential_source(holdout, schema, "holdout")
@@ -364,7 +364,7 @@ def _spaced(points: Points, most: int) -> Points:
 
 def _columns(option: str, names: Sequence[str], sources: Sequence[Source]) -> list[str]:
     if isinstance(names, str):
-        raise ParameterError(f"{option}={names!r}; give a list of columns")
+        raise ParameterError(f"``{option}={names!r}``; give a list of columns")
     shared = columns_in_all([source.data for source in sources])
     for name in names:
         if name not in shared:

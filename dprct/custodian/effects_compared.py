@@ -95,7 +95,7 @@ class Regressions:
             if not isinstance(getattr(self, option), str | None):
                 raise ParameterError(f"{option} must be a column, which every table has its own of")
         if not 0 < self.alpha < 1:
-            raise ParameterError(f"alpha={self.alpha!r}; give a number between 0 and 1")
+            raise ParameterError(f"``alpha={self.alpha!r}``; give a number between 0 and 1")
         cov_type = covariance_named(self.cov_type, self.cluster)
         check_weights_type(self.weights_type, cov_type, given=self.weights is not None)
         object.__setattr__(self, "cov_type", cov_type)
@@ -125,7 +125,7 @@ class Regressions:
     ) -> Regressions:
         """Return the regressions of :func:`dprct.itt_table`."""
         if isinstance(covariates, str):
-            raise ParameterError(f"covariates={covariates!r}; give a list, or a mapping of lists")
+            raise ParameterError(f"``covariates={covariates!r}``; give a list, or lists by name")
         sets = covariates if isinstance(covariates, Mapping) else {"": covariates}
         factors = [f"C(`{name}`)" for name in blocks]
         panels = {
@@ -531,7 +531,7 @@ class UtilityReport(Confidential):
         several = [source for source in self.released if source.method == method]
         if not several:
             raise ParameterError(
-                f"method={method!r}; the releases have {', '.join(map(repr, self._methods()))}"
+                f"``method={method!r}``; the releases have {', '.join(map(repr, self._methods()))}"
             )
         names = list(self.regressions.columns if columns is None else columns)
         axes = plots.panels(len(names), columns=3, size=(3.8, 3.0))
@@ -545,7 +545,7 @@ class UtilityReport(Confidential):
 
     def _cells(self, measure: str, statistic: str) -> pd.DataFrame:
         if statistic not in ("mean", "median"):
-            raise ParameterError(f"statistic={statistic!r}; allowed: mean, median")
+            raise ParameterError(f"``statistic={statistic!r}``; allowed: mean, median")
         found = self.summary()
         place = list(zip(found["covariates"], found["outcome"], strict=True))
         across = list(zip(found["method"], found["arm"], strict=True))
@@ -566,7 +566,7 @@ class UtilityReport(Confidential):
         drawn = [source for source in self.released if source.draw == draw]
         if not drawn:
             most = max(source.draw for source in self.released)
-            raise ParameterError(f"draw={draw!r}; releases are numbered 1 to {most}")
+            raise ParameterError(f"``draw={draw!r}``; releases are numbered 1 to {most}")
         fits = [
             (source, self.regressions.residuals(source, outcome, covariates))
             for source in (self.confidential, *drawn)
@@ -759,7 +759,7 @@ def utility(
         regressions = Regressions.from_formula(formula, tuple(arm_names), **options)
     else:
         if not outcomes or not arms:
-            raise ParameterError("give formula=, or outcomes= and arms=")
+            raise ParameterError("give ``formula=``, or ``outcomes=`` and ``arms=``")
         regressions = Regressions.of_arms(
             tuple(outcome_names), tuple(arm_names), covariates, tuple(blocks), control, **options
         )
@@ -794,7 +794,7 @@ def _compared(
 def _named(option: str, given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Return columns and what to call them."""
     if isinstance(given, str):
-        raise ParameterError(f"{option}={given!r}; give a list of columns")
+        raise ParameterError(f"``{option}={given!r}``; give a list of columns")
     if isinstance(given, Mapping):
         return dict(given)
     return {name: name for name in given}

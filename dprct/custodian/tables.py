@@ -82,7 +82,7 @@ def confidential_source(
     """
     if isinstance(given, Release):
         raise ParameterError(
-            f"{option} is a Release; give confidential data there, and the release as released="
+            f"{option} is a Release; give confidential data there, and the release as ``released=``"
         )
     data, own = _parts(option, given)
     return Source(data, own or schema)
@@ -151,8 +151,8 @@ def _parts(option: str, given: Given) -> tuple[Any, Schema | None]:
         raise ParameterError(f"{option} is a custodian report; give the data that it compared")
     if not _is_table(data):
         raise ParameterError(
-            f"{option} holds {type(data).__name__}; give a data frame, or a pair of a data frame "
-            "and its schema" + (", or a Release" if option == "released" else "")
+            f"{option} holds ``{type(data).__name__}``; give a data frame, or a pair of a data "
+            "frame and its schema" + (", or a Release" if option == "released" else "")
         )
     return data, schema
 
@@ -247,7 +247,7 @@ def check_same_kinds(tables: Sequence[Records]) -> None:
         if len({table[name].is_text for table in tables}) > 1:
             raise SchemaError(
                 f"column {name!r} holds numbers in one table and text in another; give all as "
-                "dprct.read_dta gives them, or leave it out of columns="
+                "``dprct.read_dta`` gives them, or leave it out of ``columns=``"
             )
 
 
@@ -533,7 +533,7 @@ def summarised(
     [['a', 3, 0.5, 0.4, 0.4]]
     """
     if not all(0 <= q <= 1 for q in quantiles):
-        raise ParameterError(f"quantiles={quantiles!r}; give numbers from 0 to 1")
+        raise ParameterError(f"``quantiles={quantiles!r}``; give numbers from 0 to 1")
     groups = effects.groupby(by, sort=False, dropna=False)
     out = groups.size().rename("draws").to_frame()
     for name in measures:

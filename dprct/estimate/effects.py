@@ -337,7 +337,7 @@ def effects_plot(
         axes = list(ax) if isinstance(ax, Iterable) else [ax]
     if len(axes) != len(facets):
         raise ParameterError(
-            f"ax= has {len(axes)} axes for {len(facets)} outcomes; give one for each"
+            f"``ax=`` has {len(axes)} axes for {len(facets)} outcomes; give one for each"
         )
     for panel, (outcome, names, effects) in zip(axes, facets, strict=True):
         _panel(panel, [labels.of(name) for name in names], effects, alpha)

@@ -161,9 +161,9 @@ class Experiment(HoldsRows, Comparison):
                     "declare the columns of the arms that were assigned, and their control group"
                 )
             raise ParameterError(
-                f"arm {few[0]!r} has fewer than two {what} in some block; say blocks='ignore' "
+                f"arm {few[0]!r} has fewer than two {what} in some block; say ``blocks='ignore'`` "
                 "where the declared shares are the same everywhere, else pool blocks of the same "
-                "shares, as in blocks={'label': 'pool', ...}"
+                "shares, as in ``blocks={'label': 'pool'}``"
             )
 
 
@@ -195,10 +195,10 @@ def experiment_of(
         what = f"the assignment is not one of the design ({'; '.join(problems)})"
         if assignment is None:
             raise ParameterError(
-                f"{what}; name the 0/1 columns of the arms and nothing else, or, where one column "
-                "holds the group of each row, give assignment=dprct.Complete(levels, arm=column)"
+                f"{what}; name the 0/1 columns of the arms and nothing else, or, where a column "
+                "holds the group of each row, ``assignment=dprct.Complete(levels, arm=column)``"
             )
-        lost = "" if attrition else ", or say attrition=True if rows were lost after it"
+        lost = "" if attrition else ", or say ``attrition=True`` if rows were lost after it"
         raise ParameterError(f"{what}; declare the design that was used{lost}")
     names, order = _control_first(design, control)
     place = np.empty(len(order), np.int64)
@@ -293,23 +293,23 @@ def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) 
     if assignment is None:
         if treatment is None:
             raise ParameterError(
-                "neither treatment= nor assignment= is given; name the 0/1 columns"
+                "neither ``treatment=`` nor ``assignment=`` is given; name the 0/1 columns"
             )
         if not treatment:
-            raise ParameterError("treatment= names no column; name the 0/1 columns of the arms")
+            raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
         return Complete(treatment)
     if not isinstance(assignment, Design):
         raise ParameterError(
-            f"assignment is {type(assignment).__name__}; give a design such as "
-            "dprct.Complete('treat')"
+            f"assignment is ``{type(assignment).__name__}``; give a design such as "
+            "``dprct.Complete('treat')``"
         )
     if treatment is None:
         return assignment
     named = (treatment,) if isinstance(treatment, str) else tuple(treatment)
     if set(named) != set(assignment.columns):
         raise ParameterError(
-            f"treatment= names {', '.join(named)}, the design has {', '.join(assignment.columns)}; "
-            "give one of them, or the same columns"
+            f"``treatment=`` names {', '.join(named)}, the design has "
+            f"{', '.join(assignment.columns)}; give one of them, or the same columns"
         )
     return assignment
 
@@ -323,10 +323,10 @@ def _control_first(
         shown = ", ".join(map(_shown, names))
         if control is None:
             raise ParameterError(
-                f"every group of the design is an arm, and control= does not say with which to "
+                "every group of the design is an arm, and ``control=`` does not say with which to "
                 f"compare; give one of: {shown}"
             )
-        raise ParameterError(f"control={given(control)} is not a group; give one of: {shown}")
+        raise ParameterError(f"``control={given(control)}`` is not a group; give one of: {shown}")
     if len(names) < 2:
         raise ParameterError("the design has one group; effects need a control group and an arm")
     first = names.index(wanted)
@@ -339,18 +339,21 @@ def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tup
     word = isinstance(blocks, str) and blocks in ("weight", "ignore")
     if not word and not isinstance(blocks, Mapping):
         raise ParameterError(
-            f"blocks={given(blocks)}; allowed: weight, ignore, or a mapping from blocks to pools"
+            f"``blocks={given(blocks)}``; allowed: weight, ignore, or a ``mapping`` from "
+            "blocks to pools"
         )
     block = tuple(getattr(design, "block_columns", ()))
     cluster = _cluster_columns(design)
     if isinstance(blocks, Mapping) and not block:
         raise ParameterError(
-            f"blocks= pools blocks, and a {type(design).__name__} design has none of its own"
+            f"``blocks=`` pools blocks, and a ``{type(design).__name__}`` design has "
+            "none of its own"
         )
     if set(design.uses) - {*block, *cluster} and blocks == "weight":
         raise ParameterError(
-            f"{type(design).__name__} designs with blocks of their own need blocks='ignore', which "
-            "is valid (and conservative) where everybody has the same shares"
+            f"``{type(design).__name__}`` designs with blocks of their own need "
+            "``blocks='ignore'``, which is valid (and conservative) where everybody has the same "
+            "shares"
         )
     return (() if blocks == "ignore" else block), cluster
 
@@ -373,8 +376,8 @@ def _check_constant(design: Design, rows: Any) -> None:
     chances = design.propensities(rows)
     if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
         raise ParameterError(
-            "the declared shares differ between blocks, so that blocks='ignore' would be biased; "
-            "say blocks='weight'"
+            "the declared shares differ between blocks, so that ``blocks='ignore'`` would be "
+            "biased; say ``blocks='weight'``"
         )
 
 
@@ -382,12 +385,12 @@ def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | No
     check_choice("privacy_unit", unit, ("person", "cluster"))
     if not cluster and (unit == "cluster" or declared is not None):
         raise ParameterError(
-            "privacy_unit='cluster' and largest_cluster= need a design of clusters"
+            "``privacy_unit='cluster'`` and ``largest_cluster=`` need a design of clusters"
         )
     if unit == "cluster" and declared is None:
         raise SchemaError(
-            "privacy_unit='cluster' needs largest_cluster=, the most rows that a cluster can have, "
-            "from public knowledge"
+            "``privacy_unit='cluster'`` needs ``largest_cluster=``, the most rows that a cluster "
+            "can have, from public knowledge"
         )
 
 
@@ -405,12 +408,12 @@ def _largest(
         return int(np.sort(sizes)[-1])
     if type(declared) is not int:
         raise ParameterError(
-            f"largest_cluster={given(declared)}; give the most rows that a cluster can have, as a "
-            "whole number"
+            f"``largest_cluster={given(declared)}``; give the most rows that a cluster can have, "
+            "as a whole number"
         )
     if (sizes > declared).any():
         raise ParameterError(
-            "a cluster has more rows than largest_cluster=; declare the true limit"
+            "a cluster has more rows than ``largest_cluster=``; declare the true limit"
         )
     return declared
 
@@ -457,11 +460,11 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     for label, pool in pools.items():
         if label not in known:
             raise ParameterError(
-                f"blocks= names {given(label)}, which is not a block of the design; give labels as "
-                "they stand in the block column (a tuple where several columns make the blocks)"
+                f"``blocks=`` names ``{given(label)}``, which is not a block of the design; give "
+                "labels as they stand in the block column (``a tuple`` for several columns)"
             )
         if not isinstance(pool, str) or not pool:
-            raise ParameterError(f"blocks= has the pool {given(pool)}; give its name, as text")
+            raise ParameterError(f"``blocks=`` has the pool ``{given(pool)}``; give a text")
     named: list[Hashable] = [
         ("pool", pools[label]) if label in pools else ("block", label) for label in units.labels
     ]
@@ -517,19 +520,19 @@ def check_hidden(design: Design | None, schema: Schema) -> None:
     """
     if design is None:
         raise ParameterError(
-            "neighbors='replace-one' needs assignment=, such as dprct.Complete('treat', "
-            "shares=0.5): the probabilities of the arms are public facts, their sizes are not"
+            "``neighbors='replace-one'`` needs ``assignment=``, such as ``dprct.Complete('treat', "
+            "shares=0.5)``: the probabilities of the arms are public facts, their sizes are not"
         )
     parts = list(_parts(design))
     if any(getattr(one, "cluster_columns", ()) for one in parts):
         raise ParameterError(
-            "clusters were assigned, and neighbors='replace-one' protects the treatment of one "
+            "clusters were assigned, and ``neighbors='replace-one'`` protects the treatment of one "
             "person, who shares it with the cluster; use 'replace-one-design-public'"
         )
     if any(_varies(one) for one in parts):
         raise ParameterError(
-            "the declared shares differ between blocks, and with neighbors='replace-one' nobody's "
-            "block is public; use 'replace-one-design-public'"
+            "the declared shares differ between blocks, and with ``neighbors='replace-one'`` "
+            "nobody's block is public; use 'replace-one-design-public'"
         )
     for one in parts:
         _check_blocks(one, schema)
@@ -589,8 +592,8 @@ def _check_blocks(design: Design, schema: Schema) -> None:
         if set(labels) <= set(law.blocks):
             return
     raise ParameterError(
-        "shares= lacks a block that the schema allows, and nobody's block is public; give one "
-        "share for all, or shares for every declared level (None where a block may be missing)"
+        "``shares=`` lacks a block that the schema allows, and nobody's block is public; give one "
+        "share for all, or shares for every declared level (``None`` where a block may be missing)"
     )
 
 
@@ -599,8 +602,8 @@ def _labels(column: Column) -> tuple[Hashable, ...]:
     if column.levels is None or (column.missing is None and not column.is_text):
         raise SchemaError(
             f"block column {column.name!r} has no declared levels or no declared missing policy, "
-            "and shares= is a mapping; declare levels=[...] and missing='never' (or the codes that "
-            "are legal), or give one share for all blocks"
+            "and ``shares=`` is a ``mapping``; declare ``levels=[...]`` and ``missing='never'`` "
+            "(or the codes that are legal), or give one share for all blocks"
         )
     return (*column.levels, *([None] if column.missing else []))
 
@@ -625,9 +628,9 @@ def _check_groups(groups: Groups, schema: Schema) -> None:
             return
     listed = ", ".join(map(repr, groups.columns))
     raise SchemaError(
-        f"treatment is private, and the schema allows rows of {listed} that are in no group of the "
-        "design; declare arms of which everybody is in one at most exclusive='arm', and where no "
-        "arm is the control group leave the column of the group to compare with out of the design"
+        f"treatment is private, and the schema allows rows of {listed} that are in no group of "
+        "the design; declare arms of which everybody is in one at most ``exclusive='arm'``, and "
+        "where no arm is the control group leave the column of that group out of the design"
     )
 
 
@@ -638,7 +641,7 @@ def _legal(column: Column, groups: Groups) -> tuple[float | str, ...]:
     if column.missing != () and not column.is_text:
         raise SchemaError(
             f"treatment {name!r} is private and may be missing, or has no declared missing policy; "
-            "declare missing='never', as everybody is in some group"
+            "declare ``missing='never'``, as everybody is in some group"
         )
     if column.levels is None or not set(column.levels) <= known:
         shown = ", ".join(x if isinstance(x, str) else f"{x:g}" for x in sorted(known, key=str))
@@ -682,9 +685,9 @@ def check_sample(schema: Schema) -> None:
         )
     if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
         raise SchemaError(
-            "the file is declared a panel (xtset) and no unit is; declare Unit(name, id=...) with "
-            "one row per unit, for one person must not be in several rows; if nobody is, and the "
-            "mark is left over, clear it (in Stata: xtset, clear) and save the file"
+            "the file is declared a panel (xtset) and no unit is; declare ``Unit(name, id=...)`` "
+            "with one row per unit, for one person must not be in several rows; if nobody is, and "
+            "the mark is left over, clear it (in Stata: xtset, clear) and save the file"
         )
 
 
@@ -717,7 +720,7 @@ def any_table_of(data: object) -> Table:
 def _check_single(data: object) -> None:
     if isinstance(data, (list, tuple, Mapping)):
         raise SchemaError(
-            f"data is {type(data).__name__}; one fit reads one table: merge the files first and "
+            f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
             "protect once, or release them separately with the same key map and ledger"
         )
 
@@ -736,7 +739,7 @@ def check_columns(
     """
     named = [treatment] if isinstance(treatment, str) else treatment or ()
     if treatment is not None and not named:
-        raise ParameterError("treatment= names no column; name the 0/1 columns of the arms")
+        raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
     designed = (*assignment.columns, *assignment.uses) if isinstance(assignment, Design) else ()
     there = names_of(frame)
     for name in (*outcomes, *named, *designed):
@@ -749,13 +752,13 @@ def with_bounds(column: Column) -> Column:
     """Return an outcome with bounds, those of its levels if it has levels."""
     if column.is_text or (column.bounds is None and column.levels is None):
         raise SchemaError(
-            f"outcome {column.name!r} needs bounds=(low, high) or levels of numbers; declare them "
-            "from public knowledge, never from the data"
+            f"outcome {column.name!r} needs ``bounds=(low, high)`` or levels of numbers; declare "
+            "them from public knowledge, never from the data"
         )
     if column.missing is None:
         raise SchemaError(
-            f"outcome {column.name!r} has no declared missing policy; declare missing='never', or "
-            "the codes that are legal, such as missing=['.']"
+            f"outcome {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
         )
     if column.bounds is None:
         ordered = sorted(float(level) for level in column.levels or ())
@@ -769,7 +772,7 @@ def constant_of(policy: object, column: Column) -> float:
         raise no_policy(policy, column)
     assert column.bounds is not None
     if not column.bounds[0] <= policy <= column.bounds[1]:
-        raise ParameterError(f"missing={policy!r} is outside the bounds of {column.name!r}")
+        raise ParameterError(f"``missing={policy!r}`` is outside the bounds of {column.name!r}")
     return float(policy)
 
 
@@ -778,8 +781,8 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
     several = hasattr(alphas, "__iter__") and not isinstance(alphas, str)
     what = "has a value that is not allowed" if several else f"is {type(alphas).__name__}"
     refusal = ParameterError(
-        f"alphas= {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
-        "(0.05, 0.01)"
+        f"``alphas=`` {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
+        "``(0.05, 0.01)``"
     )
     with withheld(lambda _: refusal):
         found = tuple(float(alpha) for alpha in alphas)
@@ -791,6 +794,6 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 def no_policy(policy: object, column: Column) -> ParameterError:
     """Return the error for a policy for missing values that does not exist."""
     return ParameterError(
-        f"missing={given(policy)} for {column.name!r}; allowed: 'public', 'private', or a number "
-        "within the bounds"
+        f"``missing={given(policy)}`` for {column.name!r}; allowed: 'public', 'private', or a "
+        "number within the bounds"
     )

@@ -416,9 +416,9 @@ def correction_bounds(rho: float, alpha: float) -> tuple[float, float]:
 
 def _checked(rho: float, alpha: float) -> tuple[float, float]:
     if not 0 < rho <= LARGEST_RHO:
-        raise ParameterError(f"rho={rho:g} is outside (0, {LARGEST_RHO:g}]; lower epsilon")
+        raise ParameterError(f"``rho={rho:g}`` is outside (0, {LARGEST_RHO:g}]; lower epsilon")
     if not 0 < alpha < 1:
-        raise ParameterError(f"alpha={alpha:g} is outside (0, 1); give a number such as 0.05")
+        raise ParameterError(f"``alpha={alpha:g}`` is outside (0, 1); give a number such as 0.05")
     return float(rho), float(alpha)
 
 
@@ -611,7 +611,9 @@ def check_alpha(alpha: object) -> None:
     ParameterError
     """
     if not isinstance(alpha, (int, float)) or not _RAREST <= alpha < 1:
-        raise ParameterError(f"alpha={given(alpha)}; give a number from {_RAREST:g} to 1, as 0.05")
+        raise ParameterError(
+            f"``alpha={given(alpha)}``; give a number from {_RAREST:g} to 1, as 0.05"
+        )
 
 
 @lru_cache(maxsize=512)

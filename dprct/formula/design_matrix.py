@@ -50,7 +50,7 @@ def columns_of(data: IntoFrame, names: Iterable[str]) -> pd.DataFrame:
         frame = nw.from_native(data)
     except TypeError:
         raise ParameterError(
-            f"data is {type(data).__name__}; give a data frame (pandas, Polars, ...)"
+            f"data is ``{type(data).__name__}``; give ``a data frame (pandas, Polars, ...)``"
         ) from None
     _check_known(wanted, names_of(frame))
     few = collected(frame.select(wanted))
@@ -125,7 +125,7 @@ def categories_of(
     """
     public, closed = _public_levels(name, schema)
     if levels == "schema" and not public:
-        raise SchemaError(f"column {name!r} is a factor without levels; declare levels=[...]")
+        raise SchemaError(f"column {name!r} is a factor without levels; declare ``levels=[...]``")
     codes, distinct = pd.factorize(column)
     keys = [_key(value) for value in distinct]
     new = set(keys) - set(public)
@@ -270,7 +270,7 @@ def design(
     """
     check_choice("levels", levels, get_args(Levels))
     if levels == "schema" and schema is None:
-        raise SchemaError("levels='schema' needs a schema; give one that declares the levels")
+        raise SchemaError("``levels='schema'`` needs a schema; give one that declares the levels")
     parsed = formula if isinstance(formula, Formula) else parse(formula, functions=levels == "data")
     frame = columns_of(data, parsed.names)
     values = _values_of(parsed, frame)

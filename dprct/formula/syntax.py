@@ -134,7 +134,9 @@ def stata_or_r(text: str) -> str | None:
     if re.search(r"\w\s+if\s+\w", text):
         return "a Stata 'if' is not part of a formula; select the rows of the data beforehand"
     if re.search(r"\w\s*,\s*(?:r|robust|vce|cl|cluster)\b", text):
-        return "options after a comma are Stata's; give cov_type= or cluster= to the function"
+        return (
+            "options after a comma are Stata's; give ``cov_type=`` or ``cluster=`` to the function"
+        )
     return None
 
 
@@ -298,7 +300,9 @@ def parse(formula: str, *, functions: bool = False, structural: bool = False) ->
     ('d', 'z', ('village',))
     """
     if not isinstance(formula, str):
-        raise FormulaError(f"formula is {type(formula).__name__}; give text such as 'y ~ x + z'")
+        raise FormulaError(
+            f"formula is ``{type(formula).__name__}``; give text such as 'y ~ x + z'"
+        )
     reader = _Reader(formula, functions, structural)
     parsed = reader.formula()
     _refuse_ambiguous(parsed)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from dprct import disk
 from dprct.arguments import checked
-from dprct.errors import FileError, ParameterError, SchemaError
+from dprct.errors import FileError, ParameterError, SchemaError, kind_of
 from dprct.missing import missing_numbers
 from dprct.schema.columns import DATASET, Code, Column, FileFacts, text_width
 from dprct.schema.schema import Schema
@@ -526,7 +526,7 @@ def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise SchemaError(
             f"column {column.name!r} does not hold numbers as its schema says; "
-            "give the data as dprct.read returns them"
+            "give the data as ``dprct.read`` returns them"
         ) from None
 
 
@@ -655,17 +655,19 @@ def _pair(source: object) -> tuple[pd.DataFrame, Schema]:
         from dprct.io import read
 
         return read(source)
-    kinds = [type(part) for part in source] if isinstance(source, tuple) else [type(source)]
     match source:
         case (pd.DataFrame() as data, Schema() as schema):
             pass
         case _:
-            given = ", ".join(kind.__name__ for kind in kinds)
-            raise ParameterError(f"got {given}; give a path, or a pair of pandas frame and schema")
+            parts = source if isinstance(source, tuple) else (source,)
+            given = ", ".join(map(kind_of, parts))
+            raise ParameterError(
+                f"got {given}; give a path, or a pair of ``pandas frame`` and schema"
+            )
     if list(data.columns) != schema.names:
         raise SchemaError(
             "the columns of the data are not those of the schema, in its order; "
-            "give a pair as dprct.read returns it"
+            "give a pair as ``dprct.read`` returns it"
         )
     return data, schema
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from dprct import disk
 from dprct.disk import atomic_write
-from dprct.errors import FileError, ParameterError, SchemaError
+from dprct.errors import FileError, ParameterError, SchemaError, marked, reword
 from dprct.io.stata.columns import RawText, Strls, StrlWriter, mark_missing
 from dprct.io.stata.files import (
     check_fits,
@@ -121,7 +121,7 @@ def convert(
     if other.is_file() and not overwrite:
         raise FileError(
             f"{str(other)!r} exists; choose another name, or replace it with --force "
-            "(overwrite=True)"
+            "(``overwrite=True``)"
         )
     if pair == (".dta", ".parquet"):
         return to_parquet(one, other, schema_beside(other), said, overwrite=overwrite)
@@ -206,7 +206,7 @@ def _about(source: Path) -> Iterator[None]:
     try:
         yield
     except SchemaError as error:
-        error.args = (f"{source.name!r}: {error.args[0]}", *error.args[1:])
+        reword(error, f"{source.name!r}: {marked(error)}")
         raise error from None
 
 
@@ -214,7 +214,7 @@ def _schema(source: Path, beside: Path) -> Schema:
     if not beside.exists():
         raise FileError(
             f"{source.name!r} has no schema next to it ({beside.name!r}), and a .dta file needs "
-            f"one; write it with Schema.from_frame(polars.scan_parquet({source.name!r}))"
+            f"one; write it with ``Schema.from_frame(polars.scan_parquet({source.name!r}))``"
             f".save({beside.name!r})"
         )
     return Schema.load(beside)
@@ -485,7 +485,7 @@ def _declared(found: Schema, source: Path, beside: Path, *, overwrite: bool) -> 
     if differs and not overwrite:
         raise SchemaError(
             f"{str(beside)!r} exists and differs from {source.name!r} in {'; '.join(differs)}; "
-            "choose another name, or replace it with --force (overwrite=True)"
+            "choose another name, or replace it with --force (``overwrite=True``)"
         )
     return None if differs else declared
 
@@ -518,5 +518,5 @@ def _check_text(cells: NDArray[Any], column: Column, file: str) -> None:
     )
     raise SchemaError(
         f"column {column.name!r} of {file!r} holds {what}, which .parquet cannot hold; {mend}, or "
-        "read the file with dprct.read"
+        "read the file with ``dprct.read``"
     )

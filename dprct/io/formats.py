@@ -37,6 +37,9 @@ READABLE = (
 WRITABLE = (".dta", ".rds", ".csv", ".parquet")
 """Extensions that :func:`write` knows."""
 
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
+"""Extensions of files that hold others."""
+
 
 @checked
 def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
@@ -141,8 +144,7 @@ def _extension(path: Path, allowed: tuple[str, ...], deed: str) -> str:
     extension = path.suffix.lower()
     if extension not in allowed:
         got = f"the extension {extension!r}" if extension else "no extension"
-        is_packed = deed == "read" and extension in (".gz", ".zip", ".bz2", ".xz")
-        packed = "; unpack it first" if is_packed else ""
+        packed = "; unpack it first" if deed == "read" and extension in PACKED else ""
         raise ParameterError(
             f"{path.name!r} has {got}; files that can be {deed} are {', '.join(allowed)}{packed}"
         )

@@ -86,9 +86,9 @@ def _frame(path: Path) -> pd.DataFrame:
         import pyreadr
     except ImportError:
         raise MissingDependencyError(
-            f"{path.name!r} is a file of R, and reading it needs R with pip install 'dprct[r]', or "
-            "pip install 'dprct[rds]' (pyreadr, under the AGPL); or save it from R with "
-            "haven::write_dta"
+            f"{path.name!r} is a file of R, and reading it needs R with ``pip install "
+            "'dprct[r]'``, or ``pip install 'dprct[rds]'`` (pyreadr, under the AGPL); or save it "
+            "from R with haven::write_dta"
         ) from None
     try:
         with warnings.catch_warnings():

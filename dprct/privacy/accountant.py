@@ -369,7 +369,7 @@ class Accountant(Balance):
             raise LedgerError(
                 f"ledger {file.path} has {there}, which is not what was asked for ({wanted}); the "
                 "terms of a ledger stay those of its start: give these (in a study file: the same "
-                "[budget], or none), or continue it with Accountant.load"
+                "[budget], or none), or continue it with ``Accountant.load``"
             )
         return cls._kept_in(file, found)
 
@@ -427,7 +427,7 @@ class Accountant(Balance):
         ledger = replace(self._store.read(), dataset_id=checked_id(dataset_id), running=None)
         with file.locked():
             if file.exists():
-                raise LedgerError(f"{file.path} exists; continue it with Accountant.load")
+                raise LedgerError(f"{file.path} exists; continue it with ``Accountant.load``")
             file.write(ledger)
             for entry_id, state in self._store.states().items():
                 file.save_state(entry_id, state)
@@ -510,7 +510,7 @@ class Accountant(Balance):
                 exact(slack, "slack"),
             )
         elif measure is not None or parameter is not None or slack:
-            raise ParameterError("a Charge knows its measure; give measure= with a Budget only")
+            raise ParameterError("a Charge knows its measure; give ``measure=`` with a Budget only")
         return self._append(
             cost,
             method=method,
@@ -584,7 +584,7 @@ class Accountant(Balance):
         'another wave of the survey, of other people'
         """
         if not isinstance(why, str) or not why.strip():
-            raise ParameterError("why= is empty; say why these data may have a second budget")
+            raise ParameterError("``why=`` is empty; say why these data may have a second budget")
         with self._writing() as ledger:
             if ledger.separate != why:
                 self._write(replace(ledger, separate=why))

@@ -136,7 +136,7 @@ def distinct_empty_cells(
     taken = set(occupied)
     if size > cells - len(taken):
         raise ParameterError(
-            f"size={size} is more than the number of empty cells; draw at most that many"
+            f"``size={size}`` is more than the number of empty cells; draw at most that many"
         )
     if 2 * (len(taken) + size) >= cells:
         return _shuffled_front([i for i in range(cells) if i not in taken], size, source)
@@ -359,7 +359,7 @@ def _integers(values: ArrayLike) -> NDArray[Any]:
 
 def _known(relation: str) -> str:
     if relation not in RELATIONS:
-        raise ParameterError(f"relation={relation!r}; allowed: {', '.join(RELATIONS)}")
+        raise ParameterError(f"``relation={relation!r}``; allowed: {', '.join(RELATIONS)}")
     return relation
 
 

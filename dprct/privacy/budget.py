@@ -68,16 +68,16 @@ def exact(value: object, name: str) -> Fraction:
         such = (
             "0, or a number far below 1/n" if name == "delta" else "a positive number such as 1.0"
         )
-        raise ParameterError(f"{name} is {type(value).__name__}; give {such}")
+        raise ParameterError(f"{name} is ``{type(value).__name__}``; give {such}")
     if isinstance(value, (Fraction, Decimal, numbers.Integral)):
         if isinstance(value, Decimal) and not value.is_finite():
-            raise ParameterError(f"{name}={value} is not finite; give a finite number")
+            raise ParameterError(f"``{name}={value}`` is not finite; give a finite number")
         number = Fraction(int(value) if isinstance(value, numbers.Integral) else value)
         if abs(number) > sys.float_info.max:
             raise ParameterError(f"{name} is above {sys.float_info.max:g}; give a smaller number")
         return number
     if not math.isfinite(float(value)):
-        raise ParameterError(f"{name}={float(value)} is not finite; give a finite number")
+        raise ParameterError(f"``{name}={float(value)}`` is not finite; give a finite number")
     return Fraction(repr(float(value)))
 
 
@@ -126,10 +126,11 @@ class Budget:
     def __init__(self, epsilon: Real, delta: Real = 0) -> None:
         eps, dlt = exact(epsilon, "epsilon"), exact(delta, "delta")
         if eps < 0:
-            raise ParameterError(f"epsilon={float(eps):g} is negative; give epsilon > 0")
+            raise ParameterError(f"``epsilon={float(eps):g}`` is negative; give epsilon > 0")
         if not 0 <= dlt < 1:
             raise ParameterError(
-                f"delta={float(dlt):g} is outside [0, 1); give 0 for pure privacy, or far below 1/n"
+                f"``delta={float(dlt):g}`` is outside [0, 1); give 0 for pure privacy, "
+                "or far below 1/n"
             )
         object.__setattr__(self, "epsilon", eps)
         object.__setattr__(self, "delta", dlt)
@@ -139,7 +140,7 @@ class Budget:
         """Return the budget that a user wants to spend, for which epsilon must be above 0."""
         budget = cls(epsilon, delta)
         if budget.epsilon == 0:
-            raise ParameterError("epsilon=0 allows no release at all; give epsilon > 0")
+            raise ParameterError("``epsilon=0`` allows no release at all; give epsilon > 0")
         return budget
 
     def __add__(self, other: Budget) -> Budget:
@@ -229,7 +230,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         if not isinstance(self.measure, str) or self.measure not in get_args(Measure):
             raise ParameterError(
-                f"measure={self.measure!r}; allowed: {', '.join(get_args(Measure))}"
+                f"``measure={self.measure!r}``; allowed: {', '.join(get_args(Measure))}"
             )
         if self.measure == "none":
             if not self.reason:
@@ -239,7 +240,7 @@ class Guarantee:
         elif self.relation not in RELATIONS or self.budget is None:
             raise ParameterError("a guarantee needs a relation and a budget; or use Guarantee.none")
         if self.measure == "pure" and self.budget is not None and self.budget.delta:
-            raise ParameterError("a pure guarantee has delta=0; use measure='approximate'")
+            raise ParameterError("a pure guarantee has ``delta=0``; use ``measure='approximate'``")
         if self.measure in ("zcdp", "gdp") and self.parameter is None:
             raise ParameterError(f"a {self.measure} guarantee needs its parameter (rho or mu)")
 

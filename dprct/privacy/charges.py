@@ -78,7 +78,7 @@ class Entry:
         if type(self.max_rows) is not int or self.max_rows < 1:
             raise ParameterError("max_rows of a charge must be a whole number, at least 1")
         if self.unit_id is not None and not isinstance(self.unit_id, str):
-            raise ParameterError("unit_id of a charge must be the name of a column, or None")
+            raise ParameterError("unit_id of a charge must be the name of a column, or ``None``")
         for name in ("public_facts", "not_covered"):
             self._check_texts(name)
         if self.priced == (self.relation is None):
@@ -87,17 +87,17 @@ class Entry:
             )
         if self.priced and self.relation not in RELATIONS:
             raise ParameterError(
-                f"relation={self.relation!r} of a charge; allowed: {', '.join(RELATIONS)}"
+                f"``relation={self.relation!r}`` of a charge; allowed: {', '.join(RELATIONS)}"
             )
         if (self.parallel_group is None) != (self.block is None):
-            raise ParameterError("a parallel charge needs both parallel_group= and block=")
+            raise ParameterError("a parallel charge needs both ``parallel_group=`` and ``block=``")
 
     def _check_texts(self, name: str) -> None:
         texts = getattr(self, name)
         if texts is not None and not (
             isinstance(texts, tuple) and all(isinstance(text, str) for text in texts)
         ):
-            raise ParameterError(f"{name} of a charge must be a tuple of texts, or None")
+            raise ParameterError(f"{name} of a charge must be ``a tuple`` of texts, or ``None``")
 
     @property
     def number(self) -> str:

@@ -120,7 +120,7 @@ def positive(value: Real, name: str) -> Fraction:
     """Return ``value`` exactly; ParameterError unless it is above 0."""
     number = exact(value, name)
     if number <= 0:
-        raise ParameterError(f"{name}={float(number):g}; give a number above 0")
+        raise ParameterError(f"``{name}={float(number):g}``; give a number above 0")
     return number
 
 
@@ -128,7 +128,7 @@ def at_least_zero(value: Real, name: str) -> Fraction:
     """Return ``value`` exactly; ParameterError if it is negative."""
     number = exact(value, name)
     if number < 0:
-        raise ParameterError(f"{name}={float(number):g} is negative; give 0 or more")
+        raise ParameterError(f"``{name}={float(number):g}`` is negative; give 0 or more")
     return number
 
 
@@ -136,7 +136,7 @@ def open_probability(delta: Real) -> Fraction:
     """Return ``delta`` exactly; ParameterError unless it is in (0, 1)."""
     number = exact(delta, "delta")
     if not 0 < number < 1:
-        raise ParameterError(f"delta={float(number):g}; this conversion needs delta in (0, 1)")
+        raise ParameterError(f"``delta={float(number):g}``; this conversion needs delta in (0, 1)")
     return number
 
 
@@ -203,7 +203,7 @@ def per_row(budget: Budget, max_rows: int) -> Budget:
     """
     rows = exact(max_rows, "max_rows")
     if rows < 1 or rows.denominator != 1:
-        raise ParameterError(f"max_rows={float(rows):g}; give a whole number of at least 1")
+        raise ParameterError(f"``max_rows={float(rows):g}``; give a whole number of at least 1")
     epsilon = budget.epsilon / rows
     if rows == 1 or not budget.delta:
         return Budget(epsilon, budget.delta)
@@ -340,7 +340,9 @@ def pure_mu(epsilon: Real) -> Fraction:
     """
     e = positive(epsilon, "epsilon")
     if e > MOST_EPSILON:
-        raise ParameterError(f"epsilon={float(e):g} is above {MOST_EPSILON}; no useful mu exists")
+        raise ParameterError(
+            f"``epsilon={float(e):g}`` is above {MOST_EPSILON}; no useful mu exists"
+        )
     return _pure_mu(e)
 
 
@@ -361,7 +363,7 @@ def tv_delta(distance: Real, epsilon: Real) -> Fraction:
     if not tv or not e:
         return 2 * tv
     if e > 1000:
-        raise ParameterError(f"epsilon={float(e):g} is above 1000, which protects nobody")
+        raise ParameterError(f"``epsilon={float(e):g}`` is above 1000, which protects nobody")
     with LOCK, CONTEXT.workdps(60):
         return tv * rounded_off(1 + CONTEXT.exp(mp(e)), "up")
 
@@ -503,25 +505,29 @@ class Charge:
     def __post_init__(self) -> None:
         if self.measure not in get_args(ChargeMeasure):
             allowed = ", ".join(get_args(ChargeMeasure))
-            raise ParameterError(f"measure={self.measure!r} cannot be charged; allowed: {allowed}")
+            raise ParameterError(
+                f"``measure={self.measure!r}`` cannot be charged; allowed: {allowed}"
+            )
         if self.measure == "none" and self.budget != Budget(0):
             raise ParameterError(
-                "what promises nothing cannot be charged a budget; give Budget(0) with "
-                "measure='none', or the measure that is proved"
+                "what promises nothing cannot be charged a budget; give ``Budget(0)`` with "
+                "``measure='none'``, or the measure that is proved"
             )
         if self.measure != "none" and not self.budget.epsilon:
-            raise ParameterError("epsilon=0 pays for no release; charge epsilon > 0")
+            raise ParameterError("``epsilon=0`` pays for no release; charge epsilon > 0")
         if self.measure == "pure" and self.budget.delta:
-            raise ParameterError("a pure charge has delta=0; use measure='approximate'")
+            raise ParameterError("a pure charge has ``delta=0``; use ``measure='approximate'``")
         gaussian = self.measure in ("zcdp", "gdp")
         if gaussian != (self.parameter is not None):
             need = "needs its parameter (rho or mu)" if gaussian else "takes no parameter"
-            raise ParameterError(f"a charge with measure={self.measure!r} {need}")
+            raise ParameterError(f"a charge with ``measure={self.measure!r}`` {need}")
         if self.slack < 0 or (self.slack and self.measure != "gdp"):
-            raise ParameterError("slack is for measure='gdp' and at least 0")
+            raise ParameterError("slack is for ``measure='gdp'`` and at least 0")
         square, slack = self.gaussian or (Fraction(1), Fraction(0))
         if (self.rho is not None and self.rho <= 0) or square <= 0 or slack < 0:
-            raise ParameterError("rho= and gaussian= of a charge must be above 0, slack at least 0")
+            raise ParameterError(
+                "``rho=`` and ``gaussian=`` of a charge must be above 0, slack at least 0"
+            )
         if gaussian and self._delta() > self.budget.delta:
             raise ParameterError(
                 f"{self.measure} parameter {float(self.parameter or 0):g} gives a delta above the "
@@ -687,7 +693,8 @@ RULES: dict[Composition, Rule] = {
 
 def _refused(rule: Composition, charge: Charge, accepted: str) -> str:
     return (
-        f"an accountant with composition={rule!r} adds {accepted} charges, and this one is "
-        f"{charge.measure!r} without one: fit with delta=0, or with a noise of which it is proved, "
-        "where the method offers that; or charge by hand with measure=; nothing was drawn"
+        f"an accountant with ``composition={rule!r}`` adds {accepted} charges, and this one is "
+        f"{charge.measure!r} without one: fit with ``delta=0``, or with a noise of which it is "
+        "proved, where the method offers that; or charge by hand with ``measure=``; nothing was "
+        "drawn"
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError
+from dprct.errors import BudgetError, DprctError, LedgerError, ParameterError, marked
 from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
 from dprct.privacy.charges import (
     Content,
@@ -142,17 +142,19 @@ class Ledger:
     def __post_init__(self) -> None:
         if self.relation is not None and self.relation not in RELATIONS:
             raise ParameterError(
-                f"relation={self.relation!r}; allowed: {', '.join(RELATIONS)}, or None"
+                f"``relation={self.relation!r}``; allowed: {', '.join(RELATIONS)}, or ``None``"
             )
         if self.unit is not None and not isinstance(self.unit, str):
-            raise ParameterError("unit= is not text; say what one record is, such as 'person'")
+            raise ParameterError("``unit=`` is not text; say what one record is, such as 'person'")
         if self.composition not in RULES:
-            raise ParameterError(f"composition={self.composition!r}; allowed: {', '.join(RULES)}")
+            raise ParameterError(
+                f"``composition={self.composition!r}``; allowed: {', '.join(RULES)}"
+            )
         if not self.total.epsilon:
-            raise ParameterError("epsilon=0 allows no release at all; give epsilon > 0")
+            raise ParameterError("``epsilon=0`` allows no release at all; give epsilon > 0")
         if self.composition != "sequential" and not self.total.delta:
             raise ParameterError(
-                f"composition={self.composition!r} needs a delta to convert at; give delta > 0"
+                f"``composition={self.composition!r}`` needs a delta to convert at; give delta > 0"
             )
 
     @property
@@ -253,8 +255,8 @@ class Ledger:
         if not (alone or self._within(cost)):
             raise BudgetError(
                 f"asked for {_plain(entry.budget)}, {_plain(self.remaining)} of "
-                f"{_plain(self.total)} is left (composition={self.composition!r}), and what was "
-                "spent on these people stays spent; ask for less; nothing was drawn"
+                f"{_plain(self.total)} is left (``composition={self.composition!r}``), and what "
+                "was spent on these people stays spent; ask for less; nothing was drawn"
             )
 
     def _within(self, cost: Cost) -> bool:
@@ -266,14 +268,14 @@ class Ledger:
         if self.unit is not None and entry.unit != self.unit:
             raise ParameterError(
                 f"a charge per {entry.unit!r} does not fit, because this accountant demands "
-                f"unit={self.unit!r}; fit per {self.unit}; nothing was drawn"
+                f"``unit={self.unit!r}``; fit per {self.unit}; nothing was drawn"
             )
         holds = Parts().with_entry(entry).together().relations
         if self.relation is not None and self.relation not in holds:
             raise ParameterError(
-                f"a {entry.relation!r} charge does not hold under relation={self.relation!r}, "
-                f"which this accountant demands; fit with neighbors={self.relation!r}, where the "
-                "method offers it; nothing was drawn"
+                f"a {entry.relation!r} charge does not hold under "
+                f"``relation={self.relation!r}``, which this accountant demands; fit with "
+                f"``neighbors={self.relation!r}``, where the method offers it; nothing was drawn"
             )
 
     def with_content(self, sha256: str) -> Ledger:
@@ -312,7 +314,7 @@ class Ledger:
                     raise ParameterError(f"entry {number} has the number of another one")
                 sums = sums.with_entry(entry, self.rule)
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise LedgerError(f"the ledger contradicts itself ({error})") from error
+            raise LedgerError(f"the ledger contradicts itself ({marked(error)})") from error
         if sums != self.sums:
             raise LedgerError(
                 "the ledger contradicts itself: its sums are not those of its entries; it was "
@@ -375,7 +377,7 @@ class Ledger:
         try:
             return cls._from_values(values)
         except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-            raise LedgerError(f"it contradicts itself ({error})") from error
+            raise LedgerError(f"it contradicts itself ({marked(error)})") from error
 
     @classmethod
     def _from_values(cls, values: dict[str, Any]) -> Ledger:
@@ -646,7 +648,7 @@ def _sums(end: bytes, digest: str) -> Sums:
             raise Damage("a line is not as it was written")
         return Sums.from_dict(said["now"])
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise LedgerError(f"it contradicts itself ({type(error).__name__})") from error
+        raise LedgerError(f"it contradicts itself (``{type(error).__name__}``)") from error
 
 
 def _terms(line: bytes) -> Ledger:
@@ -657,7 +659,7 @@ def _terms(line: bytes) -> Ledger:
         total = Budget(fraction(values.pop("epsilon")), fraction(values.pop("delta")))
         return Ledger(total=total, **values)
     except (KeyError, TypeError, ValueError, RecursionError, ZeroDivisionError) as error:
-        raise LedgerError(f"it contradicts itself ({error})") from error
+        raise LedgerError(f"it contradicts itself ({marked(error)})") from error
 
 
 def _as_one_value(raw: bytes) -> Ledger:
@@ -707,7 +709,7 @@ def _read(line: bytes, kind: bytes) -> dict[str, Any]:
     try:
         return dict(json.loads(line.removeprefix(kind).rstrip(b"\n")[:-1]))
     except (TypeError, ValueError, RecursionError) as error:
-        raise LedgerError(f"a record of it cannot be read ({type(error).__name__})") from error
+        raise LedgerError(f"a record of it cannot be read (``{type(error).__name__}``)") from error
 
 
 def _entry(line: bytes) -> Entry:
@@ -717,8 +719,8 @@ def _entry(line: bytes) -> Entry:
         return Entry.from_dict(facts)
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         if isinstance(error, DprctError):
-            raise LedgerError(f"an entry of it contradicts itself ({error})") from error
-        raise LedgerError(f"an entry of it cannot be read ({type(error).__name__})") from error
+            raise LedgerError(f"an entry of it contradicts itself ({marked(error)})") from error
+        raise LedgerError(f"an entry of it cannot be read (``{type(error).__name__}``)") from error
 
 
 def _id(line: bytes) -> str:

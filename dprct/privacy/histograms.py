@@ -341,7 +341,7 @@ class StabilityHistogram:
         budget = Budget.asked(epsilon, delta)
         if not budget.delta:
             raise ParameterError(
-                "delta=0 needs SparseHistogram; the stability form needs delta > 0"
+                "``delta=0`` needs SparseHistogram; the stability form needs delta > 0"
             )
         object.__setattr__(self, "epsilon", budget.epsilon)
         object.__setattr__(self, "delta", budget.delta)
@@ -446,7 +446,7 @@ def _admitted(
 ) -> tuple[IntArray, IntArray]:
     """Open the counts if they are over the domain and under the relation described."""
     if not isinstance(counts, CellCounts):
-        raise ParameterError(f"got {type(counts).__name__}; a histogram releases CellCounts")
+        raise ParameterError(f"got ``{type(counts).__name__}``; a histogram releases CellCounts")
     if counts.relation != mechanism.relation or counts.cells != mechanism.cells:
         raise ParameterError(
             f"counts are over {counts.cells} cells under {counts.relation}, the mechanism was "
@@ -475,7 +475,7 @@ def _listed(
 
 def _known(relation: Relation) -> Relation:
     if relation not in MOVED_ROWS:
-        raise ParameterError(f"relation={relation!r}; allowed: {', '.join(MOVED_ROWS)}")
+        raise ParameterError(f"``relation={relation!r}``; allowed: {', '.join(MOVED_ROWS)}")
     return relation
 
 
@@ -550,7 +550,7 @@ class OneWayHistograms:
     ) -> None:
         budget = Budget.asked(epsilon, delta)
         if relation not in MOVED_ROWS:
-            raise ParameterError(f"relation={relation!r}; allowed: {', '.join(MOVED_ROWS)}")
+            raise ParameterError(f"``relation={relation!r}``; allowed: {', '.join(MOVED_ROWS)}")
         object.__setattr__(self, "epsilon", budget.epsilon)
         object.__setattr__(self, "radices", checked_radices(radices))
         object.__setattr__(self, "delta", budget.delta)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.errors import LedgerError, ParameterError
+from dprct.errors import LedgerError, ParameterError, marked
 from dprct.privacy.charges import ENTRY_ID
 from dprct.privacy.entries import (
     Damage,
@@ -104,7 +104,7 @@ def encoded_state(entry_id: str, state: bytes | Mapping[str, Any]) -> bytes:
         return json.dumps({"entry": entry_id, key: value}, allow_nan=False, indent=1).encode()
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            "a released state must be bytes or a dict of JSON values without NaN"
+            "a released state must be bytes or ``a dict`` of JSON values without NaN"
         ) from error
 
 
@@ -165,7 +165,7 @@ def checked_id(dataset_id: str) -> str:
     """Return ``dataset_id``, or raise ParameterError if it is not a safe file name."""
     if not _SAFE_ID.fullmatch(dataset_id) or dataset_id.split(".")[0].lower() in _DEVICES:
         raise ParameterError(
-            f"dataset_id={dataset_id!r} is not usable as a file name; use up to 100 letters, "
+            f"``dataset_id={dataset_id!r}`` is not usable as a file name; use up to 100 letters, "
             "digits, '.', '_' or '-', beginning with a letter or digit"
         )
     return dataset_id
@@ -240,16 +240,16 @@ class LedgerFile:
         except FileNotFoundError as error:
             raise LedgerError(
                 f"there is no ledger {self.path}; restore it from a backup, or, where nothing was "
-                "ever released from these data, begin it with Accountant.open"
+                "ever released from these data, begin it with ``Accountant.open``"
             ) from error
         except OSError as error:
             raise LedgerError(f"cannot read ledger {self.path}: {error.strerror}") from error
         except Damage as error:
             raise LedgerError(
-                f"ledger {self.path} is damaged: {error}; restore it from a backup"
+                f"ledger {self.path} is damaged: {marked(error)}; restore it from a backup"
             ) from error
         except LedgerError as error:
-            raise LedgerError(f"ledger {self.path} is refused: {error}") from error
+            raise LedgerError(f"ledger {self.path} is refused: {marked(error)}") from error
         ledger = self._seen.ledger
         if dataset_id is not None and ledger.dataset_id != dataset_id:
             raise LedgerError(

@@ -564,11 +564,11 @@ def _admitted(aggregate: IntegerVector, norm: str, covered: Fraction | int) -> N
     """Open the aggregate if its sensitivity is covered."""
     if not isinstance(aggregate, IntegerVector):
         raise ParameterError(
-            f"got {type(aggregate).__name__}; this mechanism releases an IntegerVector"
+            f"got ``{type(aggregate).__name__}``; this mechanism releases an IntegerVector"
         )
     if getattr(aggregate, norm) > covered:
         raise ParameterError(
-            f"the aggregate has {norm}={getattr(aggregate, norm)}, the noise covers {covered}; "
+            f"the aggregate has ``{norm}={getattr(aggregate, norm)}``, the noise covers {covered}; "
             "make the mechanism for the aggregate's sensitivity"
         )
     _dimension(aggregate.size)
@@ -609,7 +609,7 @@ def _squared_sensitivity(value: Fraction | int) -> Fraction:
 
 def _dimension(size: int) -> int:
     if not 1 <= size <= MAX_SIZE:
-        raise ParameterError(f"size={size} is outside 1 to {MAX_SIZE}; ask for fewer numbers")
+        raise ParameterError(f"``size={size}`` is outside 1 to {MAX_SIZE}; ask for fewer numbers")
     return size
 
 
@@ -723,8 +723,8 @@ class Allocation:
             square, slack = gaussian
             return Charge(self.budget, "gdp", root(square), slack, rho=rho, gaussian=gaussian)
         raise ParameterError(
-            f"composition={self.composition!r} needs a proved rho or mu of every mechanism; add "
-            "epsilons and deltas up with composition='sequential'"
+            f"``composition={self.composition!r}`` needs a proved rho or mu of every mechanism; "
+            "add epsilons and deltas up with ``composition='sequential'``"
         )
 
 
@@ -753,18 +753,20 @@ def split(asked: Mapping[str, Real] | None, parts: Mapping[str, int]) -> dict[st
         return {name: Fraction(part, total) for name, part in parts.items()}
     if not isinstance(asked, Mapping):
         raise ParameterError(
-            f"budget_shares= is {type(asked).__name__}; give a mapping from each of "
+            f"``budget_shares=`` is ``{type(asked).__name__}``; give a ``mapping`` from each of "
             f"{', '.join(parts)} to its share of the budget"
         )
-    found = {str(name): exact(share, "a share in budget_shares=") for name, share in asked.items()}
+    found = {
+        str(name): exact(share, "a share in ``budget_shares=``") for name, share in asked.items()
+    }
     if set(found) != set(parts) or any(share <= 0 for share in found.values()):
         raise ParameterError(
-            f"budget_shares= names {', '.join(found) or 'nothing'}; give a positive share for each "
-            f"of {', '.join(parts)}"
+            f"``budget_shares=`` names {', '.join(found) or 'nothing'}; give a positive share "
+            f"for each of {', '.join(parts)}"
         )
     if sum(found.values()) != 1:
         raise ParameterError(
-            "budget_shares= do not sum to one exactly; give fractions or decimals that do"
+            "``budget_shares=`` do not sum to one exactly; give fractions or decimals that do"
         )
     return {name: found[name] for name in parts}
 

@@ -126,7 +126,7 @@ def exact_binomial(trials: int, tail: Tail, uniform_below: Callable[[int], int])
     0
     """
     if trials < 0:
-        raise ParameterError(f"trials={trials}; give 0 or more")
+        raise ParameterError(f"``trials={trials}``; give 0 or more")
     block = _block_size(tail)
     whole, rest = divmod(trials, block)
     return sum(_invert(block, tail, uniform_below) for _ in range(whole)) + (
@@ -283,8 +283,8 @@ def source(rng: object = None) -> NoiseSource:
         return Simulated(np.random.default_rng(rng))  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"rng is {type(rng).__name__}; give None, or for simulation only "
-            "a non-negative integer seed or a numpy Generator"
+            f"rng is ``{type(rng).__name__}``; give ``None``, or for simulation only "
+            "a non-negative integer seed`` or a numpy Generator``"
         ) from error
 
 
@@ -383,7 +383,7 @@ class Simulated:
     def uniform_below(self, bound: int) -> int:
         """Draw a uniform integer from ``range(bound)``."""
         if bound < 1:
-            raise ParameterError(f"bound={bound}; give 1 or more")
+            raise ParameterError(f"``bound={bound}``; give 1 or more")
         if bound <= _INT64.max:
             return int(self.rng.integers(bound))
         bits = (bound - 1).bit_length()

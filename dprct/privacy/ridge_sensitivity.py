@@ -1,7 +1,9 @@
 """By how much one donor can move the weights of a synthetic control: theorems about ridge.
 
 ``f = (X X' + kappa I)^-1 X y`` with ``kappa = lambda / 2``: X (n donors, T0 pre-periods) has
-entries in [-1, 1], one row is one donor's series, and y (T0) is the treated unit's.
+entries in [-1, 1], one row is one donor's series, and y (T0) is the treated unit's.  With
+predictors, a row has further coordinates in [-r, r]; of a row the proof uses nothing but
+||x||^2 <= S^2, so that ``T0 + sum(r^2)`` then stands where T0 stands below.
 
 One proof serves all three numbers.  Let x be the row that changes, A = X_-'X_- of the others,
 M = kappa (A + kappa)^-1, q = x'Mx and b = ||Mx||^2, so that b <= q <= ||x||^2 <= T0 =: S^2 because
@@ -23,15 +25,15 @@ import math
 from dprct.errors import ParameterError
 
 
-def ridge_l2(y_norm: float, T0: int, lam: float) -> float:
+def ridge_l2(y_norm: float, T0: float, lam: float) -> float:
     """Return by how much one donor moves ridge weights, in the L2 norm.
 
     Parameters
     ----------
     y_norm : float
         Euclidean norm of the treated unit's pre-period, or the largest that is possible.
-    T0 : int
-        Pre-periods.
+    T0 : float
+        Pre-periods; with predictors, the largest squared norm of a row.
     lam : float
         The penalty, above 0; kappa is half of it.
 
@@ -60,7 +62,7 @@ def ridge_l2(y_norm: float, T0: int, lam: float) -> float:
     return y_norm / math.sqrt(kappa)
 
 
-def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
+def ridge_l1(y_norm: float, n: int, T0: float, lam: float) -> float:
     """Return by how much one donor moves ridge weights, in the L1 norm.
 
     Parameters
@@ -69,8 +71,8 @@ def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
         Euclidean norm of the treated unit's pre-period, or the largest that is possible.
     n : int
         Donors.
-    T0 : int
-        Pre-periods.
+    T0 : float
+        Pre-periods; with predictors, the largest squared norm of a row.
     lam : float
         The penalty, above 0; kappa is half of it.
 
@@ -97,7 +99,7 @@ def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
     """
     kappa = _kappa(y_norm, T0, lam)
     if n < 1:
-        raise ParameterError(f"n={n}; give at least one donor")
+        raise ParameterError(f"``n={n}``; give at least one donor")
     # the best th is 2 n - 1, or the largest there is; a, and s for it, as in the notes
     th = min(T0 / kappa, 2 * n - 1)
     a = math.sqrt((n - 1) * th)
@@ -107,15 +109,15 @@ def ridge_l1(y_norm: float, n: int, T0: int, lam: float) -> float:
     return 2 * y_norm * reach / math.sqrt(kappa)
 
 
-def target_l2(n: int, T0: int, lam: float) -> float:
+def target_l2(n: int, T0: float, lam: float) -> float:
     """Return by how much the treated unit moves ridge weights, in the L2 norm; y in the cube too.
 
     Parameters
     ----------
     n : int
         Donors.
-    T0 : int
-        Pre-periods.
+    T0 : float
+        Pre-periods; with predictors, the largest squared norm of a row.
     lam : float
         The penalty, above 0; kappa is half of it.
 
@@ -142,17 +144,22 @@ def target_l2(n: int, T0: int, lam: float) -> float:
     return 2 * math.sqrt(T0) * gain
 
 
-def solver_error(y_norm: float, n: int, T0: int, lam: float) -> float:
+def solver_error(
+    y_norm: float, n: int, T0: float, lam: float, coordinates: int | None = None
+) -> float:
     """Return a bound on the L2 error of the weights in floating point, from public numbers.
 
     Parameters
     ----------
     y_norm : float
         Euclidean norm of the treated unit's pre-period.
-    n, T0 : int
-        Donors and pre-periods; the smaller one is the order N of the system that is solved.
+    n, T0
+        As for :func:`ridge_l1`.
     lam : float
         The penalty.
+    coordinates : int, optional
+        Of a row, T0 if not given; the smaller of this and n is the order N of the system that is
+        solved.
 
     Returns
     -------
@@ -178,7 +185,7 @@ def solver_error(y_norm: float, n: int, T0: int, lam: float) -> float:
     True
     """
     kappa = _kappa(y_norm, T0, lam)
-    order, unit = min(n, T0), 2.0**-53
+    order, unit = min(n, T0 if coordinates is None else coordinates), 2.0**-53
     # eta c, where c <= 1 + n T0 / kappa is the condition number
     amplified = 4 * order * (3 * order + 1) * unit * (1 + n * T0 / kappa)
     if amplified > 0.5:
@@ -188,9 +195,9 @@ def solver_error(y_norm: float, n: int, T0: int, lam: float) -> float:
     return y_norm * size * (2 * amplified + 4 * order * unit)
 
 
-def _kappa(y_norm: float, T0: int, lam: float) -> float:
+def _kappa(y_norm: float, T0: float, lam: float) -> float:
     if not (math.isfinite(lam) and lam > 0):
-        raise ParameterError(f"lam={lam:g}; give a number above 0, such as 20 * T0")
+        raise ParameterError(f"``lam={lam:g}``; give a number above 0, such as 20 * T0")
     if T0 < 1 or not (math.isfinite(y_norm) and y_norm >= 0):
         raise ParameterError("a sensitivity needs at least one pre-period and a finite y_norm")
     return lam / 2

@@ -157,7 +157,7 @@ class Allocation:
             share = exact(getattr(self, name), name)
             object.__setattr__(self, name, share)
             if not 0 < share < 1:
-                raise ParameterError(f"{name}={float(share):g}; give a share between 0 and 1")
+                raise ParameterError(f"``{name}={float(share):g}``; give a share between 0 and 1")
         if self.epsilon_x is not None:
             object.__setattr__(self, "epsilon_x", exact(self.epsilon_x, "epsilon_x"))
             if self.epsilon_x <= 0:
@@ -166,13 +166,14 @@ class Allocation:
         for name, share in own.items():
             if not 0 < share < 1:
                 raise ParameterError(
-                    f"own= gives {name!r} {float(share):g}; give a share between 0 and 1"
+                    f"``own=`` gives {name!r} {float(share):g}; give a share between 0 and 1"
                 )
         object.__setattr__(self, "own", own)
         object.__setattr__(self, "histograms", exact(self.histograms, "histograms"))
         if not 0 <= self.histograms < 1:
             raise ParameterError(
-                f"histograms={float(self.histograms):g}; give a share of delta, from 0 to below 1"
+                f"``histograms={float(self.histograms):g}``; give a share of delta, from "
+                "0 to below 1"
             )
 
     @classmethod
@@ -231,7 +232,7 @@ class Allocation:
             x = self.epsilon_x if self.epsilon_x is not None else self.covariates * budget.epsilon
         if x >= budget.epsilon:
             raise BudgetError(
-                f"epsilon_x={float(x):g} leaves nothing of {budget} for the outcomes; give a "
+                f"``epsilon_x={float(x):g}`` leaves nothing of {budget} for the outcomes; give a "
                 "larger epsilon or a smaller epsilon_x"
             )
         own = (budget.epsilon - x) / len(outcomes)
@@ -256,7 +257,8 @@ class Allocation:
         for name in self.own:
             if name not in names:
                 raise ParameterError(
-                    f"own= names {name!r}, which is no coefficient; there are {', '.join(names)}"
+                    f"``own=`` names {name!r}, which is no coefficient; there are "
+                    f"{', '.join(names)}"
                 )
         effects = [name for name in names if name in treatments and name not in self.own]
         others = [name for name in names if name not in treatments and name not in self.own]
@@ -264,8 +266,8 @@ class Allocation:
         left = epsilon - 3 * step - sum(self.own.values(), Fraction(0)) * epsilon
         if left < 0 or bool(effects or others) != bool(left):
             raise ParameterError(
-                "own= and the variance leave nothing for the other coefficients, or something for "
-                "none; give shares that leave room"
+                "``own=`` and the variance leave nothing for the other coefficients, or "
+                "something for none; give shares that leave room"
             )
         for_effects = self.treatments * epsilon * (len(effects) if self.each else bool(effects))
         if not others:

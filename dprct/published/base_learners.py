@@ -74,8 +74,8 @@ def checked_learner(made: object, name: str) -> BaseLearner:
     """
     if not isinstance(made, BaseLearner) or not isinstance(made.guarantee, str):
         raise ParameterError(
-            f"base= made a {type(made).__name__} for {name!r}; return an object with fit(X, y), "
-            "predict(X) and guarantee, what one fit claims, as text"
+            f"``base=`` made a ``{type(made).__name__}`` for {name!r}; return an object with "
+            "fit(X, y), predict(X) and guarantee, what one fit claims, as text"
         )
     return made
 
@@ -123,10 +123,10 @@ def budgets_of(asked: Mapping[str, Any] | None, parts: Sequence[str]) -> dict[st
     for name, pair in (asked or {}).items():
         if name not in parts:
             raise ParameterError(
-                f"part_budgets= names {name!r}, which is no part; there are {', '.join(parts)}"
+                f"``part_budgets=`` names {name!r}, which is no part; there are {', '.join(parts)}"
             )
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise ParameterError(f"part_budgets= of {name!r} is no pair; give (epsilon, delta)")
+            raise ParameterError(f"``part_budgets=`` of {name!r} is no pair; give (epsilon, delta)")
         found[name] = Budget.asked(*pair)
     return found
 

@@ -141,9 +141,13 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
 
     def _check_printed(self) -> None:
         if self.base is not None:
-            raise ParameterError("base= is of the mended form; leave it out with as_printed=True")
+            raise ParameterError(
+                "``base=`` is of the mended form; leave it out with ``as_printed=True``"
+            )
         if self.clip is not None:
-            raise ParameterError("clip= is of the mended form; leave it out with as_printed=True")
+            raise ParameterError(
+                "``clip=`` is of the mended form; leave it out with ``as_printed=True``"
+            )
 
     def probability(self, facts: Facts) -> Fraction | None:
         """Return the probability of treatment, None where it is not known."""
@@ -322,7 +326,7 @@ class CATE(
         if accept_uncertified is not True:
             raise ConfirmationError(
                 "the guarantee of DP-EBM is claimed by interpret and not certified; say "
-                "accept_uncertified=True, or use dprct.CATE"
+                "``accept_uncertified=True``, or use ``dprct.CATE``"
             )
         version = "" if base is not None else installed_version()
         spec = PublishedCATESpec(
@@ -338,7 +342,7 @@ class CATE(
         )
         if as_printed and learner != "s" and "outcome" not in shares:
             raise ParameterError(
-                "as printed, outcomes have a part of their own; give parts= an 'outcome'"
+                "as printed, outcomes have a part of their own; give ``parts=`` an 'outcome'"
             )
         names = spec.additive.terms(known).names
         self.facts = PublishedCATEFacts(
@@ -576,7 +580,7 @@ def _bounds(schema: Schema, name: str) -> tuple[float, float]:
     if column.is_text or column.missing != ():
         raise SchemaError(
             f"feature {name!r} is text or may be missing; DP-EBM shows whether somebody has a "
-            "listed level: give numbers with bounds that are never missing, or use dprct.CATE"
+            "listed level: give numbers with bounds that are never missing, or use ``dprct.CATE``"
         )
     if column.bounds is not None:
         return float(column.bounds[0]), float(column.bounds[1])
@@ -587,8 +591,9 @@ def _bounds(schema: Schema, name: str) -> tuple[float, float]:
 def _check_learner(learner: str, e: Fraction | None) -> None:
     if learner == "r" and e != Fraction(1, 2):
         raise ParameterError(
-            "learner='r' needs sample weights unless treatment has probability one half, and with "
-            "them the noise of DP-EBM scales with the data; use learner='dr', or dprct.CATE"
+            "``learner='r'`` needs sample weights unless treatment has probability one half, and "
+            "with them the noise of DP-EBM scales with the data; use ``learner='dr'``, or "
+            "``dprct.CATE``"
         )
 
 

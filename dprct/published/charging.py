@@ -87,6 +87,6 @@ class PublishedModel(Model[AnySpec, AnyFacts, Drawn, Result]):
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         raise LedgerError(
-            f"published.{type(self).__name__} saves nothing that it could be resumed from; fit it "
-            "again"
+            f"published.``{type(self).__name__}`` saves nothing that it could be resumed from; "
+            "fit it again"
         )

@@ -89,11 +89,11 @@ class ControlError:
             value = getattr(self, name)
             optional = name in ("c", "psi") and value is None
             if not optional and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise ParameterError(f"{name}={given(value)}; give a number above 0")
+                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
         if not 0 <= self.delta < 1 or (self.delta and self.perturb == "output"):
             raise ParameterError(
-                f"delta={given(self.delta)}; give a number between 0 and 1 with "
-                "perturb='objective', and leave it out with perturb='output'"
+                f"``delta={given(self.delta)}``; give a number between 0 and 1 with "
+                "``perturb='objective'``, and leave it out with ``perturb='output'``"
             )
 
     @property
@@ -188,7 +188,7 @@ class ControlError:
         True
         """
         if not 0 < xi < 1:
-            raise ParameterError(f"xi={given(xi)}; give a number between 0 and 1")
+            raise ParameterError(f"``xi={given(xi)}``; give a number between 0 and 1")
         kappa = self.lam / 2 / (self.T0 if self.printed else 1)
         spread = math.sqrt(2) * self.chance * (1 + reach)
         distance = (spread * self.T0 + kappa) / ((1 - xi) * self.T0 + kappa)

@@ -96,7 +96,7 @@ class Covariates:
         if accountant is not None:
             raise ParameterError(
                 "an accountant was given, but nothing of this release has a guarantee, so it has "
-                "no price; leave accountant out, or use x_method='strict'"
+                "no price; leave accountant out, or use ``x_method='strict'``"
             )
         return Receipt(UNCHARGED)
 
@@ -139,8 +139,8 @@ def covariates(
         return Covariates(wanted, None, _given(x_method, schema, wanted, len(eager(data))))
     if x_method not in get_args(XMethod):
         raise ParameterError(
-            f"x_method={x_method!r}; allowed: {', '.join(get_args(XMethod))}, or a data frame of "
-            "released covariates"
+            f"``x_method={x_method!r}``; allowed: {', '.join(get_args(XMethod))}, or a data "
+            "frame of released covariates"
         )
     if x_method == "marginals" and zeta is not None:
         raise ParameterError("zeta sets the bins of a histogram; leave it out for marginals")

@@ -183,7 +183,7 @@ def printed_ebm(
     if classifies and len(np.unique(y)) < 2:
         raise ParameterError(
             "nobody, or everybody, in the part of the propensity was treated, and a classifier "
-            "needs both; give a larger share to it by parts="
+            "needs both; give a larger share to it by ``parts=``"
         )
     model = _regressor(classifies)(
         feature_names=list(names), epsilon=float(budget.epsilon), delta=float(budget.delta),
@@ -257,7 +257,7 @@ def _check(
         raise ParameterError("DP-EBM draws Gaussian noise and needs delta > 0; give one below 1/n")
     if len(bounds) != len(names) or not all(_is_range(b) for b in (*bounds, target)):
         raise ParameterError(
-            "every feature, and the target, needs a public range (low, high); declare them"
+            "every feature, and the target, needs a public range ``(low, high)``; declare them"
         )
 
 

@@ -483,9 +483,9 @@ class GenModelSpec(InformedSpec):
             if found <= _SELDOM:
                 return ""
             return (
-                f"B={settings.B} is too small: in a histogram of Algorithm 4 or 5 no bin is left "
-                f"to win with probability about {found:.2g}; give a larger B (5000 in the paper), "
-                "or confirm=True"
+                f"``B={settings.B}`` is too small: in a histogram of Algorithm 4 or 5 no bin is "
+                f"left to win with probability about {found:.2g}; give a larger B (5000 in the "
+                "paper), or ``confirm=True``"
             )
         scale, bins = self.worst(parts)
         worst = scale * math.log(bins)
@@ -493,10 +493,10 @@ class GenModelSpec(InformedSpec):
             return ""
         enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
         return (
-            f"B={settings.B} is too small for the noise of its histograms: their fullest bin is "
-            f"hidden, and coefficients may be anywhere within -{settings.v:g} and "
-            f"{settings.v:g}; give B={enough} or more, a larger epsilon, fewer regressors, "
-            "noise_on='occupied bins' as printed, or confirm=True"
+            f"``B={settings.B}`` is too small for the noise of its histograms: their fullest bin "
+            f"is hidden, and coefficients may be anywhere within -{settings.v:g} and "
+            f"{settings.v:g}; give ``B={enough}`` or more, a larger epsilon, fewer regressors, "
+            "``noise_on='occupied bins'`` as printed, or ``confirm=True``"
         )
 
     def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
@@ -722,7 +722,7 @@ def _each(shares: list[Any]) -> str:
 def _checked(settings: Settings) -> Settings:
     B: object = settings.B
     if isinstance(B, bool) or not isinstance(B, (int, np.integer)) or B < 2:
-        raise ParameterError(f"B={B!r}; give a whole number of at least 2, such as 5000")
+        raise ParameterError(f"``B={B!r}``; give a whole number of at least 2, such as 5000")
     check_choice("sigma", settings.sigma, get_args(Sigma))
     check_choice("confidential_from", settings.confidential_from, get_args(From))
     DPVariance(1, 0, settings.sigma_min, settings.sigma_max, settings.noise_on)

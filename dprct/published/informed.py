@@ -194,7 +194,7 @@ def _check_assignment(assignment: Design | None, treatment: tuple[str, ...]) -> 
     if assignment is None:
         raise ParameterError(
             "assignment is not given, so treatments cannot be drawn anew; give the design, such "
-            f"as assignment=dprct.Complete({treatment[0]!r})"
+            f"as ``assignment=dprct.Complete({treatment[0]!r})``"
         )
     if set(assignment.columns) != set(treatment):
         raise ParameterError(

@@ -194,14 +194,16 @@ class PublishedIPWSpec(Spec[Facts]):
 
     def _check_numbers(self) -> None:
         if (self.norm_bound is not None) != (self.scale == "norm_bound"):
-            raise ParameterError("norm_bound= goes with scale='norm_bound', and only with it")
+            raise ParameterError(
+                "``norm_bound=`` goes with ``scale='norm_bound'``, and only with it"
+            )
         for name in ("norm_bound", "outcome_bound", "weights_epsilon", "effect_epsilon"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise ParameterError(f"{name}={given(value)}; give a number above 0")
+                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
         if self.trim is not None and not 0 < self.trim < 0.5:
             raise ParameterError(
-                f"trim={given(self.trim)}; give a number between 0 and 0.5, or None"
+                f"``trim={given(self.trim)}``; give a number between 0 and 0.5, or ``None``"
             )
         penalty_of(self.lam)
 
@@ -247,15 +249,16 @@ class PublishedIPWSpec(Spec[Facts]):
             raise ParameterError("PP-IPW needs delta > 0; give one far below 1/n")
         if self.classical and budget.epsilon >= 1 and not self.override:
             raise ParameterError(
-                f"epsilon={float(budget.epsilon):g} with the classical noise is not proved from 1 "
-                "on; use classical=False, or override=True to get the delta that holds"
+                f"``epsilon={float(budget.epsilon):g}`` with the classical noise is not proved "
+                "from 1 on; use ``classical=False``, or ``override=True`` to get the delta that "
+                "holds"
             )
         for name in ("weights_epsilon", "effect_epsilon"):
             own = getattr(self, name)
             if own is not None and own > budget.epsilon:
                 raise ParameterError(
-                    f"{name}={own:g} is above epsilon={float(budget.epsilon):g}, which is the "
-                    "larger one of both parts; fit with more, or give this part less"
+                    f"``{name}={own:g}`` is above ``epsilon={float(budget.epsilon):g}``, which "
+                    "is the larger one of both parts; fit with more, or give this part less"
                 )
         return Unpriced(budget=budget)
 

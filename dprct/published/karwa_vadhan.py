@@ -224,7 +224,7 @@ class DPVariance:
         check_choice("noise_on", noise_on, get_args(NoiseOn))
         if not 0 < sigma_min < sigma_max < math.inf:
             raise ParameterError(
-                f"sigma_min={sigma_min}, sigma_max={sigma_max}; give finite numbers "
+                f"``sigma_min={sigma_min}``, ``sigma_max={sigma_max}``; give finite numbers "
                 "0 < sigma_min < sigma_max"
             )
         object.__setattr__(self, "budget", _asked(epsilon, delta))
@@ -317,9 +317,9 @@ class DPRange:
         check_choice("noise_on", noise_on, get_args(NoiseOn))
         for name, value in (("sd", sd), ("v", v)):
             if not 0 < value < math.inf:
-                raise ParameterError(f"{name}={value}; give a finite number above 0")
+                raise ParameterError(f"``{name}={value}``; give a finite number above 0")
         if not 0 < alpha < 1:
-            raise ParameterError(f"alpha={alpha}; give a number between 0 and 1 such as 0.05")
+            raise ParameterError(f"``alpha={alpha}``; give a number between 0 and 1 such as 0.05")
         if 2 * v / sd >= _MOST_BINS:
             raise ParameterError(
                 f"sd is below v / 2^60, so the range has too many bins; give a v below {v:g} or a "

@@ -99,11 +99,13 @@ class SignRisk:
             value = getattr(self, name)
             absent = name == "weights_epsilon" and value is None
             if not absent and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise ParameterError(f"{name}={given(value)}; give a number above 0")
+                raise ParameterError(f"``{name}={given(value)}``; give a number above 0")
         for name, most in (("delta", 1.0), ("trim", 0.5), ("treated_share", 1.0)):
             value = getattr(self, name)
             if not 0 < value < most:
-                raise ParameterError(f"{name}={given(value)}; give a number between 0 and {most:g}")
+                raise ParameterError(
+                    f"``{name}={given(value)}``; give a number between 0 and {most:g}"
+                )
 
     @property
     def weight_sd(self) -> float:
@@ -186,7 +188,7 @@ class SignRisk:
         Corollary 7; as its proof needs, of the absolute value.
         """
         if not by > 0:
-            raise ParameterError(f"by={given(by)}; give a number above 0")
+            raise ParameterError(f"``by={given(by)}``; give a number above 0")
         mean = 1 - float(erfcx(self.weight_sd / math.sqrt(2)))
         return min(1.0, self.radius * self._moving_odds * mean / by)
 
@@ -199,7 +201,7 @@ class SignRisk:
             If ``at_most`` is no probability, or no number below 10^12 is enough.
         """
         if not 0 < at_most < 1:
-            raise ParameterError(f"at_most={given(at_most)}; give a number between 0 and 1")
+            raise ParameterError(f"``at_most={given(at_most)}``; give a number between 0 and 1")
         n = self.n1 + self.n2
 
         def enough(rows: int) -> bool:

@@ -320,9 +320,9 @@ class PublishedControlSpec(Spec[PanelFacts]):
 
     def _check_numbers(self) -> None:
         if isinstance(self.split, bool) or not 0 < self.split < 1:
-            raise ParameterError(f"split={given(self.split)}; give a share between 0 and 1")
+            raise ParameterError(f"``split={given(self.split)}``; give a share between 0 and 1")
         if self.c is not None and not 0 < self.c < math.inf:
-            raise ParameterError(f"c={given(self.c)}; give a number above 0")
+            raise ParameterError(f"``c={given(self.c)}``; give a number above 0")
 
     def penalty(self, facts: PanelFacts) -> float:
         """Return lam, which is ``T0`` in the paper."""
@@ -333,7 +333,8 @@ class PublishedControlSpec(Spec[PanelFacts]):
         """Return the budget as the parameter of the algorithm."""
         if budget.delta and self.perturb == "output":
             raise ParameterError(
-                f"delta={float(budget.delta):g} buys nothing with perturb='output'; leave it out"
+                f"``delta={float(budget.delta):g}`` buys nothing with "
+                "``perturb='output'``; leave it out"
             )
         return Unpriced(budget=budget)
 

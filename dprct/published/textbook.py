@@ -234,7 +234,7 @@ class RandomizedResponse:
 
     def __init__(self, epsilon: Fraction | float, levels: Sequence[Any]) -> None:
         if isinstance(levels, str) or not np.iterable(levels):
-            raise ParameterError(f"levels={given(levels)}; give a list, such as [0, 1]")
+            raise ParameterError(f"``levels={given(levels)}``; give a list, such as ``[0, 1]``")
         found = tuple(levels)
         missing = any(one is None or one != one for one in found)
         if len(found) < 2 or len(set(found)) < len(found) or missing:
@@ -306,7 +306,7 @@ def _claimed(sensitivity: Fraction | float) -> Fraction:
     number = not isinstance(sensitivity, bool) and isinstance(sensitivity, (int, float, Fraction))
     if not number or not 0 < sensitivity < math.inf or not float(sensitivity):
         raise ParameterError(
-            f"sensitivity={given(sensitivity)}; give a finite number above 0: by how much one "
+            f"``sensitivity={given(sensitivity)}``; give a finite number above 0: by how much one "
             "person can move the numbers"
         )
     return Fraction(sensitivity)
@@ -314,7 +314,7 @@ def _claimed(sensitivity: Fraction | float) -> Fraction:
 
 def _count(size: int) -> int:
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise ParameterError(f"size={given(size)}; give a whole number above 0")
+        raise ParameterError(f"``size={given(size)}``; give a whole number above 0")
     return size
 
 

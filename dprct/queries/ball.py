@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
-from operator import mul
+from operator import add, mul
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 
-from dprct.encoding import encoding, prepared
+from dprct.encoding import as_is_within, encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.sums import added, check_extent, present
+from dprct.queries.sums import EXACT, added, check_extent, present
 from dprct.schema.columns import check_own
 from dprct.schema.tables import check_counts, check_rows
 
@@ -54,7 +54,7 @@ _CHUNK = 1 << 18
 MOST_IN_ENGINE = 108
 """Columns whose sums, 5,994 of them, one query of an engine is asked for."""
 
-_CELL, _SQUARE, _BY = "__cell", "__q", "__f"
+_CELL, _SQUARE, _BY, _MOVED = "__cell", "__q", "__f", "__moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Part:
             return
         if self.column.is_text or not (self.column.bounds or self.column.levels):
             raise SchemaError(
-                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                f"column {self.column.name!r} has no bounds; declare ``bounds=(low, high)`` from "
                 "public knowledge, never from the data"
             )
         check_extent(self.column.name, *self.bounds)
@@ -109,7 +109,7 @@ class Part:
         fill = low / 2 + high / 2 if self.fill is None else self.fill
         x = nw.col(self.column.name).cast(nw.Float64)
         known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(fill))).otherwise(x)
-        return known.clip(low, high)
+        return as_is_within(x, low, high, known.clip(low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +138,22 @@ class Scaled:
     exempt: bool = False
 
     def steps(self) -> nw.Expr:
-        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20.
+        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
+        return self.whole().cast(nw.Int64)
+
+    def whole(self) -> nw.Expr:
+        """Return k as a double.
 
         Clipping, subtraction, multiplication and addition are each rounded in the one way of
-        IEEE 754, and there is no division: every engine has the same bits.
+        IEEE 754, and there is no division: every engine has the same bits.  Each rises with x, so
+        that k is clipped only where a bound is farther than 2^20.
         """
         value = reduce(mul, [part.value() for part in self.parts])
         if len(self.parts) > 1:
             value = value.clip(*self.bounds)
-        steps = ((value - self.centre) * self.per_unit + 0.5).floor()
-        return steps.clip(-FARTHEST, FARTHEST).cast(nw.Int64)
+        steps = ((value - self.centre) * self.per_unit + 0.5).floor().cast(nw.Float64)
+        ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
+        return steps if max(map(abs, ends)) < FARTHEST else steps.clip(-FARTHEST, FARTHEST)
 
     def steps_at(self, value: float) -> int:
         """Return k of one public number."""
@@ -173,6 +179,10 @@ class MomentsGrid:
         Whether the number of rows of a group is released too: where it is private.
     rows : int
         M, the most rows that one unit has; the ball holds all of them together.
+    touched : int
+        c, by which the number of rows that are moved is multiplied; 0 where it is not released.
+    weight : Part or None
+        The weight a of a row, within 0 and the W of its bounds; every row has the same if None.
 
     Notes
     -----
@@ -195,6 +205,15 @@ class MomentsGrid:
     It is attained by units of M equal rows, with k and s as above.  Who has how many rows is
     public: a unit is replaced by one with as many.
 
+    *Touched rows.*  With ``touched`` the vector has one number more, of all groups together: c T,
+    T the rows in groups that belong to units outside the ball.  Whether a unit is outside follows
+    from its own rows, so that a unit adds 0 to M to T: D^2 = 2 (M h^2 + L^2)^2 + (c M)^2.
+
+    *Weights.*  A row within the ball becomes sqrt(a / W) (h, k), each number rounded to the nearest
+    whole one: as a is within 0 and W, none grows, and all bounds above hold.  The corner, which
+    must be released, is h^2 times the sum of a / W but for the rounding, and all others are sums of
+    a / W times products.
+
     *The ball.*  That |k|^2 <= L^2 holds for every row is not left to floating point.  Columns that
     are exempt have room for their bounds, E^2 at most together (of the levels of one column, a row
     has one).  The others have S^2 = L^2 - E^2: where q = sum k_j^2 passes it, k_j becomes
@@ -207,12 +226,22 @@ class MomentsGrid:
     constant: int
     count: bool = False
     rows: int = 1
+    touched: int = 0
+    weight: Part | None = None
 
     def __post_init__(self) -> None:
+        if self.touched < 0:
+            raise ParameterError(f"touched={self.touched}: a factor of a count is at least 0")
+        if self.weight is not None:
+            low, high = self.weight.bounds
+            if self.weight.level is not None or not 0 <= low < high:
+                raise ParameterError("weights are numbers of public bounds, 0 or above")
+            if not self.count:
+                raise ParameterError("the sum of weights is released; say count=True")
         if not 1 <= self.constant <= STEPS:
-            raise ParameterError(f"constant={self.constant} is not within 1 and {STEPS} steps")
+            raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
-            raise ParameterError(f"rows={self.rows}: a unit has at least one row")
+            raise ParameterError(f"``rows={self.rows}``: a unit has at least one row")
         if self.rows * self.width > MOST_OF_A_UNIT:
             raise ParameterError(
                 f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
@@ -256,24 +285,41 @@ class MomentsGrid:
 
     @property
     def size(self) -> int:
-        """Numbers that are released of one group."""
+        """Numbers that are released of one group; :meth:`numbers` has those of all."""
         return (self.width + 1) ** 2 - (not self.count)
 
     @property
     def l2_squared(self) -> int:
         """D^2, in squared units of the sums."""
-        return 2 * (self.rows * self.constant**2 + STEPS**2) ** 2
+        moved = self.touched * self.rows
+        return 2 * (self.rows * self.constant**2 + STEPS**2) ** 2 + moved**2
 
     @property
     def l_inf(self) -> int:
         """By how much one record moves any sum, at most."""
         root = math.isqrt(self.rows - 1) + 1  # rounded up: |sum k_j| <= sqrt(M) L
-        return max(STEPS**2, 2 * self.constant * STEPS * root, self.rows * self.constant**2)
+        return max(
+            STEPS**2,
+            2 * self.constant * STEPS * root,
+            self.rows * self.constant**2,
+            self.touched * self.rows,
+        )
 
     @property
     def l1(self) -> int:
         """By how much one record moves all sums together: |A|_1 = |r|_1^2 <= (d + 1) |r|^2."""
-        return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2)
+        moved = self.touched * self.rows
+        return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2) + moved
+
+    def numbers(self, groups: int) -> int:
+        """Return how many numbers are released of so many groups."""
+        return groups * self.size + (self.touched > 0)
+
+    @property
+    def largest_product(self) -> int:
+        """The largest size of k_j or of a product of two of them, of a row within the ball."""
+        reach = max((c.reach for c in self.columns), default=0)
+        return max(reach, min(reach, STEPS) ** 2)
 
     def vector(self, matrix: NDArray[Any]) -> list[int]:
         """Return the entries of a (d + 1, d + 1) matrix that are released, row by row."""
@@ -392,8 +438,8 @@ def moment_sums(
     Returns
     -------
     IntegerVector
-        Sealed, (G size,): the numbers of the first group, of the second, ...  An engine adds
-        them in one pass.
+        Sealed, (G size,): the numbers of the first group, of the second, ..., and c T at the end
+        with ``grid.touched``.  An engine adds them in one pass.
 
     Raises
     ------
@@ -409,15 +455,20 @@ def moment_sums(
     if grid.rows > 1 and (unit is None or isinstance(table, nw.LazyFrame)):
         raise ParameterError("several rows of a unit need its column, and rows that are in memory")
     if isinstance(table, nw.LazyFrame):
+        if grid.weight is not None:
+            raise ParameterError("weighted rows are added in memory; collect them first")
         check_in_engine(grid.width)
     if cells.inner > 1 and not grid.count:
-        raise ParameterError("the numbers of rows of private cells are released; say count=True")
-    found = (
+        raise ParameterError(
+            "the numbers of rows of private cells are released; say ``count=True``"
+        )
+    found, moved = (
         _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)
         else _in_memory(table, grid, cells, unit)
     )
     values = [number for matrix in found for number in grid.vector(matrix)]
+    values += [moved * grid.touched] if grid.touched else []
     return IntegerVector(
         np.array(values, dtype=object),
         l1=grid.l1,
@@ -445,17 +496,19 @@ def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
 
 def _in_memory(
     table: Frame, grid: MomentsGrid, cells: MomentCells, unit: str | None
-) -> list[NDArray[Any]]:
-    """Return the matrix of every group."""
+) -> tuple[list[NDArray[Any]], int]:
+    """Return the matrix of every group, and how many rows of them were moved."""
     total = np.zeros((cells.size, grid.width + 1, grid.width + 1), np.int64)
-    for _, group, steps in rows_in_ball(table, grid, cells, units_of(table, grid, unit)):
+    touched = 0
+    for _, group, steps, outside in rows_in_ball(table, grid, cells, units_of(table, grid, unit)):
+        touched += int((outside & (group >= 0)).sum())
         order = np.argsort(group, kind="stable")
         rows = steps[order].astype(np.float64)
         edges = np.searchsorted(group[order], np.arange(cells.size + 1))
         for g in range(cells.size):
             part = rows[edges[g] : edges[g + 1]]
             total[g] += (part.T @ part).astype(np.int64)
-    return list(total)
+    return list(total), touched
 
 
 def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.int64] | None:
@@ -473,23 +526,35 @@ def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.in
 
 def rows_in_ball(
     table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the rows, some at a time: the first one's place, their groups, and r = (h, k).
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield rows: the first one's place, their groups, r = (h, k), and whether they were moved.
 
     What a row becomes is a function of the rows of its unit alone, and all of it whole numbers.
     """
+    for start, group, steps, outside in _inside(table, grid, cells, units):
+        if grid.weight is not None:
+            part = table[start : start + len(steps)]
+            weights = part.select(grid.weight.value().alias(_BY))[_BY].to_numpy()
+            by = np.sqrt(weights / grid.weight.bounds[1])  # at most 1, so that no number grows
+            steps = np.sign(steps) * np.floor(np.abs(steps) * by[:, None] + 0.5).astype(np.int64)
+        yield start, group, steps, outside
+
+
+def _inside(
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Yield the rows as :func:`rows_in_ball`, each with the same weight."""
     exempt = np.array([column.exempt for column in grid.columns], bool)
     if units is None:
         for start, group, steps in _rows(table, grid, cells):
-            _move(steps[:, 1:], exempt, grid.room)
-            yield start, group, steps
+            yield start, group, steps, _move(steps[:, 1:], exempt, grid.room)
         return
     # the square of a unit is that of all its rows, before they are moved and again after
     square = np.zeros(len(units), np.int64)  # no more units than rows
     for start, _, steps in _rows(table, grid, cells):
         free = steps[:, 1:][:, ~exempt]
         np.add.at(square, units[start : start + len(free)], (free * free).sum(1))
-    by = _by(square, grid.room)
+    by, beyond = _by(square, grid.room), square > grid.room
     square[:] = 0
     for start, _, steps in _rows(table, grid, cells):
         owner = units[start : start + len(steps)]
@@ -501,7 +566,7 @@ def rows_in_ball(
         part = steps[:, 1:]
         moved = _shortened(part[:, ~exempt], by[owner])
         part[:, ~exempt] = np.where(inside[owner][:, None], moved, 0)
-        yield start, group, steps
+        yield start, group, steps, beyond[owner]
 
 
 def _rows(
@@ -523,9 +588,12 @@ def _rows(
         yield start, group, steps
 
 
-def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> None:
-    """Move the rows (n, d) that are outside into the ball, in place."""
-    steps[:, ~exempt] = moved_in(steps[:, ~exempt], room)
+def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
+    """Move the rows (n, d) that are outside into the ball, in place, and return which they are."""
+    free = steps[:, ~exempt]
+    steps[:, ~exempt] = moved_in(free, room)
+    outside: NDArray[np.bool_] = (free * free).sum(1) > room
+    return outside
 
 
 def moved_in(free: NDArray[np.int64], room: int) -> NDArray[np.int64]:
@@ -548,7 +616,7 @@ def _shortened(free: NDArray[np.int64], by: NDArray[np.float64]) -> NDArray[np.i
 
 def _in_engine(
     table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells, counted: Counted | None
-) -> list[Any]:
+) -> tuple[list[Any], int]:
     """Return what :func:`_in_memory` returns, added by the engine, which keeps the rows."""
     d, free = grid.width, [j for j, c in enumerate(grid.columns) if not c.exempt]
     keys = list(cells.combinations.columns) if cells.combinations is not None else []
@@ -556,18 +624,23 @@ def _in_engine(
     rows = prepared(table, _columns(grid, cells)).select(
         *[nw.col(key).alias(name) for key, name in zip(keys, by, strict=True)],
         *([cells.cell().alias(_CELL)] if cells.divides else []),
-        *[column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)],
+        *[column.whole().alias(f"k{j}") for j, column in enumerate(grid.columns)],
     )
     # by a constant, Polars takes the rows for sorted, and holds all of them
     if cells.divides:
         by.append(_CELL)
-    if free and not grid.moves_nobody:
+    shortened = bool(free) and not grid.moves_nobody
+    if shortened:
         rows = _moved(rows, free, d, by, grid.room)
     # (0, j) is h times the sum of k_j, and the corner h^2 times the number of rows
     sums = {f"s{j}": nw.col(f"k{j}") for j in range(d)}
     sums |= {f"p{i}_{j}": nw.col(f"k{i}") * nw.col(f"k{j}") for i in range(d) for j in range(i, d)}
+    if shortened and grid.touched:
+        sums[_MOVED] = nw.col(_MOVED)
+    touched = 0
     total = np.zeros((cells.size, d + 1, d + 1), dtype=object)
-    answer = added(rows, sums, by)
+    doubles = counted is not None and counted.rows * grid.largest_product <= EXACT
+    answer = added(rows if doubles else _as_integers(rows, d), sums, by, doubles=doubles)
     if counted is not None:
         _check_counts(answer, tuple(keys), counted)
     for row in answer:
@@ -579,12 +652,15 @@ def _in_engine(
         matrix = total[group * cells.inner + cell]
         matrix[0, 0] += number * grid.constant**2
         for name, value in zip(sums, row[len(by) : -1], strict=True):
+            if name == _MOVED:
+                touched += int(value)
+                continue
             i, j = _entry(name)
             value = value * grid.constant if i == 0 else value
             matrix[i, j] += value
             if i != j:
                 matrix[j, i] += value
-    return list(total)
+    return list(total), touched
 
 
 def _moved(
@@ -592,22 +668,31 @@ def _moved(
 ) -> nw.LazyFrame[Any]:
     """Return the steps with the rows that are outside moved into the ball, as :func:`_move`."""
     held = [*keys, *[f"k{j}" for j in range(d) if j not in free]]
-    square = nw.sum_horizontal(*[nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
-    rows = rows.with_columns(square.cast(nw.Int64).alias(_SQUARE))
+    # at most 108 squares of at most 2^40: a double holds their sum
+    square = reduce(add, [nw.col(f"k{j}") * nw.col(f"k{j}") for j in free])
+    rows = rows.with_columns(square.alias(_SQUARE))
     # at least 1, so that no engine meets a division by zero in the branch that is not taken
-    root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1)).cast(nw.Float64).sqrt()
+    root = nw.max_horizontal(nw.col(_SQUARE), nw.lit(1.0)).sqrt()
     shrunk = nw.lit(float(math.isqrt(room) - 1)) / root
-    outside = nw.col(_SQUARE) > room
-    rows = rows.with_columns(nw.when(outside).then(shrunk).otherwise(nw.lit(1.0)).alias(_BY))
+    outside = nw.col(_SQUARE) > float(room)
+    rows = rows.with_columns(
+        nw.when(outside).then(shrunk).otherwise(nw.lit(1.0)).alias(_BY),
+        nw.when(outside).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias(_MOVED),
+    )
     moved = []
     for j in free:
         k = nw.col(f"k{j}")
-        size = (k.abs().cast(nw.Float64) * nw.col(_BY)).floor().cast(nw.Int64)
-        moved.append(nw.when(k < 0).then(size * -1).otherwise(size).alias(f"k{j}"))
+        size = (k.abs() * nw.col(_BY)).floor().cast(nw.Float64)
+        moved.append(nw.when(k < 0).then(size * -1.0).otherwise(size).alias(f"k{j}"))
+    held.append(_MOVED)
     rows = rows.select(*held, *moved)
-    inside = (square.cast(nw.Int64) <= room).cast(nw.Int64)
+    inside = nw.when(square <= float(room)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     rows = rows.with_columns(inside.alias(_SQUARE))
     return rows.select(*held, *[(nw.col(f"k{j}") * nw.col(_SQUARE)).alias(f"k{j}") for j in free])
+
+
+def _as_integers(rows: nw.LazyFrame[Any], d: int) -> nw.LazyFrame[Any]:
+    return rows.with_columns(*[nw.col(f"k{j}").cast(nw.Int64) for j in range(d)])
 
 
 def _check_counts(answer: list[list[Any]], keys: tuple[str, ...], counted: Counted) -> None:

@@ -1,7 +1,8 @@
 """Donors of a synthetic control: their ridge weights, and weighted sums of their series.
 
-One record is one donor's whole series.  Series are clipped to public bounds and put on a grid
-symmetric about zero, so that every number is an integer and sums of products are exact.
+One record is one donor: its whole series, and its predictors.  Both are clipped to public bounds
+and put on a grid symmetric about zero, so that every number is an integer and sums of products are
+exact.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from dprct.queries.sums import EXTREMES, GRID
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from dprct.schema.columns import Column
@@ -38,7 +41,8 @@ WEIGHT_UNIT = 1 << 40
 """Weights are multiples of its inverse in an exact weighted sum."""
 
 LARGEST = 1 << 15
-"""Donors, and pre-periods, are fewer: the entries of X X' then are integers below 2^53."""
+"""Donors, and pre-periods, are fewer: the entries of X X' then are integers below 2^53.  With
+predictors, so are donors times the largest of their weights, and pre-periods plus all of these."""
 
 SOLVER_SHARE = 1e-3
 """Share of the sensitivity that the solver's error may reach before a penalty is refused."""
@@ -67,14 +71,14 @@ class Scale:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
         if not (finite and self.low < self.high and EXTREMES[0] <= self.bound <= EXTREMES[1]):
             raise ParameterError(
-                f"bound=({self.low:g}, {self.high:g}); give a positive number B of at most "
+                f"``bound=({self.low:g}, {self.high:g})``; give a positive number B of at most "
                 f"{EXTREMES[1]:g}, or the smallest and the largest number that are possible, from "
                 "public knowledge"
             )
         if self.width < _FEWEST_STEPS:
             raise ParameterError(
-                f"bound=({self.low:g}, {self.high:g}) is narrow for numbers of that size; subtract "
-                "a public constant from the outcome"
+                f"``bound=({self.low:g}, {self.high:g})`` is narrow for numbers of that size; "
+                "subtract a public constant from the outcome"
             )
 
     @property
@@ -110,9 +114,83 @@ class Scale:
         return np.asarray(np.where(np.isnan(values), self.low, values).clip(self.low, self.high))
 
 
+def bounds_of(column: Column) -> tuple[float, float] | None:
+    """Return the public bounds of a predictor; None where neither bounds nor levels are declared.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> bounds_of(Column("urban", levels=(0.0, 1.0)))
+    (0.0, 1.0)
+    """
+    if column.bounds is not None:
+        return float(column.bounds[0]), float(column.bounds[1])
+    levels = [] if column.is_text else sorted(map(float, column.levels or ()))
+    return (levels[0], levels[-1]) if levels else None
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """A covariate of units that ridge weights match, next to the outcome before treatment.
+
+    Parameters
+    ----------
+    column : Column
+        Of numbers, with bounds.
+    periods : tuple of int
+        Over which it is averaged: places in the order of time.
+    weight : float
+        How much it counts: 1 is as much as one period of the outcome.
+
+    Notes
+    -----
+    Of each unit, the mean of the clipped numbers that are not missing, or the middle of the bounds
+    where all are missing, becomes u in [-1, 1], 0 at the middle.  Its coordinate is sqrt(weight) u
+    on the grid, at most :attr:`reach` steps from 0: a function of that unit's rows alone.
+    """
+
+    column: Column
+    periods: tuple[int, ...]
+    weight: float
+
+    def __post_init__(self) -> None:
+        check_own(self.column)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Public bounds: those of the schema, or the extremes of its levels."""
+        found = bounds_of(self.column)
+        assert found is not None
+        return found
+
+    @property
+    def reach(self) -> int:
+        """Grid steps from 0 to the largest coordinate; public."""
+        return math.floor(math.sqrt(self.weight) * UNIT + 0.5)
+
+    def steps(self, frame: Frame, rows: Places) -> Steps:
+        """Return the coordinate of some units (n,), whatever the column holds.
+
+        Parameters
+        ----------
+        frame : narwhals frame
+        rows : (n, T) array of int
+            Where each unit's cells are, in the order of time.
+        """
+        low, high = self.bounds
+        numbers = np.asarray(frame[self.column.name].cast(nw.Float64).to_numpy(), np.float64)
+        cells = numbers[rows[:, list(self.periods)]]
+        middle, half = low / 2 + high / 2, high / 2 - low / 2
+        apart = np.where(np.isnan(cells), 0.0, cells.clip(low, high) - middle) / half
+        held = np.maximum(np.sum(~np.isnan(cells), axis=1), 1)
+        u = (apart.sum(axis=1) / held).clip(-1, 1)
+        steps = np.asarray(np.floor(u * math.sqrt(self.weight) * UNIT + 0.5), np.int64)
+        return steps.clip(-self.reach, self.reach)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Donors:
-    """Series on the grid; confidential, except for the shape.
+    """Series and predictors on the grid; confidential, except for the shape.
 
     Parameters
     ----------
@@ -120,19 +198,36 @@ class Donors:
     scale : Scale
     T0 : int
         Pre-periods, the first columns.
+    extra : (n, P) array of int, optional
+        Coordinates of predictors.
     """
 
     steps: Steps
     scale: Scale
     T0: int
+    extra: Steps | None = None
 
     @property
     def n(self) -> int:
         """Number of donors; public."""
         return int(self.steps.shape[0])
 
+    @property
+    def matched(self) -> Steps:
+        """What ridge weights match (n, T0 + P): the pre-periods, then the predictors."""
+        before = self.steps[:, : self.T0]
+        return before if self.extra is None else np.hstack([before, self.extra])
+
     @classmethod
-    def of(cls, frame: Frame, column: Column, rows: Places, scale: Scale, T0: int) -> Donors:
+    def of(
+        cls,
+        frame: Frame,
+        column: Column,
+        rows: Places,
+        scale: Scale,
+        T0: int,
+        predictors: Sequence[Predictor] = (),
+    ) -> Donors:
         """Read the donors' series from a column: clipped and on the grid, whatever it holds.
 
         Parameters
@@ -143,12 +238,15 @@ class Donors:
             Where each donor's cells are.
         scale : Scale
         T0 : int
+        predictors : sequence of Predictor, optional
         """
-        return cls(series_steps(frame, column, rows, scale), scale, T0)
+        extra = predictor_steps(frame, predictors, rows) if predictors else None
+        return cls(series_steps(frame, column, rows, scale), scale, T0, extra)
 
     def without(self, j: int) -> tuple[Donors, Steps]:
         """Return the other donors, and the series of donor j."""
-        return Donors(np.delete(self.steps, j, axis=0), self.scale, self.T0), self.steps[j]
+        extra = None if self.extra is None else np.delete(self.extra, j, axis=0)
+        return Donors(np.delete(self.steps, j, axis=0), self.scale, self.T0, extra), self.steps[j]
 
 
 def series_steps(frame: Frame, column: Column, rows: Places, scale: Scale) -> Steps:
@@ -156,6 +254,11 @@ def series_steps(frame: Frame, column: Column, rows: Places, scale: Scale) -> St
     check_own(column)
     values = frame[column.name].cast(nw.Float64).to_numpy()
     return scale.steps(np.asarray(values, np.float64)[rows])
+
+
+def predictor_steps(frame: Frame, predictors: Sequence[Predictor], rows: Places) -> Steps:
+    """Return the coordinates (n, P) of units whose cells are in these rows; confidential."""
+    return np.column_stack([one.steps(frame, rows) for one in predictors])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +272,10 @@ class RidgeGrid:
     lam : float
         The penalty, for data divided by the bound.
     y_norm : float or None
-        Norm of the treated unit's pre-period, divided by the bound, where it is public; None
-        where the treated unit is protected too.
+        Norm of what the weights match of the treated unit (its pre-period over the bound, and its
+        predictors), where it is public; None where the treated unit is protected too.
+    reaches : tuple of int
+        Of the predictors, in grid steps: the largest absolute value of each coordinate.
 
     Attributes
     ----------
@@ -183,44 +288,51 @@ class RidgeGrid:
     ------
     ParameterError
         If there are too many donors or periods, or lam is so small that the solver's error would
-        not be negligible; a function of n, T0 and lam alone.
+        not be negligible; a function of n, T0, lam and the reaches alone.
 
     Notes
     -----
     Relation: replace-one on donors, or on donors and the treated unit.  The exact weights move by
     D (:mod:`dprct.privacy.ridge_sensitivity`); the computed ones by two solver errors more, and
     rounding to the grid adds at most one step per coordinate: n in L1, sqrt(n) in L2.
+
+    A predictor is one more coordinate of each row, in [-r, r] for its public r.  The proof needs of
+    a row nothing but its squared norm, at most S^2, which is T0 without predictors and
+    ``T0 + sum(r^2)`` with them: that number stands in the place of T0 (docs/methods.md, section 6).
     """
 
     n: int
     T0: int
     lam: float
     y_norm: float | None
+    reaches: tuple[int, ...]
     grid: Fraction
     l1: int
     l2: int
 
-    def __init__(self, n: int, T0: int, lam: float, y_norm: float | None) -> None:
-        if max(n, T0) >= LARGEST:
-            raise ParameterError(
-                f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
-                "of each: use weights='uniform'"
-            )
-        norm = math.sqrt(T0) if y_norm is None else y_norm
-        exact_l1, exact_l2 = ridge_l1(norm, n, T0, lam), ridge_l2(norm, T0, lam)
+    def __init__(
+        self, n: int, T0: int, lam: float, y_norm: float | None, reaches: tuple[int, ...] = ()
+    ) -> None:
+        square = squared_reach(T0, reaches)
+        largest = max((squared_reach(0, (one,)) for one in reaches), default=0.0)
+        if max(n, n * largest, square) >= LARGEST:
+            raise _too_many(n, T0, reaches)
+        norm = math.sqrt(square) if y_norm is None else y_norm
+        exact_l1, exact_l2 = ridge_l1(norm, n, square, lam), ridge_l2(norm, square, lam)
         if y_norm is None:
-            target = target_l2(n, T0, lam)
+            target = target_l2(n, square, lam)
             exact_l1, exact_l2 = max(exact_l1, math.sqrt(n) * target), max(exact_l2, target)
-        error = solver_error(norm, n, T0, lam)
+        error = solver_error(norm, n, square, lam, T0 + len(reaches))
         if error > SOLVER_SHARE * exact_l2:
             raise ParameterError(
-                f"lam={lam:g} is too small for {n:,} donors and {T0:,} pre-periods: the linear "
+                f"``lam={lam:g}`` is too small for {n:,} donors and {T0:,} pre-periods: the linear "
                 "system could be ill-conditioned; give a larger one, such as 20 * T0"
             )
         # a treated unit of zeros has weights of zero, and any grid will do
         grid = math.ldexp(1.0, math.floor(math.log2(exact_l2 / (GRID * n)))) if exact_l2 else 1.0
-        values = (n, T0, lam, y_norm, Fraction(grid))
-        for name, value in zip(("n", "T0", "lam", "y_norm", "grid"), values, strict=True):
+        values = (n, T0, lam, y_norm, reaches, Fraction(grid))
+        names = ("n", "T0", "lam", "y_norm", "reaches", "grid")
+        for name, value in zip(names, values, strict=True):
             object.__setattr__(self, name, value)
         l1 = (exact_l1 * _ROUNDING + 2 * math.sqrt(n) * error) / grid + n
         l2 = (exact_l2 * _ROUNDING + 2 * error) / grid + math.sqrt(n)
@@ -228,16 +340,43 @@ class RidgeGrid:
         object.__setattr__(self, "l2", min(math.ceil(l2), math.ceil(l1)))
 
 
+def squared_reach(T0: int, reaches: Sequence[int]) -> float:
+    """Return the largest squared norm of what the weights match of one unit, without rounding.
+
+    Examples
+    --------
+    >>> squared_reach(10, (UNIT, UNIT // 2))
+    11.25
+    """
+    return T0 + sum(reach**2 for reach in reaches) / UNIT**2
+
+
+def _too_many(n: int, T0: int, reaches: Sequence[int]) -> ParameterError:
+    if reaches and max(n, T0) < LARGEST:
+        return ParameterError(
+            f"predictors whose weights are too large for {n:,} donors and {T0:,} pre-periods; the "
+            "donors times the largest weight, and the pre-periods plus all weights, must stay "
+            f"below {LARGEST:,}: give smaller ones"
+        )
+    return ParameterError(
+        f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
+        "of each: use donor_weights='uniform'"
+    )
+
+
 def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVector:
     """Solve ``(Xpre Xpre' + lam/2 I) f = Xpre y_pre`` and round f to its grid.
+
+    Xpre has the pre-periods of the donors and then their predictors, if there are any.
 
     Parameters
     ----------
     donors : Donors
-    target : (T0,) array of int
-        The treated unit's pre-period on the same grid.
+    target : (T0 + P,) array of int
+        The treated unit's pre-period on the same grid, and its predictors.
     grid : RidgeGrid
-        For these n, T0 and lam; where ``y_norm`` is given it is at least that of the target.
+        For these n, T0, lam and predictors; where ``y_norm`` is given it is at least that of the
+        target.
 
     Returns
     -------
@@ -250,9 +389,9 @@ def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVect
     2^53, so that their floating-point sums are exact whatever the order.  The penalty bounds the
     condition number for all data, hence the factorisation never fails.
     """
-    X, y = donors.steps[:, : donors.T0].astype(np.float64), target.astype(np.float64)
-    n, T0 = X.shape
-    wide = n > T0
+    X, y = donors.matched.astype(np.float64), target.astype(np.float64)
+    n, coordinates = X.shape
+    wide = n > coordinates
     gram = X.T @ X if wide else X @ X.T
     gram.flat[:: len(gram) + 1] += grid.lam / 2 * float(UNIT) ** 2
     solution = cho_solve(cho_factor(gram, lower=True), y if wide else X @ y)

@@ -13,7 +13,7 @@ from dprct.encoding import prepared
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.covariates import HALF, Feature, features_of
-from dprct.queries.sums import DIGIT, added
+from dprct.queries.sums import added
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
     from dprct.schema.columns import Column
     from dprct.schema.tables import Frame, Table
+
+DIGIT = 1 << 10
+"""k = DIGIT a + b: the digits whose products are summed, so that doubles hold the sums."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,8 +186,8 @@ class Solver:
     def __init__(self, n: int, d: int, lam: float) -> None:
         if n < 1 or d < 1 or not 0 < lam <= LARGEST_PENALTY:
             raise ParameterError(
-                f"lam={lam:g} with {n:,} rows; give lam above 0 and at most {LARGEST_PENALTY:g}, "
-                "and at least one row"
+                f"``lam={lam:g}`` with {n:,} rows; give lam above 0 and at most "
+                f"{LARGEST_PENALTY:g}, and at least one row"
             )
         # L and r of the notes: after k steps r^(k/2) = exp(-k rate / 2) is left
         smooth = 0.25 + lam
@@ -197,8 +197,8 @@ class Solver:
         left = _left_by_rounding(n, d, lam)
         if left > ROUNDING_SHARE / n:
             raise ParameterError(
-                f"lam={lam:g} is too small for {n:,} rows: rounding errors of the weights would "
-                "not be negligible; give a larger one"
+                f"``lam={lam:g}`` is too small for {n:,} rows: rounding errors of the weights "
+                "would not be negligible; give a larger one"
             )
         values = {
             "n": n,
@@ -571,8 +571,8 @@ def _block(factor: Factor, columns: Mapping[str, Column], fills: Mapping[str, fl
     column = columns[factor.names[0]]
     if column.missing is None:
         raise SchemaError(
-            f"covariate {column.name!r} has no declared missing policy; declare missing='never', "
-            "or the codes that are legal, such as missing=['.']"
+            f"covariate {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
         )
     as_levels = factor.kind == "C" or column.is_text
     fill = fills.get(column.name)
@@ -580,7 +580,7 @@ def _block(factor: Factor, columns: Mapping[str, Column], fills: Mapping[str, fl
     if as_levels:
         if not column.levels:
             raise SchemaError(
-                f"covariate {column.name!r} has no levels; declare levels=[...] from public "
+                f"covariate {column.name!r} has no levels; declare ``levels=[...]`` from public "
                 "knowledge, never from the data"
             )
         return Block(column, tuple(column.levels[1:]) or column.levels, missing, fill)
@@ -595,7 +595,7 @@ def _bounded(column: Column) -> Column:
         bounds = (numbers[0], numbers[-1])
     if bounds is None or not bounds[0] < bounds[1]:
         raise SchemaError(
-            f"covariate {column.name!r} has no bounds; declare bounds=(low, high) from public "
+            f"covariate {column.name!r} has no bounds; declare ``bounds=(low, high)`` from public "
             "knowledge, never from the data"
         )
     return replace(column, bounds=bounds)

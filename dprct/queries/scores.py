@@ -116,7 +116,7 @@ def score_sums(
     total = np.zeros((k, k), dtype=object)
     units = units_of(table, grid, unit)
     whole = None if units is None else np.zeros((len(units), k), np.int64)
-    for start, group, steps in rows_in_ball(table, grid, cells, units):
+    for start, group, steps, _ in rows_in_ball(table, grid, cells, units):
         scores = _scores(group, steps, of)
         if whole is None or units is None:
             _add(total, scores)

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.encoding import clipped, divided
+from dprct.encoding import as_is_within, clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
@@ -164,9 +164,6 @@ Within these the squares and ratios of squares of sums, with the noise of any sc
 reaches, are doubles: what is checked here cannot overflow after a charge.
 """
 
-DIGIT = 1 << 10
-"""k = DIGIT a + b: the digits whose products are summed, so that no sum passes 2^63."""
-
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
@@ -185,7 +182,7 @@ class Clipped:
         check_own(self.column)
         if self.column.is_text or self.column.bounds is None:
             raise SchemaError(
-                f"column {self.column.name!r} has no bounds; declare bounds=(low, high) from "
+                f"column {self.column.name!r} has no bounds; declare ``bounds=(low, high)`` from "
                 "public knowledge, never from the data"
             )
         check_extent(self.column.name, *self.column.bounds)
@@ -205,10 +202,20 @@ class Clipped:
 
     def steps(self) -> nw.Expr:
         """Return k (int64, 0 to 2^20) as an expression."""
+        return self.whole().cast(nw.Int64)
+
+    def whole(self) -> nw.Expr:
+        """Return k, a whole double from 0 to 2^20, as an expression.
+
+        Nothing has to be clipped again: y - l and its quotient by g rise with y, whatever is
+        rounded, and at y = u the quotient is 2^20, because g is the rounded u - l over a power of
+        two.
+        """
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
-        scaled = divided(clipped(self.column.name, low, high) - low, self.step)
-        return (scaled + 0.5).floor().clip(0, GRID).cast(nw.Int64)
+        name = self.column.name
+        y = as_is_within(nw.col(name).cast(nw.Float64), low, high, clipped(name, low, high))
+        return (divided(y - low, self.step) + 0.5).floor().cast(nw.Float64)
 
 
 def check_extent(name: str, low: float, high: float) -> None:
@@ -245,13 +252,10 @@ def clipped_sums(
 
     Notes
     -----
-    Each k is split as 1024 a + b and the digits are summed, so that no sum of squares or products
-    passes 2^63 for any n below 8e12 (docs/methods.md, section 0).
+    The sums are whole numbers below 2^63 for any n below 8e12 (docs/methods.md, section 0).
     """
-    digits = _digits(frame, columns)
-    sums = collected(digits.select(nw.all().sum())).row(0)
-    values = [DIGIT * int(sums[2 * j]) + int(sums[2 * j + 1]) for j in range(len(columns))]
-    return _bounded(values, GRID, relation)
+    steps = {f"k{j}": Clipped(column).whole() for j, column in enumerate(columns)}
+    return _bounded(added(frame, steps)[0][:-1], GRID, relation)
 
 
 def cross_products(
@@ -265,35 +269,17 @@ def cross_products(
         Sealed, (p (p + 1) / 2,): sums of k_i k_j for i <= j, row by row of the upper triangle.
         One record moves every coordinate by at most 2^40.
     """
-    digits = _digits(frame, columns)
     p = len(columns)
+    steps = frame.select(*[Clipped(c).whole().alias(f"k{j}") for j, c in enumerate(columns)])
     pairs = [(i, j) for i in range(p) for j in range(i, p)]
-    products = [
-        (nw.col(f"{first}{i}") * nw.col(f"{second}{j}")).sum().alias(f"{first}{i}{second}{j}")
-        for i, j in pairs
-        for first in "ab"
-        for second in "ab"
-    ]
-    sums = [int(value) for value in collected(digits.select(*products)).row(0)]
-    values = [
-        DIGIT**2 * aa + DIGIT * (ab + ba) + bb
-        for aa, ab, ba, bb in zip(*(sums[k::4] for k in range(4)), strict=True)
-    ]
+    halves: dict[str, nw.Expr] = {}
+    for i, j in pairs:
+        product = nw.col(f"k{i}") * nw.col(f"k{j}")
+        high = (product * (1 / GRID)).floor().cast(nw.Float64)
+        halves |= {f"h{i}_{j}": high, f"l{i}_{j}": product - high * float(GRID)}
+    (sums,) = added(steps, halves)
+    values = [GRID * high + low for high, low in zip(sums[:-1:2], sums[1:-1:2], strict=True)]
     return _bounded(values, GRID**2, relation)
-
-
-def _digits(frame: Table, columns: Sequence[Column]) -> Table:
-    steps = frame.select(*[Clipped(c).steps().alias(f"k{j}") for j, c in enumerate(columns)])
-    return steps.select(
-        *[
-            expression
-            for j in range(len(columns))
-            for expression in (
-                (nw.col(f"k{j}") // DIGIT).alias(f"a{j}"),
-                (nw.col(f"k{j}") % DIGIT).alias(f"b{j}"),
-            )
-        ]
-    )
 
 
 def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
@@ -311,21 +297,32 @@ def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
 # Passes over a table: whole numbers added group by group, in the table's own engine.
 
 _ROWS = "__rows"
+_STEPS, _HIGH, _SQUARE = "__k", "__a", "__q"
 
 
-_STEPS, _HIGH, _LOW = "__k", "__a", "__b"
+EXACT = 1 << 53
+"""Up to here doubles are all whole numbers, so that adding some is exact in any order."""
 
 
-def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> list[list[Any]]:
+def added(
+    frame: Table,
+    sums: Mapping[str, nw.Expr],
+    by: Sequence[str] = (),
+    *,
+    doubles: bool = False,
+) -> list[list[Any]]:
     """Add whole numbers over all rows, or group by group, and count the rows.
 
     Parameters
     ----------
     frame : narwhals frame, eager or lazy, n rows
-    sums : mapping from name to expression of int64
+    sums : mapping from name to expression of whole numbers
         The names are not those of ``by``.
     by : sequence of str
         Columns that make the groups.
+    doubles : bool, default False
+        Add doubles, which is faster; only where no sum of the sizes of all rows passes 2^53 by
+        public facts, of which the caller then holds the number of rows against what was added.
 
     Returns
     -------
@@ -335,12 +332,18 @@ def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> 
 
     Notes
     -----
-    Where the numbers stay below 2^63 / n, no engine wraps or rounds, so that the result depends
-    neither on the order of rows nor on how they are partitioned.
+    Where the numbers stay below 2^63 / n (as doubles, up to 2^53 / n), no engine wraps or rounds,
+    so that the result depends neither on the order of rows nor on how they are partitioned.
     """
-    numbers = frame.select(*by, *[e.cast(nw.Int64).alias(name) for name, e in sums.items()])
-    wanted = [*[nw.col(name).sum() for name in sums], nw.len().alias(_ROWS)]
-    found = collected(numbers.group_by(*by).agg(*wanted) if by else numbers.select(*wanted))
+    kind = nw.Float64 if doubles else nw.Int64
+    numbers = {name: e.cast(kind) for name, e in sums.items()}
+    if isinstance(frame, nw.LazyFrame):  # no engine has to hold what it adds
+        wanted = [e.sum().alias(name) for name, e in numbers.items()]
+    else:  # groups of pandas are added column by column
+        frame = frame.select(*by, *[e.alias(name) for name, e in numbers.items()])
+        wanted = [nw.col(name).sum() for name in numbers]
+    wanted.append(nw.len().alias(_ROWS))
+    found = collected(frame.group_by(*by).agg(*wanted) if by else frame.select(*wanted))
     return [
         [*map(_key, row[: len(by)]), *(int(number or 0) for number in row[len(by) :])]
         for row in found.select(*by, *sums, _ROWS).rows()
@@ -349,10 +352,16 @@ def added(frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = ()) -> 
 
 def steps_of(column: Column, fill: float | None = None) -> nw.Expr:
     """Return k as an expression, a missing value being ``fill`` or else at the lower bound."""
+    return whole_steps_of(column, fill).cast(nw.Int64)
+
+
+def whole_steps_of(column: Column, fill: float | None = None) -> nw.Expr:
+    """Return k of :func:`steps_of` as a double."""
     grid = Clipped(column)
     if fill is None:
-        return grid.steps()
-    return nw.when(present(column.name)).then(grid.steps()).otherwise(nw.lit(grid.steps_at(fill)))
+        return grid.whole()
+    filled = nw.lit(float(grid.steps_at(fill)))
+    return nw.when(present(column.name)).then(grid.whole()).otherwise(filled)
 
 
 def present(name: str) -> nw.Expr:
@@ -364,19 +373,15 @@ def present(name: str) -> nw.Expr:
 def square_sums(frame: Table, steps: nw.Expr, by: Sequence[str]) -> list[list[Any]]:
     """Return the keys of each group, its rows, the sum of k and the sum of k^2, exactly.
 
-    Each k is 1024 a + b, whose digits' products are added (docs/methods.md, section 0): below 2^63
-    for any n below 8e12, where the sum of k^2 itself wraps at 8.4e6 rows.
+    k^2 = 2^20 h + l, and h and l are added: below 2^63 for any n below 8e12, where the sum of k^2
+    itself wraps at 8.4e6 rows.
     """
-    k = frame.select(*by, steps.alias(_STEPS))
-    digits = k.with_columns(
-        (nw.col(_STEPS) // DIGIT).alias(_HIGH), (nw.col(_STEPS) % DIGIT).alias(_LOW)
-    )
-    a, b = nw.col(_HIGH), nw.col(_LOW)
-    sums = {"__s": nw.col(_STEPS), "__aa": a * a, "__ab": a * b, "__bb": b * b}
-    return [
-        [*keys, n, s, DIGIT**2 * aa + 2 * DIGIT * ab + bb]
-        for *keys, s, aa, ab, bb, n in added(digits, sums, by)
-    ]
+    rows = frame.select(*by, steps.cast(nw.Float64).alias(_STEPS))
+    k, high, square = nw.col(_STEPS), nw.col(_HIGH), nw.col(_SQUARE)
+    parts = rows.with_columns((k * k).alias(_SQUARE))
+    parts = parts.with_columns((square * (1 / GRID)).floor().cast(nw.Float64).alias(_HIGH))
+    sums = {"__s": k, "__h": high, "__l": square - high * float(GRID)}
+    return [[*keys, n, s, GRID * h + low] for *keys, s, h, low, n in added(parts, sums, by)]
 
 
 def _key(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from dprct.queries.sums import DIGIT, Asked, Sums, added, present, steps_of
+from dprct.queries.sums import EXACT, GRID, Asked, Sums, added, present, whole_steps_of
 from dprct.schema.tables import check_counts
 
 if TYPE_CHECKING:
@@ -43,24 +43,31 @@ def summed(
 
     Notes
     -----
-    k = 1024 a + b, whose digits' products are added: below 2^63 for any n below 8e12.
+    k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
+    and int64 below 8e12.  The number of rows is public, and held against those that were added.
     """
     wanted = list(dict.fromkeys(asked))
     public = () if counted is None else counted.present
     keys = [f"__by{k}" for k in range(len(by))]
     rows = [key.alias(name) for key, name in zip(by.values(), keys, strict=True)]
     for j, one in enumerate(wanted):
-        k = steps_of(one.column, one.fill)
+        k = whole_steps_of(one.column, one.fill)
         if one.present is not None:
-            k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0))
-            rows.append(present(one.present).cast(nw.Int64).alias(f"__n{j}"))
-        rows.append(k.cast(nw.Int64).alias(f"__k{j}"))
-    rows += [present(name).cast(nw.Int64).alias(f"__has{i}") for i, name in enumerate(public)]
-    digits = frame.select(*rows).with_columns(
-        *[(nw.col(f"__k{j}") // DIGIT).alias(f"__a{j}") for j in range(len(wanted))],
-        *[(nw.col(f"__k{j}") % DIGIT).alias(f"__b{j}") for j in range(len(wanted))],
+            k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0.0))
+            rows.append(_flag(present(one.present)).alias(f"__n{j}"))
+        rows.append(k.alias(f"__k{j}"))
+    rows += [_flag(present(name)).alias(f"__has{i}") for i, name in enumerate(public)]
+    squares = frame.select(*rows).with_columns(
+        *[(nw.col(f"__k{j}") * nw.col(f"__k{j}")).alias(f"__q{j}") for j in range(len(wanted))]
     )
-    found = added(digits, _sums(wanted, public), keys)
+    parts = squares.with_columns(
+        *[
+            (nw.col(f"__q{j}") * (1 / GRID)).floor().cast(nw.Float64).alias(f"__h{j}")
+            for j in range(len(wanted))
+        ]
+    )
+    doubles = counted is not None and counted.rows * GRID <= EXACT
+    found = added(parts, _sums(wanted, public), keys, doubles=doubles)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
     groups: dict[Asked, list[tuple[tuple[Any, ...], int, int, int]]] = {one: [] for one in wanted}
@@ -68,9 +75,13 @@ def summed(
         key, sums, number = tuple(row[: len(keys)]), iter(row[len(keys) : -1]), row[-1]
         for one in wanted:
             n = next(sums) if one.present is not None else number
-            s, aa, ab, bb = (next(sums) for _ in range(4))
-            groups[one].append((key, n, s, DIGIT**2 * aa + 2 * DIGIT * ab + bb))
+            s, high, low = (next(sums) for _ in range(3))
+            groups[one].append((key, n, s, GRID * high + low))
     return Sums(groups)
+
+
+def _flag(holds: nw.Expr) -> nw.Expr:
+    return nw.when(holds).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
 
 
 def _sums(wanted: Sequence[Asked], public: Sequence[str]) -> dict[str, nw.Expr]:
@@ -79,9 +90,9 @@ def _sums(wanted: Sequence[Asked], public: Sequence[str]) -> dict[str, nw.Expr]:
     for j, one in enumerate(wanted):
         if one.present is not None:
             sums[f"s_n{j}"] = nw.col(f"__n{j}")
-        a, b = nw.col(f"__a{j}"), nw.col(f"__b{j}")
-        sums |= {f"s_s{j}": nw.col(f"__k{j}")}
-        sums |= {f"s_aa{j}": a * a, f"s_ab{j}": a * b, f"s_bb{j}": b * b}
+        high = nw.col(f"__h{j}")
+        sums |= {f"s_s{j}": nw.col(f"__k{j}"), f"s_h{j}": high}
+        sums |= {f"s_l{j}": nw.col(f"__q{j}") - high * float(GRID)}
     return sums | {f"s_has{i}": nw.col(f"__has{i}") for i in range(len(public))}
 
 

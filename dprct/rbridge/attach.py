@@ -136,7 +136,7 @@ def _library_path(_home: str) -> str:
 def _misfit(error: Exception) -> str:
     text = f"rpy2 does not fit this R ({type(error).__name__}: {error})"
     if any(symbol in text for symbol in _NEEDS_NEWER_R):
-        return text + "; for R before 4.5 install: pip install 'dprct[r]'"
+        return text + "; for R before 4.5 install: ``pip install 'dprct[r]'``"
     return text + "; install the versions that dprct[r] names"
 
 

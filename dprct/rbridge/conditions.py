@@ -10,7 +10,7 @@ from typing import Any
 from dprct.errors import ConversionError, DprctError
 from dprct.rbridge.convert import RWarning, to_r
 from dprct.rbridge.convert.vectors import named_list
-from dprct.rbridge.idioms import in_r
+from dprct.rbridge.dialect import in_r
 
 _NOT_SHOWN = frozenset({"args", "condition"})
 
@@ -54,11 +54,11 @@ def classes_of(kind: type[BaseException], base: str) -> list[str]:
 
 def error_to_r(error: BaseException) -> Any:
     """Return what R needs to signal an exception: message, classes, fields and the traceback."""
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, DprctError):
-        text = in_r(text)
+        text = in_r(error)
     else:
+        text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return to_r(
         {
@@ -74,7 +74,7 @@ def warning_to_r(category: type[Warning], message: Warning | str) -> Any:
     """Return what R needs to signal a warning; one that came from R is its own condition."""
     if isinstance(message, RWarning) and message.condition is not None:
         return named_list({"condition": message.condition})
-    return to_r({"message": in_r(str(message)), "classes": classes_of(category, "warning")})
+    return to_r({"message": in_r(message), "classes": classes_of(category, "warning")})
 
 
 def _fields(error: BaseException) -> dict[str, Any]:

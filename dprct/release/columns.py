@@ -235,7 +235,7 @@ def check_fates(schema: Schema, rows: int) -> None:
     if open_ones:
         raise SchemaError(
             f"no fate declared for: {', '.join(open_ones)}; declare modelled, filler, withheld, "
-            "key, public or drop for each (schema.declare_rest('withheld') for all)"
+            "key, public or drop for each (``schema.declare_rest('withheld')`` for all)"
         )
     for column in schema.columns:
         if column.derived is not None:
@@ -435,7 +435,7 @@ def _check_parents(column: Column, schema: Schema) -> None:
                 "public number; derive it from such columns"
             )
     if not parents(column.derived):
-        raise SchemaError(f"column {column.name!r}: derived={column.derived!r} names no column")
+        raise SchemaError(f"column {column.name!r}: ``derived={column.derived!r}`` names no column")
     _in_order(schema)
 
 

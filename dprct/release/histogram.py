@@ -100,7 +100,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         share = exact(self.outcome_share, "outcome_share")
         if not 0 <= share < 1:
             raise ParameterError(
-                f"outcome_share={float(share):g}; give a number from 0 (values uniform within "
+                f"``outcome_share={float(share):g}``; give a number from 0 (values uniform within "
                 "bins) to below 1"
             )
         return share
@@ -590,7 +590,7 @@ class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
         return redrawn(found, rows, codes, binned, means, rng)
 
 
-_ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (Marginals)"
+_ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals (``Marginals``)"
 
 
 def most_survivors(n: int, cells: int, t: int) -> int:
@@ -623,8 +623,7 @@ def _refusal(n: int, t: int) -> str:
         return ""
     return (
         f"n / t = {n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
-        f"expected to survive; {_ADVICE}, or give confirm=True (in a study file: confirm = "
-        "true)"
+        f"expected to survive; {_ADVICE}, or give ``confirm=True``"
     )
 
 

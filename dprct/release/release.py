@@ -533,7 +533,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
         raise LedgerError(
-            f"{type(self).__name__} saves nothing that it could be resumed from; fit it again"
+            f"``{type(self).__name__}`` saves nothing that it could be resumed from; fit it again"
         )
 
     def _read(
@@ -583,8 +583,8 @@ def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:
     hidden = sorted(parents(schema.sample) - set(public))
     if hidden:
         raise SchemaError(
-            f"sample={schema.sample!r} uses {', '.join(hidden)}, whose fate is not 'public'; "
-            "declare fate='public', or give a table of these rows"
+            f"``sample={schema.sample!r}`` uses {', '.join(hidden)}, whose fate is not 'public'; "
+            "declare ``fate='public'``, or give a table of these rows"
         )
     if not holds(schema.sample, public).all():
         raise SchemaError(
@@ -632,11 +632,13 @@ def fated(schema: Schema, columns: Iterable[str] | None) -> Schema:
     if columns is None:
         if not modelled(schema):
             raise SchemaError(
-                "no column is modelled; declare fate='modelled' or give columns=[...]"
+                "no column is modelled; declare ``fate='modelled'`` or give ``columns=[...]``"
             )
         return schema
     if isinstance(columns, str):
-        raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
+        raise ParameterError(
+            f"``columns={columns!r}`` is text; give a list, such as ``[{columns!r}]``"
+        )
     wanted = listed_names(columns, "columns")
     derived = [name for name in wanted if schema.column(name).derived is not None]
     if derived:
@@ -649,12 +651,12 @@ def fated(schema: Schema, columns: Iterable[str] | None) -> Schema:
         fate = schema.column(decided[0]).fate
         raise SchemaError(
             f"column {decided[0]!r} is to be modelled, but its declared fate is {fate!r}; "
-            "declare fate='modelled' or leave it out"
+            "declare ``fate='modelled'`` or leave it out"
         )
     others = [name for name in modelled(schema) if name not in wanted]
     if others:
         raise SchemaError(
-            f"columns with fate 'modelled' that columns= leaves out: {', '.join(others)}; "
+            f"columns with fate 'modelled' that ``columns=`` leaves out: {', '.join(others)}; "
             "give them another fate or name them"
         )
     new = [declared(schema.column(name), {"fate": "modelled"}) for name in wanted]

@@ -151,7 +151,7 @@ def balance_table(
     [30.0, 37.0, 7.0]
     """
     if not columns:
-        raise ParameterError("columns= is empty; name the columns to compare")
+        raise ParameterError("``columns=`` is empty; name the columns to compare")
     frame, schema, guarantee = table_given(data, schema, guarantee)
     used = list(dict.fromkeys([*columns, treatment, *blocks, *([cluster] if cluster else [])]))
     rows = columns_of(frame, used)

@@ -67,8 +67,8 @@ class Confidential:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise DisclosureError(
-            f"a {type(self).__name__} is confidential and is not pickled; keep the frames that you "
-            "need, with the confidential data"
+            f"a ``{type(self).__name__}`` is confidential and is not pickled; keep the frames "
+            "that you need, with the confidential data"
         )
 
 
@@ -94,8 +94,8 @@ class HoldsRows:
 
     def _stays(self) -> NoReturn:
         raise ModelPicklingError(
-            f"{type(self).__name__} holds confidential rows and is not pickled or copied; pickle "
-            "the results or the release that fit returns"
+            f"``{type(self).__name__}`` holds confidential rows and is not pickled or copied; "
+            "pickle the results or the release that fit returns"
         )
 
 
@@ -151,7 +151,7 @@ def checked_alpha(alpha: object) -> float:
     """
     if isinstance(alpha, (int, float)) and 0 < alpha < 1:
         return float(alpha)
-    raise ParameterError(f"alpha={given(alpha)}; give a number between 0 and 1 such as 0.05")
+    raise ParameterError(f"``alpha={given(alpha)}``; give a number between 0 and 1 such as 0.05")
 
 
 def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:

@@ -287,7 +287,7 @@ def _fit(
     kind = "cluster" if cluster is not None else cov_type
     if kind not in COV_TYPES or (cov_type == "cluster" and cluster is None):
         raise ParameterError(
-            f"cov_type={cov_type!r}; allowed: nonrobust, HC1, or cluster= with a column"
+            f"``cov_type={cov_type!r}``; allowed: nonrobust, HC1, or ``cluster=`` with a column"
         )
     parsed = parse(formula, functions=True)
     check_outcome(parsed, link)

@@ -174,7 +174,7 @@ def _remaining(fit: LeastSquares, X: Array, name: str) -> Array:
     if np.any(remaining < _EXACT_FIT):
         raise ParameterError(
             f"{name} is not defined: a row is fitted exactly, such as the only member of a "
-            "category; use cov_type='HC1' or drop the regressor"
+            "category; use ``cov_type='HC1'`` or drop the regressor"
         )
     return remaining
 
@@ -235,16 +235,17 @@ def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None
     """
     if weights_type == "iweight":
         raise ParameterError(
-            "weights_type='iweight' has no sampling meaning, so its standard errors have none; "
+            "``weights_type='iweight'`` has no sampling meaning, so its standard errors have none; "
             "allowed: aweight, fweight, pweight"
         )
     if weights_type not in get_args(WeightsType):
         raise ParameterError(
-            f"weights_type={weights_type!r}; allowed: {', '.join(get_args(WeightsType))}"
+            f"``weights_type={weights_type!r}``; allowed: {', '.join(get_args(WeightsType))}"
         )
     if given and weights_type == "pweight" and cov_type == "nonrobust":
         raise ParameterError(
-            "sampling weights (pweight) need a robust covariance; use cov_type='HC1' or cluster="
+            "sampling weights (pweight) need a robust covariance; use ``cov_type='HC1'`` "
+            "or ``cluster=``"
         )
 
 
@@ -269,7 +270,7 @@ def check_weights(weights: Array, weights_type: str, name: str) -> None:
         raise ParameterError(f"{name} are zero in every complete row; give some above 0")
     if weights_type == "fweight" and (weights != np.round(weights)).any():
         raise ParameterError(
-            f"{name} are not whole numbers, as frequencies are; use weights_type='aweight' or "
+            f"{name} are not whole numbers, as frequencies are; use ``weights_type='aweight'`` or "
             "'pweight'"
         )
 
@@ -552,18 +553,20 @@ def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
     ParameterError
     """
     if rule not in get_args(FeRule):
-        raise ParameterError(f"fe_df={rule!r}; allowed: {', '.join(get_args(FeRule))}")
+        raise ParameterError(f"``fe_df={rule!r}``; allowed: {', '.join(get_args(FeRule))}")
     if cov_type in ("HC2", "HC3"):
         raise ParameterError(
-            f"cov_type={cov_type!r} needs the leverage of every row, which absorbed effects hide; "
-            "write the factors as C(x) in the formula, or use HC1"
+            f"``cov_type={cov_type!r}`` needs the leverage of every row, which absorbed effects "
+            "hide; write the factors as C(x) in the formula, or use HC1"
         )
     if rule == "xtreg" and factors > 1:
-        raise ParameterError(f"fe_df='xtreg' is for one factor, absorb names {factors}; use areg")
+        raise ParameterError(
+            f"``fe_df='xtreg'`` is for one factor, absorb names {factors}; use areg"
+        )
     if rule == "xtreg" and cov_type not in ("nonrobust", "cluster"):
         raise ParameterError(
-            f"fe_df='xtreg' has no {cov_type}: its robust errors are clustered by the panel; "
-            "give cluster=, or use fe_df='areg'"
+            f"``fe_df='xtreg'`` has no {cov_type}: its robust errors are clustered by the panel; "
+            "give ``cluster=``, or use ``fe_df='areg'``"
         )
     return cast("FeRule", rule)
 
@@ -615,7 +618,7 @@ def counted(factors: Sequence[Codes], groups: Codes | None, rule: FeRule) -> int
         return sizes[0]
     if not nested[0]:
         raise ParameterError(
-            "fe_df='xtreg' needs panels that are nested in the clusters; use fe_df='areg'"
+            "``fe_df='xtreg'`` needs panels that are nested in the clusters; use ``fe_df='areg'``"
         )
     return 1
 
@@ -635,8 +638,8 @@ def dummy_rank(factors: Sequence[Codes]) -> int:
         return sum(sizes) - components(*factors)
     if sum(sizes[:-1]) > _MOST_COLUMNS:
         raise ParameterError(
-            f"fe_df='areg' counts the rank of {sum(sizes):,} dummies of {len(factors)} factors, "
-            "which is too much work; use fe_df='reghdfe'"
+            f"``fe_df='areg'`` counts the rank of {sum(sizes):,} dummies of {len(factors)} "
+            "factors, which is too much work; use ``fe_df='reghdfe'``"
         )
     ones = np.ones(len(factors[0]))
     first, *rest = sorted((unit_dummies(c, ones) for c in factors), key=width, reverse=True)

@@ -205,7 +205,9 @@ def _headed(
 ) -> dict[str, LinearResults]:
     given: dict[str, Any]
     if isinstance(models, LinearResults) or _holds(models):
-        raise ParameterError("etable got one model by itself; give a list of fits, such as [fit]")
+        raise ParameterError(
+            "etable got one model by itself; give a list of fits, such as ``[fit]``"
+        )
     if isinstance(models, Mapping):
         given = dict(models)
     else:
@@ -216,7 +218,7 @@ def _headed(
     for heading, fit in fits.items():
         if not isinstance(fit, LinearResults):
             raise ParameterError(
-                f"model {heading} is {type(fit).__name__}; give results such as those of ols"
+                f"model {heading} is ``{type(fit).__name__}``; give results such as those of ols"
             )
     return fits
 

@@ -292,7 +292,7 @@ def itt_table(
     arm_labels = _labels("arms", arms, schema)
     if adjust in RESAMPLED and family_sizes:
         raise ParameterError(
-            f"adjust={adjust!r} resamples the hypotheses that are here; leave out family_sizes"
+            f"``adjust={adjust!r}`` resamples the hypotheses that are here; leave out family_sizes"
         )
     regressions = Regressions.of(
         data,
@@ -393,7 +393,7 @@ def _labels(
 ) -> dict[str, str]:
     """Return what to call each column: as given, as the schema labels it, or its name."""
     if isinstance(named, str) or not named:
-        raise ParameterError(f"{option}={named!r}; give a list of at least one column")
+        raise ParameterError(f"``{option}={named!r}``; give a list of at least one column")
     if isinstance(named, Mapping):
         return dict(named)
     if len(set(named)) < len(named):
@@ -409,10 +409,12 @@ def _sets(
     covariates: Sequence[str] | Mapping[str, Sequence[str]],
 ) -> dict[str, tuple[str, ...]]:
     if isinstance(covariates, str):
-        raise ParameterError(f"covariates={covariates!r}; give a list, or a mapping of lists")
+        raise ParameterError(
+            f"``covariates={covariates!r}``; give a list, or a ``mapping`` of lists"
+        )
     if isinstance(covariates, Mapping):
         if not covariates:
-            raise ParameterError("covariates is an empty mapping; name at least one set")
+            raise ParameterError("covariates is an empty ``mapping``; name at least one set")
         return {name: tuple(terms) for name, terms in covariates.items()}
     return {"": tuple(covariates)}
 

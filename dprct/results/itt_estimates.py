@@ -64,12 +64,12 @@ class Assignment:
         where = f"the rows used for {outcome!r}"
         if not (self.control & rows).any():
             raise ParameterError(
-                f"the control group is empty in {where}; leave an arm out of arms=, or choose "
+                f"the control group is empty in {where}; leave an arm out of ``arms=``, or choose "
                 "other covariates"
             )
         for name, members in zip(self.names, self.members.T, strict=True):
             if not (members & rows).any():
-                raise ParameterError(f"arm {name!r} is empty in {where}; leave it out of arms=")
+                raise ParameterError(f"arm {name!r} is empty in {where}; leave it out of ``arms=``")
 
 
 def assignment_of(
@@ -154,11 +154,12 @@ class Inference:
         ):
             value = getattr(self, name)
             if value not in allowed:
-                raise ParameterError(f"{name}={value!r}; allowed: {', '.join(map(str, allowed))}")
+                words = ", ".join(one or "``None``" for one in allowed)
+                raise ParameterError(f"``{name}={value!r}``; allowed: {words}")
         if self.resamples and self.alternative == "one-sided":
             raise ParameterError(
-                f"adjust={self.adjust!r} has no side chosen after the estimate; "
-                "leave out alternative='one-sided'"
+                f"``adjust={self.adjust!r}`` has no side chosen after the estimate; "
+                "leave out ``alternative='one-sided'``"
             )
 
     @property

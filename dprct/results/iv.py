@@ -192,7 +192,7 @@ def iv(
     data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     if cov_type in ("HC2", "HC3"):
-        raise ParameterError(f"cov_type={cov_type!r} is not defined for instruments; use HC1")
+        raise ParameterError(f"``cov_type={cov_type!r}`` is not defined for instruments; use HC1")
     check_weights_type(weights_type, cov_type, given=weights is not None)
     parsed = parse(formula, functions=True, structural=True)
     check_outcome(parsed, "iv")
@@ -249,8 +249,9 @@ def _of_moments(
     """Return the fit that released moments hold: they know their schema and their guarantee."""
     if any(option is not None for option in options) or cov_type not in _OF_MOMENTS:
         raise ParameterError(
-            "released moments take a formula and cov_type='by group' or 'nonrobust' alone: they "
-            "hold their schema and guarantee, and clusters, weights and absorbed effects need rows"
+            "released moments take a formula and ``cov_type='by group'`` or 'nonrobust' alone: "
+            "they hold their schema and guarantee, and clusters, weights and absorbed effects "
+            "need rows"
         )
     found: InstrumentalResults = data.iv(formula, cov_type=None if cov_type == "HC1" else cov_type)
     return found

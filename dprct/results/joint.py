@@ -103,7 +103,7 @@ def restrictions(
             sides, said = [_side(part, names, one) for part in _parts(one, names)], one
         else:
             raise ParameterError(
-                f"got {given(one)}; write 'a - b', 'a = b = 0', or a mapping of weights"
+                f"got ``{given(one)}``; write 'a - b', 'a = b = 0', or a ``mapping`` of weights"
             )
         if len(sides) == 1:
             sides.append(np.zeros(len(names) + 1))
@@ -112,7 +112,7 @@ def restrictions(
     found = np.array(rows).reshape(-1, len(names) + 1)
     if not len(found) or not found[:, :-1].any(axis=1).all():
         raise ParameterError(
-            f"{given(wanted)} restricts no coefficient; the coefficients are {', '.join(names)}"
+            f"``{given(wanted)}`` restricts no coefficient; the coefficients are {', '.join(names)}"
         )
     return Restrictions(tuple(texts), found[:, :-1], 0.0 - found[:, -1])
 
@@ -203,7 +203,7 @@ def _term(text: str, at: int, names: Sequence[str], whole: str) -> tuple[float, 
 
 def _unread(text: str, at: int, names: Sequence[str]) -> ParameterError:
     return ParameterError(
-        f"{given(text)} is not read near character {at + 1}; write 'a - b', '2*a + b = 1' or "
+        f"``{given(text)}`` is not read near character {at + 1}; write 'a - b', '2*a + b = 1' or "
         f"'a = b = 0' of the coefficients {', '.join(names)}"
     )
 
@@ -214,8 +214,8 @@ def _of_mapping(weights: Mapping[str, float], names: Sequence[str]) -> Array:
         number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if name not in names or not (number and math.isfinite(weight)):
             raise ParameterError(
-                f"{given(name)}: {given(weight)} is no finite weight of a coefficient; they are "
-                f"{', '.join(names)}"
+                f"``{given(name)}``: ``{given(weight)}`` is no finite weight of a "
+                f"coefficient; they are {', '.join(names)}"
             )
         found[list(names).index(name)] = weight
     return found

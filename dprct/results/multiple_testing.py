@@ -87,8 +87,8 @@ def families_of(
         _check_partition(grouping, outcomes)
     elif grouping not in get_args(Grouping):
         raise ParameterError(
-            f"families={grouping!r}; allowed: {', '.join(get_args(Grouping))}, or a mapping of "
-            "a name to a list of outcomes"
+            f"``families={grouping!r}``; allowed: {', '.join(get_args(Grouping))}, or a "
+            "``mapping`` of a name to a list of outcomes"
         )
     elif grouping == "all":
         groups = {"all": [(y, t) for y in outcomes for t in arms]}
@@ -299,11 +299,11 @@ def wild_draws(
     and Statistics 90; Clarke, Romano and Wolf (2020), Stata Journal 20.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
-        raise ParameterError(f"draws={draws!r}; give a whole number of at least {FEWEST_DRAWS}")
+        raise ParameterError(f"``draws={draws!r}``; give a whole number of at least {FEWEST_DRAWS}")
     if any((fit.copies != 1).any() for sample in samples for fit in sample.fit.fits):
         raise ParameterError(
             "resampling cannot tell apart the persons behind a frequency weight; give one row "
-            "per person, or use adjust='holm'"
+            "per person, or use ``adjust='holm'``"
         )
     at_once = max(1, _CHUNK // len(units))
     n_units = int(units.max()) + 1

@@ -75,13 +75,15 @@ def covariance_named(cov_type: str, cluster: object) -> str:
     name = known.get(str(cov_type).lower())
     if name is None:
         raise ParameterError(
-            f"cov_type={cov_type!r}; allowed: {', '.join(COV_TYPES)} "
-            "(Stata's robust is HC1, vce(cluster v) is cluster='v')"
+            f"``cov_type={cov_type!r}``; allowed: {', '.join(COV_TYPES)} "
+            "(Stata's robust is HC1, vce(cluster v) is ``cluster='v'``)"
         )
     if cluster is None and name == "cluster":
-        raise ParameterError("cov_type='cluster' needs cluster=, a column or one value per row")
+        raise ParameterError(
+            "``cov_type='cluster'`` needs ``cluster=``, a column or one value per row"
+        )
     if cluster is not None and name not in ("HC1", "cluster"):
-        raise ParameterError(f"cov_type={name!r} has no clusters; leave out one of the two")
+        raise ParameterError(f"``cov_type={name!r}`` has no clusters; leave out one of the two")
     return "cluster" if cluster is not None else name
 
 
@@ -149,7 +151,7 @@ def cluster_codes(groups: pd.Series[Any], keep: Mask) -> Codes:
     codes, distinct = pd.factorize(groups[keep])
     if len(distinct) < 2:
         raise ParameterError(
-            "cluster= has one cluster in the rows used; give a column with at least two"
+            "``cluster=`` has one cluster in the rows used; give a column with at least two"
         )
     return codes.astype(np.intp)
 
@@ -174,11 +176,11 @@ def ways_of(cluster: object, rows: int) -> tuple[Any, ...]:
     named = tuple(cast("list[str]", cluster))
     if len(named) not in (1, 2):
         raise ParameterError(
-            f"cluster= has {len(named)} values for {rows} rows; give one per row, or one or two "
-            "columns, for errors clustered in three ways are not offered"
+            f"``cluster=`` has {len(named)} values for {rows} rows; give one per row, or one or "
+            "two columns, for errors clustered in three ways are not offered"
         )
     if len(set(named)) < len(named):
-        raise ParameterError(f"cluster= names {named[0]!r} twice; name each column once")
+        raise ParameterError(f"``cluster=`` names {named[0]!r} twice; name each column once")
     return named
 
 
@@ -213,7 +215,7 @@ def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
     if np.any(variances < -rounding):
         raise ParameterError(
             "the covariance clustered in two ways has a negative variance here, as it may with few "
-            "clusters; cluster in one way, or absorb= the factor whose dummies are concerned"
+            "clusters; cluster in one way, or ``absorb=`` the factor whose dummies are concerned"
         )
     # what is zero in exact arithmetic may be negative by rounding
     cov[np.diag_indices(len(cov))] = np.maximum(variances, 0)
@@ -522,7 +524,7 @@ def ols(
     ways = ways_of(cluster, len(complete))
     if len(ways) > 1 and effects.names and effects.rule != "areg":
         raise ParameterError(
-            f"fe_df={effects.rule!r} has no rule for clusters of two ways; use fe_df='areg'"
+            f"``fe_df={effects.rule!r}`` has no rule for clusters of two ways; use ``fe_df='areg'``"
         )
     clusters = [one_per_row(way, data, len(complete), "cluster") for way in ways]
     for column in clusters:
@@ -546,7 +548,9 @@ def ols(
         weighted=weights is not None,
         intercept=parsed.intercept,
         fe_df=effects.rule if effects.names else "areg",
-        within=None if valid is None else level_of(valid.groups, data, keep),
+        within=None
+        if valid is None or valid.groups is None
+        else level_of(valid.groups, data, keep),
     )
     given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]
@@ -584,8 +588,9 @@ def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, .
     """Return the fit that released moments hold: they know their schema and their guarantee."""
     if any(option is not None for option in options) or cov_type not in ("HC1", *_OF_MOMENTS):
         raise ParameterError(
-            "released moments take a formula and cov_type='by group' or 'nonrobust' alone: they "
-            "hold their schema and guarantee, and clusters, weights and absorbed effects need rows"
+            "released moments take a formula and ``cov_type='by group'`` or 'nonrobust' alone: "
+            "they hold their schema and guarantee, and clusters, weights and absorbed effects "
+            "need rows"
         )
     return data.ols(formula, cov_type=None if cov_type == "HC1" else cov_type)
 

@@ -238,7 +238,7 @@ class OrdinaryResults(LinearResults):
 
     def residual_variance(self) -> float:
         """Return the variance of an outcome about its mean, as the fit has it."""
-        raise ParameterError(f"{type(self).__name__} has no interval for one new outcome")
+        raise ParameterError(f"``{type(self).__name__}`` has no interval for one new outcome")
 
     def regressors(self, new_data: Any) -> Array:
         """Return the regressors (m, k) of new rows in the order of ``params``; NaN where missing.

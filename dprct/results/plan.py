@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
 from dprct.disk import file_error
-from dprct.errors import ConfirmationError, LedgerError, ParameterError
+from dprct.errors import ConfirmationError, LedgerError, ParameterError, marked, unmarked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
 from dprct.privacy.ledger import SUFFIX, kept_ledger, ledger_path
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -137,6 +137,35 @@ class Plan:
     refusal: str = ""
     numbers: tuple[PlannedNumber, ...] = ()
 
+    def __post_init__(self) -> None:
+        said = {name: unmarked(value) for name, value in self.facts.items()}
+        object.__setattr__(self, "facts", said)
+        object.__setattr__(self, "consequences", tuple(map(unmarked, self.consequences)))
+        object.__setattr__(self, "warnings", tuple(map(unmarked, self.warnings)))
+        object.__setattr__(self, "refusal", unmarked(self.refusal))
+
+    def said_in(self, words: Callable[[str], str]) -> Plan:
+        """Return the plan in the words of another language, such as those of a study file.
+
+        Parameters
+        ----------
+        words : callable
+            From a message to what the language says.
+
+        Examples
+        --------
+        >>> from dprct.privacy.budget import Budget
+        >>> Plan("m", Budget(1), {}, refusal="give ``confirm=True``").said_in(str.upper).refusal
+        'GIVE CONFIRM=TRUE'
+        """
+        return replace(
+            self,
+            facts={name: words(value) for name, value in self.facts.items()},
+            consequences=tuple(map(words, self.consequences)),
+            warnings=tuple(map(words, self.warnings)),
+            refusal=words(self.refusal),
+        )
+
     @property
     def table(self) -> pd.DataFrame:
         """The numbers of the plan: one row for each draw of noise and each expected coefficient.
@@ -212,11 +241,17 @@ class Plan:
 _SAID_SINCE = (": control mean", ": clusters")
 """How facts end that plans had not when released states still rested on their words."""
 
+_ADVISED = ", or give confirm=True"
+"""How the refusal of a histogram ends, after which plans once named the key of a study file."""
+
 
 def as_earlier(plan: Plan, method: str) -> str:
     """Return a plan in the words to which the saved states of earlier versions hold it."""
     facts = {key: value for key, value in plan.facts.items() if not key.endswith(_SAID_SINCE)}
-    return str(replace(plan, method=method, facts=facts))
+    refusal = plan.refusal
+    if refusal.endswith(_ADVISED):
+        refusal = f"{refusal} (in a study file: confirm = true)"
+    return str(replace(plan, method=method, facts=facts, refusal=refusal))
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +406,7 @@ def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
     if found is None:
         raise LedgerError(
             "there is no ledger next to the data, so nothing was saved to resume from; give "
-            "accountant=, or declare dataset_id"
+            "``accountant=``, or declare dataset_id"
         )
     return found
 
@@ -379,8 +414,8 @@ def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
 def _given_or_beside(accountant: Accountant | None, schema: Schema) -> Accountant | None:
     if accountant is not None and not isinstance(accountant, Accountant):
         raise ParameterError(
-            f"accountant is {type(accountant).__name__}; give a dprct.Accountant, such as "
-            "dprct.Accountant(epsilon=1)"
+            f"accountant is ``{type(accountant).__name__}``; give a ``dprct.Accountant``, such as "
+            "``dprct.Accountant(epsilon=1)``"
         )
     return _beside(schema) if accountant is None else accountant
 
@@ -443,7 +478,7 @@ def refuse_second_budget(others: str, dataset_id: str | None, separate: str | No
             f"the data of {dataset_id!r} are those of data set {others}, whose ledger is next to "
             "them: what is spent on people adds up whatever the data are called; give that id, or "
             'say why the budgets are separate ([budget] separate = "...", or '
-            "Accountant.declare_separate); nothing was charged"
+            "``Accountant.declare_separate``); nothing was charged"
         )
 
 
@@ -469,7 +504,8 @@ def _staying_charged(entry_id: str) -> Iterator[None]:
         yield
     except LedgerError as error:
         raise LedgerError(
-            f"{error}; entry {entry_id} stays charged, because it was written before the draw"
+            f"{marked(error)}; entry {entry_id} stays charged, because it was written before the "
+            "draw"
         ) from None
 
 

@@ -102,7 +102,7 @@ class Origin:
         shown = ", ".join(foreign[:_MOST_NAMED]) + (", ..." if len(foreign) > _MOST_NAMED else "")
         return Guarantee.unverified_because(
             f"{self.name} does not describe the column{'s' * (len(foreign) > 1)} {shown} as given "
-            "(rows were left out, values were changed, or columns were added)"
+            "(rows were left out or reordered, values were changed, or columns were added)"
         )
 
 
@@ -167,7 +167,8 @@ def table_given(
     if getattr(type(data), "holds_protected", False):
         if schema is not None or guarantee is not None:
             raise ParameterError(
-                "a release brings its schema and its guarantee; leave out schema= and guarantee="
+                "a release brings its schema and its guarantee; leave out ``schema=`` "
+                "and ``guarantee=``"
             )
         return data.protected, data.schema, data.guarantee
     if isinstance(data, (str, os.PathLike)):
@@ -175,7 +176,8 @@ def table_given(
     if isinstance(data, tuple):
         if len(data) != 2 or schema is not None:
             raise ParameterError(
-                "data= is a tuple; give a pair of data and schema, and leave out schema="
+                "``data=`` is ``a tuple``; give a pair of data and schema, and leave out "
+                "``schema=``"
             )
         data, schema = data
     return data, schema, guarantee

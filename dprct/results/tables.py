@@ -123,7 +123,7 @@ class Style:
                 or not 0 <= value <= MOST_DIGITS
             ):
                 raise ParameterError(
-                    f"{name}={value!r}; give a whole number from 0 to {MOST_DIGITS}"
+                    f"``{name}={value!r}``; give a whole number from 0 to {MOST_DIGITS}"
                 )
         for name, kind in (
             ("brackets", Brackets),
@@ -134,13 +134,13 @@ class Style:
             value = getattr(self, name)
             if value not in get_args(kind) and not (name == "stars" and value is None):
                 allowed = ", ".join(map(repr, get_args(kind)))
-                none = " or None" if name == "stars" else ""
-                raise ParameterError(f"{name}={value!r}; allowed: {allowed}{none}")
+                none = " or ``None``" if name == "stars" else ""
+                raise ParameterError(f"``{name}={value!r}``; allowed: {allowed}{none}")
         given = tuple(self.thresholds)
         if any(not 0 < one < 1 for one in given) or len(set(given)) < len(given):
             raise ParameterError(
-                f"thresholds={self.thresholds!r}; give distinct levels between 0 and 1 such as "
-                "(0.1, 0.05, 0.01)"
+                f"``thresholds={self.thresholds!r}``; give distinct levels between 0 and 1 such as "
+                "``(0.1, 0.05, 0.01)``"
             )
         object.__setattr__(self, "thresholds", tuple(sorted(given, reverse=True)))
 
@@ -244,7 +244,7 @@ def style_named(name: object) -> Style:
     True
     """
     if not isinstance(name, str) or name not in STYLES:
-        raise ParameterError(f"style={name!r}; allowed: {', '.join(STYLES)}")
+        raise ParameterError(f"``style={name!r}``; allowed: {', '.join(STYLES)}")
     return STYLES[name]
 
 
@@ -630,7 +630,9 @@ class Table:
                     words = f"{column.group} {column.heading}".strip()
                     found.setdefault(words, {})[name] = ends
         if not found:
-            raise ParameterError("keep= leaves no row with an estimate; name rows that have one")
+            raise ParameterError(
+                "``keep=`` leaves no row with an estimate; name rows that have one"
+            )
         frames = [
             pd.DataFrame.from_dict(cells, orient="index", columns=["estimate", "low", "high"])
             for cells in found.values()

@@ -155,18 +155,18 @@ def parse(expression: str, what: str = "derived") -> ast.expr:
         deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(
-            f"{what}={expression!r} is not an expression; allowed: {_ALLOWED}"
+            f"``{what}={expression!r}`` is not an expression; allowed: {_ALLOWED}"
         ) from None
     if deep:
         raise FormulaError(
-            f"{what}={expression[:40]!r}... is nested more than {_MOST_DEPTH} deep; derive a part "
-            "of it as a column of its own"
+            f"``{what}={expression[:40]!r}``... is nested more than {_MOST_DEPTH} deep; derive a "
+            "part of it as a column of its own"
         )
     wrong = refused(tree, _DERIVED)
     if wrong is not None:
         part = ast.get_source_segment(expression.strip(), wrong) or expression
         raise FormulaError(
-            f"{what}={expression.strip()!r}: {part!r} is not allowed; use {_ALLOWED}"
+            f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_ALLOWED}"
         )
     return tree
 

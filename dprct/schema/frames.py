@@ -156,7 +156,8 @@ def _narwhal(frame: IntoFrame) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
         raise SchemaError("the data frame has a column name twice; rename the columns") from None
     except TypeError:
         raise ParameterError(
-            f"got {type(frame).__name__}; give a data frame (pandas, Polars, Arrow or DuckDB)"
+            f"got ``{type(frame).__name__}``; give "
+            "``a data frame (pandas, Polars, Arrow or DuckDB)``"
         ) from None
 
 

@@ -73,8 +73,8 @@ def declared(column: Column, fact: object) -> Column:
         fact = {"levels": fact}
     if not isinstance(fact, Mapping):
         raise SchemaError(
-            f"column {column.name!r}: declared as {type(fact).__name__}; give a tuple (bounds), "
-            "a list (levels) or a dict of facts"
+            f"column {column.name!r}: declared as ``{type(fact).__name__}``; give ``a tuple`` "
+            "(bounds), a list (levels) or ``a dict`` of facts"
         )
     changes: dict[str, Any] = {}
     for key, value in fact.items():
@@ -100,7 +100,7 @@ def check_column(column: Column) -> None:
     if column.locates and column.fate not in (None, *FREE_FATES):
         raise SchemaError(
             f"column {column.name!r} holds coordinates and cannot be {column.fate!r}; "
-            f"allowed: {', '.join(FREE_FATES)}, or declare coordinates=false"
+            f"allowed: {', '.join(FREE_FATES)}, or declare ``coordinates=false``"
         )
     if column.derived is not None and column.fate not in (None, "modelled"):
         raise SchemaError(
@@ -118,7 +118,7 @@ def _check_text(column: Column) -> None:
     if column.missing:
         raise SchemaError(
             f"column {column.name!r} holds text, which has no missing codes; declare "
-            "missing='never' and, if it may be empty, the level ''"
+            "``missing='never'`` and, if it may be empty, the level ''"
         )
     if column.levels is None and column.fate not in (None, "public", *FREE_FATES):
         raise SchemaError(
@@ -192,7 +192,7 @@ def _single(number: float) -> bytes:
 def _number(value: object, column: Column, fact: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
-            f"column {column.name!r}: {fact} must be numbers; got {type(value).__name__}"
+            f"column {column.name!r}: {fact} must be numbers; got ``{type(value).__name__}``"
             + _as_number(column.format)
         )
     try:
@@ -215,12 +215,14 @@ def _as_number(display: str) -> str:
 
 def _bounds(value: object, column: Column) -> tuple[float, float]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise SchemaError(f"column {column.name!r}: bounds are (low, high); got {_length(value)}")
+        raise SchemaError(
+            f"column {column.name!r}: bounds are ``(low, high)``; got {_length(value)}"
+        )
     low, high = (_number(x, column, "bounds") for x in value)
     if low >= high:
         raise SchemaError(
             f"column {column.name!r}: bounds ({low:g}, {high:g}) are reversed or empty; "
-            "give (low, high) with low < high"
+            "give ``(low, high)`` with low < high"
         )
     return low, high
 
@@ -245,7 +247,7 @@ def _bins(value: object, column: Column) -> int | tuple[float, ...]:
     number = _whole(value)
     if number is None or not 1 <= number <= MOST_BINS:
         raise SchemaError(
-            f"column {column.name!r}: bins={given(value)}; give a number of bins from 1 to "
+            f"column {column.name!r}: ``bins={given(value)}``; give a number of bins from 1 to "
             f"{MOST_BINS}, or a list of the inner edges"
         )
     return number
@@ -254,7 +256,7 @@ def _bins(value: object, column: Column) -> int | tuple[float, ...]:
 def _decimals(value: object, column: Column) -> int:
     number = _whole(value)
     if number is None or not 0 <= number <= 15:
-        raise SchemaError(f"column {column.name!r}: decimals={given(value)}; give 0 to 15")
+        raise SchemaError(f"column {column.name!r}: ``decimals={given(value)}``; give 0 to 15")
     return number
 
 
@@ -271,7 +273,9 @@ def _length(value: object) -> str:
 def _flag(fact: str) -> Callable[[object, Column], bool]:
     def read(value: object, column: Column) -> bool:
         if not isinstance(value, bool):
-            raise SchemaError(f"column {column.name!r}: {fact}={given(value)}; give true or false")
+            raise SchemaError(
+                f"column {column.name!r}: ``{fact}={given(value)}``; give true or false"
+            )
         return value
 
     return read
@@ -280,7 +284,9 @@ def _flag(fact: str) -> Callable[[object, Column], bool]:
 def _text(fact: str) -> Callable[[object, Column], str]:
     def read(value: object, column: Column) -> str:
         if not isinstance(value, str):
-            raise SchemaError(f"column {column.name!r}: {fact} must be text; got {given(value)}")
+            raise SchemaError(
+                f"column {column.name!r}: {fact} must be text; got ``{given(value)}``"
+            )
         return value
 
     return read
@@ -396,7 +402,8 @@ class Schema:
         listed = isinstance(self.columns, (tuple, list))
         if not listed or not all(isinstance(column, Column) for column in self.columns):
             raise SchemaError(
-                "columns= of a schema is not a tuple of columns; give one, such as schema.columns"
+                "``columns=`` of a schema is not ``a tuple`` of columns; give one, such "
+                "as schema.columns"
             )
         if len(set(self.names)) < len(self.columns):
             twice = sorted({name for name in self.names if self.names.count(name) > 1})
@@ -665,6 +672,6 @@ def check_schema(schema: object) -> None:
     """
     if not isinstance(schema, Schema):
         raise SchemaError(
-            f"schema is {type(schema).__name__}; give a dprct.Schema, such as dprct.read returns "
-            "with the data"
+            f"schema is ``{type(schema).__name__}``; give a ``dprct.Schema``, such as "
+            "``dprct.read`` returns with the data"
         )

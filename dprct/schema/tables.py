@@ -35,13 +35,15 @@ from dprct.errors import (
     withheld,
 )
 from dprct.missing import MISSING_CODES, missing_numbers
-from dprct.schema.rules import (
+from dprct.schema.columns import (
     BEYOND,
     WHOLE,
     Arrays,
     Expressions,
+    exclusive_groups,
     exclusive_rules,
     is_short,
+    legal_number,
     missing_rules,
     number_rules,
     text_rules,
@@ -53,8 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.schema.columns import Column
-    from dprct.schema.rules import Rule
+    from dprct.schema.columns import Column, Rule
     from dprct.schema.schema import Schema
 
     Lazy = nw.LazyFrame[Any]
@@ -315,8 +316,8 @@ def eager(data: object) -> Frame:
         ) from None
     except TypeError:
         raise SchemaError(
-            f"data is {type(data).__name__}; give a pandas or Polars data frame (collected; where "
-            f"the documentation says so, {_ENGINES})"
+            f"data is ``{type(data).__name__}``; give ``a pandas or Polars data frame "
+            f"(collected; where the documentation says so, {_ENGINES})``"
         ) from None
     if len(frame) == 0:
         raise SchemaError("data has no rows; give a table with at least one row")
@@ -343,7 +344,7 @@ def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np
     if not _holds_numbers(series):
         raise SchemaError(
             f"column {name!r} holds {series.dtype}, the schema says numbers; give codes and "
-            "numbers, as dprct.read and dprct.schema.frames.table_of_frame return them"
+            "numbers, as ``dprct.read`` and ``dprct.schema.frames.table_of_frame`` return them"
         )
     values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if name + COMPANION in frame.columns:
@@ -557,27 +558,27 @@ def counted_once(
     counting = counting or Counting()
     columns = list(map(schema.column, names))
     ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}
-    groups = exclusive_rules(_exclusive(schema, names), ones, Expressions)
+    groups = exclusive_rules(exclusive_groups(columns), ones, Expressions)
     dtypes = schema_of(frame)
-    rules = [broken for column in columns for _, broken in _rules(column, dtypes, frame)]
-    rules += [broken for _, broken in groups]
-    rules += [] if schema.unit.id is None else [_id_of(schema)[1]]
-    broken = nw.any_horizontal(*rules, ignore_nulls=True) if rules else nw.lit(False)
+    legal = [held for column in columns for held in _legal(column, dtypes, frame)]
+    legal += [~broken for _, broken in groups]
+    legal += [] if schema.unit.id is None else [~_id_of(schema)[1]]
+    # null is not legal: of what may be missing, that it is missing is asked
+    held = nw.all_horizontal(*legal, ignore_nulls=False) if legal else nw.lit(True)
     by = [f"__key{k}" for k in range(len(counting.keys))]
     has = [f"__has{k}" for k in range(len(counting.present))]
     with asking(frame, "rows that break a rule"):
         rows = frame.select(
-            # a row that breaks a rule may hold anything: it makes no combination of its own
-            *[
-                nw.when(~broken).then(key).alias(name)
-                for name, key in zip(by, counting.keys.values(), strict=True)
-            ],
+            *[key.alias(name) for name, key in zip(by, counting.keys.values(), strict=True)],
             *[
                 Expressions.known(nw.col(name).cast(nw.Float64)).cast(nw.Int64).alias(flag)
                 for name, flag in zip(counting.present, has, strict=True)
             ],
-            nw.when(broken).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64).alias(_BROKEN),
+            nw.when(held).then(nw.lit(0)).otherwise(nw.lit(1)).alias(_BROKEN),
         )
+        # a row that breaks a rule may hold anything: it makes no combination of its own
+        kept = [nw.when(nw.col(_BROKEN) == 0).then(nw.col(name)).alias(name) for name in by]
+        rows = rows.select(*kept, *has, _BROKEN)
         wanted = [nw.len().alias(_EACH), *[nw.col(name).sum() for name in (*has, _BROKEN)]]
         asked = rows.group_by(*by).agg(*wanted) if by else rows.select(*wanted)
     found: dict[tuple[Any, ...], tuple[int, ...]] = {}
@@ -612,7 +613,7 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
 
 def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
     """Return every broken rule, with the names of its columns."""
-    groups = _exclusive(schema, names)
+    groups = exclusive_groups(map(schema.column, names))
     if isinstance(frame, nw.LazyFrame):
         found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
         units = _ids_in_engine(schema, frame)
@@ -649,15 +650,6 @@ def _check_companions(schema: Schema, names: Iterable[str]) -> None:
                 f"{name!r} travel; if it holds them, leave it out of the schema (Schema.select), "
                 "else rename it"
             )
-
-
-def _exclusive(schema: Schema, names: Iterable[str]) -> list[list[str]]:
-    """Return the columns of each exclusive group."""
-    groups: dict[str, list[str]] = {}
-    for column in map(schema.column, names):
-        if column.exclusive is not None and not column.is_text:
-            groups.setdefault(column.exclusive, []).append(column.name)
-    return list(groups.values())
 
 
 def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
@@ -727,8 +719,23 @@ def _broken_in_engine(
     return found, between
 
 
-def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
-    """Yield the rules of a column that stays in an engine; refuse a type that the schema denies."""
+def _legal(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[nw.Expr]:
+    """Yield what holds where a column that stays in an engine breaks none of its :func:`_rules`."""
+    name = column.name
+    if column.is_text:
+        yield from (~broken for _, broken in _rules(column, dtypes, frame))
+        return
+    _check_type(column, dtypes, frame)
+    codes = None
+    if name + COMPANION in dtypes:
+        codes = missing_code(frame, name)
+        yield ~_companion_rule(name, dtypes[name + COMPANION])[1]
+    exact = is_exact(dtypes[name]) and not is_short(column)
+    yield legal_number(column, nw.col(name).cast(nw.Float64), codes, exact=exact)
+
+
+def _check_type(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> None:
+    """Refuse a type that the schema denies, and a name that an engine cannot tell."""
     name = column.name
     if name not in dtypes:
         raise ColumnError.unknown(name, list(dtypes), "the data")
@@ -738,21 +745,27 @@ def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -
             "rename it there and in the schema"
         )
     dtype = dtypes[name]
-    if column.is_text:
-        if not isinstance(dtype, _TEXTS):
-            raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
-        yield from text_rules(column, nw.col(name).cast(nw.String).fill_null(""), Expressions)
-        return
-    if not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
+    if column.is_text and not isinstance(dtype, _TEXTS):
+        raise SchemaError(f"column {name!r} holds {dtype}, the schema says text; give text")
+    if not column.is_text and not (dtype.is_numeric() or isinstance(dtype, nw.Boolean)):
         raise SchemaError(
             f"column {name!r} holds {dtype}, the schema says numbers; give codes and numbers (a "
             "time as a number of units since a day that the schema names)"
         )
+
+
+def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -> Iterator[Rule]:
+    """Yield the rules of a column that stays in an engine; refuse a type that the schema denies."""
+    _check_type(column, dtypes, frame)
+    name = column.name
+    if column.is_text:
+        yield from text_rules(column, nw.col(name).cast(nw.String).fill_null(""), Expressions)
+        return
     if name + COMPANION in dtypes:
         yield _companion_rule(name, dtypes[name + COMPANION])
     yield from missing_rules(column, missing_code(frame, name), Expressions)
     x = nw.col(name).cast(nw.Float64)
-    if is_exact(dtype) and not is_short(column):
+    if is_exact(dtypes[name]) and not is_short(column):
         yield BEYOND, x.abs() >= WHOLE
     yield from number_rules(column, x, Expressions)
 
@@ -783,5 +796,4 @@ def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
     ]
     with asking(frame, "rows that break a rule"):
         counted = frame.select(*flags).select(*[nw.col(name).sum() for name in names])
-    sums = collected(counted)
-    return [int(number or 0) for number in sums.select(*names).row(0)]
+    return [int(number or 0) for number in collected(counted).select(*names).row(0)]

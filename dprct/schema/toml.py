@@ -13,7 +13,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from dprct import disk
-from dprct.errors import FileError, ParameterError, SchemaError
+from dprct.errors import FileError, ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.schema import Schema, Seal, declared
@@ -262,7 +262,7 @@ def unit_from(facts: Mapping[str, Any]) -> Unit:
     try:
         return Unit(**facts)
     except ParameterError as error:
-        raise SchemaError(f"[unit]: {error}") from None
+        raise SchemaError(f"[unit]: {marked(error)}") from None
 
 
 def column_from(name: str, facts: Mapping[str, Any]) -> Column:
@@ -322,13 +322,15 @@ def _characteristic(entry: object) -> tuple[str, str, str]:
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     table = document.get(key, {})
     if not isinstance(table, Mapping):
-        raise SchemaError(f"{key} is {type(table).__name__}; give a table, [{key}]")
+        raise SchemaError(f"{key} is ``{type(table).__name__}``; give a table, [{key}]")
     return table
 
 
 def _list(value: object) -> list[Any]:
     if not isinstance(value, list):
-        raise SchemaError(f"characteristics is {type(value).__name__}; give [[characteristics]]")
+        raise SchemaError(
+            f"characteristics is ``{type(value).__name__}``; give [[characteristics]]"
+        )
     return value
 
 
@@ -341,7 +343,7 @@ def _texts(value: object, what: str) -> list[str]:
 def _fact(table: Mapping[str, Any], key: str, kind: type, default: Any, where: str) -> Any:
     value = table.get(key, default)
     if value is not default and type(value) is not kind:
-        raise SchemaError(f"{key!r} in {where} is {type(value).__name__}; give {_WORDS[kind]}")
+        raise SchemaError(f"{key!r} in {where} is ``{type(value).__name__}``; give {_WORDS[kind]}")
     return value
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from dprct import disk
 from dprct.certificate.valid_regressions import CHARACTERISTIC
-from dprct.errors import DprctError, FileError, StudyError
+from dprct.errors import DprctError, FileError, StudyError, marked
 from dprct.io import read
 from dprct.missing import missing_numbers
 from dprct.privacy.ledger import ledger_path
@@ -73,7 +73,7 @@ def studies_of(study: Study) -> tuple[Study, ...]:
         try:
             other = load_study(path)
         except DprctError as error:
-            raise type(error)(f"{where}: {error}") from None
+            raise type(error)(f"{where}: {marked(error)}") from None
         _check_shared(study, other, where)
         found.append(other)
     _check_distinct(found)
@@ -138,11 +138,6 @@ def merged(study: Study) -> tuple[str, ...]:
     return () if study.package is None else study.package.merge
 
 
-def merged_files(study: Study) -> list[Path]:
-    """Return these files: they lie next to the study's data, where its ledger is."""
-    return [study.data.parent / name for name in merged(study)]
-
-
 def merge_problems(study: Study, header: Schema) -> list[str]:
     """Return in words why a study's data are not a merge of its files, as far as headers tell."""
     if not merged(study):
@@ -165,11 +160,11 @@ def merge_problems(study: Study, header: Schema) -> list[str]:
             "files can be merged by it"
         )
     there: set[str] = set()
-    for path in merged_files(study):
+    for path in study.merged_files:
         try:
             columns = _columns(path)
         except DprctError as error:
-            found.append(f"{where}: {error}")
+            found.append(f"{where}: {marked(error)}")
             continue
         there |= {*columns}
         lacking = [name for name in columns if name not in header.names]
@@ -204,7 +199,7 @@ def check_merged(study: Study, data: pd.DataFrame) -> None:
         If a person of the data is not, or twice, in a file, or has other values there.
     """
     key = study.unit.id
-    for path in merged_files(study):
+    for path in study.merged_files:
         assert key is not None
         part = read(path)[0]
         wrong = (
@@ -248,13 +243,13 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
     """
     headers: dict[str, list[str]] = {}
     for one in studies:
-        headers |= {path.name: _columns(path) for path in merged_files(one)}
+        headers |= {path.name: _columns(path) for path in one.merged_files}
         if one.data.resolve() != study.data.resolve():
             headers[one.data.name] = Schema.from_dta(one.data).names
     parts = {}
     if merged(study):
         rows = Schema.from_dta(study.data).file.rows
-        for path in merged_files(study):
+        for path in study.merged_files:
             header = Schema.from_dta(path)
             parts[path.name] = Part(frozenset(header.names), header.file.rows == rows)
             headers[path.name] = header.names

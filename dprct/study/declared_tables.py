@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError
+from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError, marked
 from dprct.formula import names as formula_names
 from dprct.results.covariance import check_weights_type
 from dprct.results.itt import ITTTable, itt_table
@@ -155,11 +155,11 @@ class TableSpec:
             if not named:
                 raise ParameterError(f"{option} is empty; name at least one column")
         if self.sample not in _SAMPLES:
-            raise ParameterError(f"sample={self.sample!r}; allowed: {', '.join(_SAMPLES)}")
+            raise ParameterError(f"``sample={self.sample!r}``; allowed: {', '.join(_SAMPLES)}")
         if self.draws < FEWEST_DRAWS or self.seed < 0:
             raise ParameterError(
-                f"draws={self.draws}, seed={self.seed}; give at least {FEWEST_DRAWS} draws and a "
-                "seed from 0 up"
+                f"``draws={self.draws}``, ``seed={self.seed}``; give at least {FEWEST_DRAWS} "
+                "draws and a seed from 0 up"
             )
         if self.covariates == {}:
             raise ParameterError("covariates is an empty table; name at least one set")
@@ -240,7 +240,7 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
         try:
             table.check()
         except DprctError as error:
-            raise StudyError(f"[[table]] {table.name!r}: {error}") from None
+            raise StudyError(f"[[table]] {table.name!r}: {marked(error)}") from None
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError
+from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.cate import CATE
@@ -151,7 +151,7 @@ class Estimate:
             estimate = self.noted(schema)
             named = estimate.spec.columns
         except DprctError as error:
-            return [str(error) if isinstance(error, StudyError) else self.said(error)]
+            return [marked(error) if isinstance(error, StudyError) else self.said(error)]
         unknown = [
             str(ColumnError.unknown(name, schema.names, "the file"))
             for name in named
@@ -180,7 +180,7 @@ class Estimate:
         except (ParameterError, FormulaError) as error:
             raise StudyError(self.said(error)) from None
         except DprctError as error:
-            raise type(error)(in_toml(str(error))) from None
+            raise type(error)(in_toml(error)) from None
         return model
 
     def said_options(self) -> list[tuple[str, str]]:
@@ -196,7 +196,7 @@ class Estimate:
 
     def said(self, error: DprctError, where: str = "") -> str:
         """Return a refusal in the words of a study file, with the section that it is about."""
-        text = in_toml(str(error))
+        text = in_toml(error)
         if not isinstance(error, ParameterError) or text.startswith("["):
             return text
         return f"{where or f'[{self.method}]'} {text}"
@@ -254,4 +254,4 @@ def _formula_of(kind: type[Spec[Any]], formula: str | None) -> dict[str, Any]:
     try:
         return kind.of_formula(formula)
     except FormulaError as error:
-        raise StudyError(f"[release] formula: {in_toml(str(error))}") from None
+        raise StudyError(f"[release] formula: {in_toml(error)}") from None

@@ -16,7 +16,7 @@ from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.release.histogram import most_survivors
 from dprct.release.release import ReleaseFacts, modelled
 from dprct.results.plan import planned_draws
-from dprct.study.calibrated_section import CalibratedExperiment
+from dprct.study.release_section import CalibratedExperiment
 from dprct.study.wording import plan_in_toml
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from dprct.errors import DprctError, StudyError
+from dprct.errors import DprctError, StudyError, marked
 from dprct.published.allocation import Allocation
 from dprct.published.covariates import XMethod
 from dprct.published.genmodel import From, GenModel, Sigma
@@ -89,7 +89,7 @@ class InformedExperiment:
             parts = self._roles(schema)
             families_of(parts.outcomes, self.informed.families)
         except DprctError as error:
-            return [str(error)]
+            return [marked(error)]
         used = parts.columns
         found = [
             f"column {name!r} is used by the formula or the design, but its fate is "

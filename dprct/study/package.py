@@ -11,7 +11,7 @@ from dprct import disk, published
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
-from dprct.errors import DprctError, FileError, StudyError
+from dprct.errors import DprctError, FileError, StudyError, marked
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.model import Model
@@ -36,7 +36,6 @@ from dprct.study import valid_files
 from dprct.study.data_sets import (
     check_merged,
     merge_problems,
-    merged_files,
     others_of,
     studies_of,
 )
@@ -107,7 +106,11 @@ def open_points(study: Study) -> list[str]:
     """
     header, rows = header_and_rows(study)
     found = study.problems(header, rows, confirm=study.release.confirm)
-    return found + merge_problems(study, header)
+    return found + _merge_problems(study, header)
+
+
+def _merge_problems(study: Study, header: Schema) -> list[str]:
+    return merge_problems(study, header) if study.merged_files else []
 
 
 def all_open_points(study: Study) -> list[str]:
@@ -162,13 +165,14 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         If something is still open; the message begins to list it.
     """
     header, rows = header_and_rows(study)
-    _check_complete(study.problems(header, rows) + merge_problems(study, header))
+    _check_complete(study.problems(header, rows) + _merge_problems(study, header))
     sealed = study.declared(header).seal(study.declaration.by)
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
         data, schema = read(study.data)[0], sealed
-    check_merged(study, data)
+    if study.merged_files:
+        check_merged(study, data)
     if study.scope.sample is not None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
@@ -252,11 +256,11 @@ def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None
 
     Another data set of any of these files is then refused a budget of its own.
     """
-    if accountant is None or not merged_files(study):
+    if accountant is None or not study.merged_files:
         yield
         return
     charges = accountant.charges
-    hashes = [disk.sha256(path) for path in merged_files(study)]
+    hashes = [disk.sha256(path) for path in study.merged_files]
     try:
         yield
     finally:
@@ -298,9 +302,9 @@ def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterat
         if cost is None:
             raise
         raise FileError(
-            f"{error}; the budget is charged, and the released numbers are kept in the folder "
-            f"{study.dataset_id}.ledger.released next to the data: mend that, and go on with "
-            f"{go_on}"
+            f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
+            f"folder {study.dataset_id}.ledger.released next to the data: mend that, and go on "
+            f"with {go_on}"
         ) from None
 
 
@@ -415,7 +419,7 @@ def same_data(study: Study) -> str:
     LedgerError, FileError
         If a ledger or the data file cannot be read.
     """
-    files = (study.data, *merged_files(study))
+    files = (study.data, *study.merged_files)
     found = (charged_elsewhere(path, study.dataset_id) for path in files)
     return " and ".join(dict.fromkeys(one for one in found if one))
 
@@ -452,7 +456,7 @@ def unaffordable(study: Study) -> list[str]:
         separate = _declared_separate(study, found)
         refuse_second_budget(same_data(study), study.dataset_id, separate)
     except DprctError as error:
-        return [str(error)]
+        return [marked(error)]
     if found is None:
         return []
     asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
@@ -466,7 +470,7 @@ def unaffordable(study: Study) -> list[str]:
             max_rows=unit.max_rows,
         )
     except DprctError as error:
-        return [f"ledger of {study.dataset_id!r}: {error}"]
+        return [f"ledger of {study.dataset_id!r}: {marked(error)}"]
     return []
 
 
@@ -576,7 +580,9 @@ def companions(study: Study) -> Companions:
     )
     own = mark(study.dataset_id).encode("utf-8")
     refuse_foreign(places.readme, own=_begins_with(places.readme, own))
-    refuse_foreign(places.expected, own=belongs_to(places.expected, study.dataset_id))
+    expected = places.expected
+    own_list = expected.exists() and belongs_to(expected, study.dataset_id)
+    refuse_foreign(expected, own=own_list)
     for name, place in places.valid.items():
         begins = valid_files.first_line(name, study.dataset_id).encode("utf-8")
         refuse_foreign(place, own=_begins_with(place, begins))

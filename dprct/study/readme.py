@@ -427,7 +427,10 @@ def _rerun(
     yield ""
     yield "## Instructions to Replicators"
     yield ""
-    yield "- `pip install dprct`"
+    yield (
+        f"- `pip install dprct=={__version__}`; where no index offers it, `pip install` with the "
+        "wheel or the source archive of that version"
+    )
     if checked:
         yield (
             f"- {code(command)} makes every declared table from {code(name)} and "

@@ -1,19 +1,49 @@
-"""The study-file sections ``[release]`` and ``[budget]``: what is released, and at what price."""
+"""What a study releases: the study-file sections of the release, and of the folder it belongs to.
+
+``[release]`` and ``[budget]`` say what is released, and at what price; ``[calibrated]`` specifies a
+calibrated release; ``[package]`` names the replication folder that a protected file belongs to.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from dprct.errors import ParameterError, StudyError
-from dprct.privacy.budget import Budget
+from dprct.certificate.valid_groups import ValidGroups
+from dprct.certificate.valid_regressions import Validity
+from dprct.defaults import MOMENT_SHARE
+from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
+from dprct.estimate.ate import check_relation
+from dprct.estimate.experiment import cluster_unit, levels_of
+from dprct.model import Facts, Spec
+from dprct.privacy.budget import Budget, exact
+from dprct.privacy.mechanisms import split as split_budget
+from dprct.release.calibrated.layout import check_arms
+from dprct.release.calibrated.model import Calibrated
+from dprct.release.calibrated.spec import COVARIATES, MOMENTS, CalibratedSpec, Wanted, written_of
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
-from dprct.study.sections import ReleaseSection, TotalBudget, section
+from dprct.study.sections import (
+    ReleaseSection,
+    TotalBudget,
+    absent,
+    check_index,
+    design_from,
+    section,
+)
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from dprct.assignment import Design
+    from dprct.privacy.budget import Real
+    from dprct.release.calibrated.layout import TermSet
+    from dprct.schema.columns import Unit
+    from dprct.schema.schema import Schema
+
 
 Method = Literal[
     "mv_histogram",
@@ -167,4 +197,364 @@ def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
     try:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+        raise StudyError(f"{where} {marked(error)}") from None
+
+
+GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "keep")
+"""Options that ``[release]`` and ``[design]`` give, and that are no keys of ``[calibrated]``."""
+
+_CALIBRATED = "[calibrated]"
+_RENAMED = {
+    "weights": "budget_shares",
+    "unit": "privacy_unit",
+    "covariates": "covariate_release",
+    "levels": "alphas",
+}
+"""Old names of keys, which are still read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedExperiment:
+    """What a study file says to the calibrated release.
+
+    Parameters
+    ----------
+    formula : str or None
+        The reader's regression; None while it is missing.
+    calibrated : CalibratedSpec
+        Without what the formula says; without a design while that is missing.
+    """
+
+    formula: str | None
+    calibrated: CalibratedSpec
+
+    @property
+    def design(self) -> Design | None:
+        """How treatment was assigned."""
+        return self.calibrated.assignment
+
+    @property
+    def clusters(self) -> Unit | None:
+        """Who is protected, where whole clusters are."""
+        spec = self.calibrated
+        if spec.privacy_unit != "cluster" or spec.assignment is None:
+            return None
+        largest = spec.largest_cluster
+        return None if largest is None else cluster_unit(spec.assignment, largest)
+
+    def spec(self) -> CalibratedSpec:
+        """Return the whole specification.
+
+        Raises
+        ------
+        FormulaError
+            If the formula is none of this method.
+        """
+        return self._written()[0]
+
+    def _written(self) -> tuple[CalibratedSpec, TermSet]:
+        """Return the specification, and the arms as the formula names them."""
+        assert self.formula is not None
+        assert self.design is not None
+        columns = tuple(self.design.columns)
+        written, arms = written_of(self.formula, columns)
+        return replace(self.calibrated, **written, treatment=columns), arms
+
+    def problems(self, schema: Schema, rows: int | None) -> list[str]:
+        """Return open points, and options that do not fit the columns of the file, in words."""
+        found = absent(self.formula, self.design)
+        if found:
+            return found
+        try:
+            spec, arms = self._written()
+        except DprctError as error:
+            return [_said(error)]
+        asked: Spec[Any] = spec
+        found = [_said(e) for e in asked.problems(Facts(_decided(spec, schema), rows or 1))]
+        try:
+            check_arms(arms, spec.arms)
+        except FormulaError as error:
+            return [*found, _said(error)]
+        except DprctError:  # the design is wrong, which is among what was found
+            return found
+        return found
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no table of this header can be released at a budget."""
+        return self.spec().unaffordable(facts, budget, confirm=confirm)
+
+    def encoded(self, schema: Schema) -> list[str]:
+        """Return no column: outcomes need no bins, covariates get them by default."""
+        return []
+
+    def model(
+        self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
+    ) -> Calibrated:
+        """Return the method, bound to the data.
+
+        Raises
+        ------
+        FormulaError, ColumnError, SchemaError, ParameterError
+            As :class:`dprct.Calibrated` does.
+        """
+        spec, arms = self._written()
+        check_arms(arms, spec.arms)
+        return Calibrated(data, schema, **{**spec.options(), "keep": keep})
+
+    def valid(self) -> Validity:
+        """Return what the planned file will be valid for, from public facts alone.
+
+        Raises
+        ------
+        FormulaError, ParameterError
+            If the formula is not one that can be calibrated.
+        """
+        spec = self.spec()
+        regressions = spec.regressions
+        return Validity(
+            outcomes=regressions.outcomes,
+            arms=regressions.arms,
+            covariates=regressions.covariates,
+            cov_type="HC1" if spec.cluster is None else "CR1",
+            cluster=spec.cluster,
+            levels=tuple(spec.alphas),
+            subsets_valid=not spec.has_slopes,
+            rounded=spec.legal == "strict",
+            groups=ValidGroups(column=spec.subgroups[0]) if spec.subgroups else None,
+        )
+
+
+def _decided(spec: CalibratedSpec, schema: Schema) -> Schema:
+    """Return a schema without open fates, each of which a study lists by itself."""
+    try:
+        prepared = spec.prepared(schema)
+    except DprctError:
+        return schema
+    still = [c for c in prepared.columns if c.fate is None and c.derived is None]
+    return prepared.with_columns([replace(column, fate="withheld") for column in still])
+
+
+def _said(error: DprctError) -> str:
+    """Return a refusal in the words of a study file, with the section that it is about."""
+    text = in_toml(error)
+    if isinstance(error, FormulaError):
+        return f"[release] formula: {text}"
+    return f"{_CALIBRATED} {text}" if isinstance(error, ParameterError) else text
+
+
+def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedExperiment:
+    """Return the experiment of a parsed study file for the calibrated release.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type or not allowed.
+
+    Examples
+    --------
+    >>> from dprct.study.sections import ReleaseSection
+    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
+    >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
+    >>> calibrated_from(document, release).calibrated.alphas
+    (0.05, 0.01)
+    """
+    design = design_from(document)
+    table = _of_this_version(document.get("calibrated", {}))
+    share = table.pop("share", None) if isinstance(table, dict) else None
+    given = dict.fromkeys(GIVEN, ()) | {"treatment": None, "assignment": design}
+    spec: CalibratedSpec = section(CalibratedSpec, table, _CALIBRATED, given=given)
+    check_index(spec.index, _CALIBRATED)
+    try:
+        levels_of(spec.alphas)
+        check_relation(spec.neighbors)
+        if share is not None:
+            spec = replace(spec, budget_shares=_with_share(spec, share, release.formula))
+    except ParameterError as error:
+        raise StudyError(f"{_CALIBRATED} {marked(error)}") from None
+    return CalibratedExperiment(release.formula, spec)
+
+
+def _of_this_version(table: Any) -> Any:
+    """Return a table with the keys of this version; those of earlier ones are still read."""
+    if not isinstance(table, Mapping):
+        return table
+    if "covariates" in table and table["covariates"] not in get_args(Wanted):
+        raise StudyError(
+            f"{_CALIBRATED} covariates = {table['covariates']!r}; the covariates are the terms of "
+            "[release] formula, and covariate_release says how they are drawn: "
+            f"{', '.join(get_args(Wanted))}"
+        )
+    for old, new in _RENAMED.items():
+        if old in table and new in table:
+            raise StudyError(f"{_CALIBRATED} has {old} and {new}, which are the same; keep {new}")
+    found = {_RENAMED.get(key, key): value for key, value in table.items()}
+    alphas = found.get("alphas")
+    if isinstance(alphas, (int, float)) and not isinstance(alphas, bool):
+        found["alphas"] = [alphas]
+    return found
+
+
+def _with_share(
+    spec: CalibratedSpec, share: object, formula: str | None
+) -> Mapping[str, Real] | None:
+    """Return the shares that the key ``share`` of earlier study files means.
+
+    It was the share of epsilon of covariates; moments got their default, and outcomes divided the
+    rest.
+    """
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+        raise ParameterError(
+            f"share = {share!r} is that of covariates in earlier study files, between 0 and 1; "
+            "write budget_shares = {covariates = ..., y = ...}"
+        )
+    if spec.covariate_release == "filler":
+        raise ParameterError(
+            'share is that of covariates, and covariate_release = "filler" costs nothing; remove it'
+        )
+    if formula is None or spec.assignment is None:
+        return spec.budget_shares  # either is missing, which problems() says
+    outcomes = written_of(formula, spec.assignment.columns)[0]["outcome"]
+    if spec.budget_shares is not None and not set(spec.budget_shares) <= set(outcomes):
+        raise ParameterError(
+            "share and a budget_shares that names more than outcomes say the same; keep "
+            "budget_shares"
+        )
+    moments = MOMENT_SHARE if spec.has_slopes else Fraction(0)
+    mine = exact(share, "share")
+    if mine + moments >= 1:
+        raise ParameterError(
+            f"``share={float(mine):g}`` plus {float(moments):g} for ``gamma='moments'`` leaves "
+            "nothing for the effects; lower it"
+        )
+    inner = split_budget(spec.budget_shares, dict.fromkeys(outcomes, 1))
+    found = {COVARIATES: mine} | ({MOMENTS: moments} if moments else {})
+    return found | {name: inner[name] * (1 - mine - moments) for name in outcomes}
+
+
+_PACKAGE = "[package]"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSpec:
+    """The replication package that a protected file belongs to.
+
+    Parameters
+    ----------
+    folder : str
+        The replication folder, inside the folder of the study file: ``dprct package`` copies what
+        may be published of it.
+    do : list of str
+        Do-files, or folders of them, in the order in which they are run; those of ``folder`` if
+        it is not given.  What their regressions are worth goes into certificate and README-data.
+    public : list of str
+        Other files of ``folder`` that may be published as they are: a codebook, or data that are
+        public anyway.
+    output : str
+        The folder that ``dprct package`` writes; by default ``<data>_package``.
+    studies : list of str
+        Study files of other confidential data sets of ``folder`` about the same people: with the
+        same ``dataset_id``, ``[unit]`` and ``[budget]``, and their data next to this study's.
+        Each is protected by itself, and all are charged to the one ledger.
+    merge : list of str
+        The confidential files, next to ``data`` and named without their folder, that were merged
+        one to one by the id of ``[unit]`` to make ``data``.  The protected columns go back into
+        files of these names, so that do-files can merge them again.
+    """
+
+    folder: str | None = None
+    do: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    output: str | None = None
+    studies: tuple[str, ...] = ()
+    merge: tuple[str, ...] = ()
+
+    def files(self, home: Path) -> tuple[Path, ...]:
+        """Return the do-files, or folders of them, of a study file that lies in ``home``."""
+        named = self.do or ((self.folder,) if self.folder is not None else ())
+        return tuple(home / name for name in named)
+
+
+def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
+    """Return the section ``[package]`` of a parsed study file, None where there is none.
+
+    Raises
+    ------
+    StudyError
+        If a key is unknown, of a wrong type, or names a place outside the study file's folder.
+
+    Examples
+    --------
+    >>> package_from({"package": {"do": ["tables.do"]}}).do, package_from({}) is None
+    (('tables.do',), True)
+    """
+    if "package" not in document:
+        return None
+    found: PackageSpec = section(PackageSpec, document["package"], _PACKAGE)
+    for key, names in (
+        ("folder", () if found.folder is None else (found.folder,)),
+        ("do", found.do),
+        ("public", found.public),
+        ("output", () if found.output is None else (found.output,)),
+        ("studies", found.studies),
+        ("merge", found.merge),
+    ):
+        for name in names:
+            _check_inside(name, f"{_PACKAGE} {key}")
+    needing = [key for key in ("public", "output", "studies", "merge") if getattr(found, key)]
+    if found.folder is None and needing:
+        raise StudyError(
+            f'{_PACKAGE} has {needing[0]} and no folder; write folder = "..." for the replication '
+            "folder"
+        )
+    _check_merge(found.merge, document.get("data"))
+    if found.folder is None and not found.do:
+        raise StudyError(f'{_PACKAGE} is empty; write folder = "..." or do = ["tables.do"]')
+    if found.folder is not None:
+        _check_apart(found)
+    return found
+
+
+def _check_inside(name: str, where: str) -> None:
+    """Refuse a place that a stranger's study file should not name."""
+    check_printable(name, where)
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if parts.is_absolute() or PureWindowsPath(name).drive or ".." in parts.parts:
+        raise StudyError(
+            f"{where} names {name!r}, which lies outside the folder of the study file; move it "
+            "there, or put the study file into the folder above"
+        )
+    if not parts.parts:
+        raise StudyError(
+            f"{where} names {name!r}, the folder of the study file itself; put what is to be "
+            "published into a folder below it"
+        )
+
+
+def _check_merge(names: tuple[str, ...], data: object) -> None:
+    """Refuse names of merged files that are none, or are given twice."""
+    own = str(data).replace("\\", "/").rpartition("/")[2].casefold()
+    for name in names:
+        if "/" in name or "\\" in name or not name.lower().endswith(".dta"):
+            raise StudyError(
+                f"{_PACKAGE} merge names {name!r}; give the name of a .dta file next to data, "
+                "without its folder"
+            )
+        if name.casefold() == own or [one.casefold() for one in names].count(name.casefold()) > 1:
+            raise StudyError(
+                f"{_PACKAGE} merge names {name!r} twice, or it is data itself; name each file that "
+                "was merged once"
+            )
+    if len(names) == 1:
+        raise StudyError(f"{_PACKAGE} merge names one file; name all that were merged, two or more")
+
+
+def _check_apart(found: PackageSpec) -> None:
+    """Refuse a package inside the folder that it is made of, and the reverse."""
+    if found.output is None or found.folder is None:
+        return
+    made, of = (PurePosixPath(name.replace("\\", "/")) for name in (found.output, found.folder))
+    if made.is_relative_to(of) or of.is_relative_to(made):
+        raise StudyError(
+            f"{_PACKAGE} output = {found.output!r} and folder = {found.folder!r} lie inside each "
+            "other; give a name next to the folder"
+        )

@@ -20,6 +20,7 @@ import tomlkit
 from dprct import disk
 from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
+from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.disk import file_error
 from dprct.dofile.reader import decoded
@@ -33,7 +34,6 @@ from dprct.schema.toml import read_toml
 from dprct.study.data_sets import (
     MANIFEST,
     fates_of,
-    merged_files,
     of_all,
     others_of,
     part_of,
@@ -144,7 +144,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     _check_within(root, home, "[package] folder")
     headers = {one.data: read_header(one).names for one in studies}
     for one in studies:
-        headers |= {path: Schema.from_dta(path).names for path in merged_files(one)}
+        headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
     folder = folder_of(root, spec.public, headers, study.unit.id)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
@@ -192,7 +192,7 @@ def _check_has_file(study: Study) -> None:
 
 
 def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, first: bool) -> Held:
-    parts = {_place(path, root): headers[path] for path in merged_files(study)}
+    parts = {_place(path, root): headers[path] for path in study.merged_files}
     before = "" if first else f"{study.data.stem}."
     papers = (before + STUDY_FILE, before + EXPECTED, before + README)
     return Held(study, _place(study.data, root), parts, papers)
@@ -644,6 +644,8 @@ def stata_line(one: Verdict) -> str:
     >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
     >>> stata_line(Verdict(row, "valid"))
     'areg y t age, absorb(v) vce(robust)'
+    >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
+    'areg y t age if g == 2, absorb(v) vce(robust)'
     """
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
@@ -653,6 +655,10 @@ def stata_line(one: Verdict) -> str:
     elif row.vce not in ("", "classical"):
         options.append(f"vce({row.vce})")
     command = " ".join([row.command, outcome, *row.regressors])
+    if one.group is not None:
+        column, level = one.group
+        by = f"by {column}, sort: {command}"
+        command = by if row.groups else f"{command} if {column} == {spelled(level)}"
     return f"{command}, {' '.join(options)}" if options else command
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,11 @@ class Side:
         return valid.levels[0] if valid is not None and valid.levels else 0.05
 
 
+_PREFIXED = re.compile(r"(?:c|i\w*)\.\w+(?:#+(?:c|i\w*)\.\w+)*")
+"""A product that says what is a number and what a category: where nothing does, Stata takes a
+category and a formula a number."""
+
+
 def cells_of(
     found: Sequence[Verdict],
     data: pd.DataFrame,
@@ -115,10 +121,14 @@ def cells_of(
             continue
         if one.kind not in ("valid", "effects only") or not isinstance(row.outcome, str):
             continue
+        if (why := _not_shown(one)) is not None:
+            failed[place] = why
+            continue
         cov_type = _HC.get(row.vce, "HC1")
         cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
         try:
-            fit = _fit(row, data, schema, cov_type, cluster)
+            rows = data if one.group is None else data[data[one.group[0]] == one.group[1]]
+            fit = _fit(row, rows, schema, cov_type, cluster)
             intervals = fit.conf_int(level)
             for name in _shown(row):
                 if name in fit.params.index:
@@ -128,6 +138,16 @@ def cells_of(
         except DprctError as error:
             failed[place] = str(error)
     return cells, failed
+
+
+def _not_shown(one: Verdict) -> str | None:
+    """Return why a regression that is valid in released groups has no one number to show."""
+    row = one.regression
+    if one.group is not None and row.groups:
+        return f"a regression for every level of {one.group[0]}"
+    if any("#" in word and not _PREFIXED.fullmatch(word) for word in row.regressors):
+        return "a product of categories, whose coefficients the command prints"
+    return None
 
 
 def _shown(row: Regression) -> tuple[str, ...]:

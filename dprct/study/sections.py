@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
-from dprct.errors import ParameterError, StudyError, instead_of
+from dprct.errors import ParameterError, StudyError, instead_of, marked
 from dprct.estimate.ate.facts import is_file
 from dprct.privacy.budget import Real
 
@@ -164,8 +164,8 @@ def _value(value: object, hints: tuple[Any, ...], place: str) -> Any:
             return found
     if len(hints) == 1 and get_origin(hints[0]) is Literal:
         allowed = ", ".join(str(choice) for choice in get_args(hints[0]))
-        raise StudyError(f"{place} = {value!r}; allowed: {allowed}")
-    raise StudyError(f"{place} = {value!r}; give {words(hints)}")
+        raise StudyError(f"{place} = ``{value!r}``; allowed: {allowed}")
+    raise StudyError(f"{place} = ``{value!r}``; give {words(hints)}")
 
 
 def _taken(value: object, hint: Any) -> Any:
@@ -298,7 +298,7 @@ def _design(spec: DesignSection, where: str) -> Design:
     try:
         return _factorial(spec, where) if spec.kind == "factorial" else _plain(spec, where)
     except ParameterError as error:
-        raise StudyError(f"{where} {error}") from None
+        raise StudyError(f"{where} {marked(error)}") from None
 
 
 def _plain(spec: DesignSection, where: str) -> Design:
@@ -371,7 +371,7 @@ def absent(formula: str | None, design: Design | None) -> list[str]:
 def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
     """Refuse a value that is none of those allowed."""
     if value not in allowed:
-        raise StudyError(f"{where} = {value!r}; allowed: {', '.join(allowed)}")
+        raise StudyError(f"{where} = ``{value!r}``; allowed: {', '.join(allowed)}")
 
 
 def check_index(index: object, where: str) -> None:

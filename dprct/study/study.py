@@ -21,6 +21,7 @@ from dprct.errors import (
     ParameterError,
     SchemaError,
     StudyError,
+    marked,
 )
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
@@ -32,17 +33,19 @@ from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
 from dprct.schema.toml import read_toml
-from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
-from dprct.study.package_section import PackageSpec, package_from
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     METHODS,
     UNPROMISED,
+    CalibratedExperiment,
+    PackageSpec,
     budget_from,
+    calibrated_from,
     check_printable,
+    package_from,
     release_from,
 )
 from dprct.study.results_document import SUFFIX
@@ -262,6 +265,12 @@ class Study:
         return () if self.package is None else self.package.files(self.path.parent)
 
     @property
+    def merged_files(self) -> list[Path]:
+        """The files that were merged into the data: they lie next to these, where the ledger is."""
+        names = () if self.package is None else self.package.merge
+        return [self.data.parent / name for name in names]
+
+    @property
     def promises(self) -> bool:
         """Whether the method has a privacy guarantee."""
         return self.release.method not in UNPROMISED
@@ -343,7 +352,7 @@ class Study:
             try:
                 columns.append(declared(header.column(name), facts))
             except DprctError as error:
-                found.append(str(error))
+                found.append(marked(error))
         schema = header.with_columns(columns)
         found += self.scope.problems(self.columns, header.names)
         for name in self.header.columns:
@@ -425,8 +434,8 @@ class Study:
         if asked.fits(total):
             return []
         return [
-            f"[release] asks for {asked}, and [budget] allows {total} in all; ask for less, or "
-            "declare a larger total before anything is charged"
+            f"[release] asks for ``{asked}``, and [budget] allows ``{total}`` in all; ask for "
+            "less, or declare a larger total before anything is charged"
         ]
 
     def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:
@@ -442,14 +451,14 @@ class Study:
             try:
                 encoding(schema.column(name), bins)
             except SchemaError as error:
-                found.append(str(error))
+                found.append(marked(error))
         if not any(_open_fate(c) for c in schema.columns):
             if not modelled(schema):
                 found.append('no column is modelled; give fate = "modelled" to those that matter')
             try:
                 check_fates(schema, rows or 1)
             except DprctError as error:
-                found.append(str(error))
+                found.append(marked(error))
         return found
 
     def _unconfirmed(self, schema: Schema) -> list[str]:
@@ -471,7 +480,7 @@ def _refusal(error: DprctError | None) -> list[str]:
     """Return in the words of a study file why a budget buys no release, if it buys none."""
     if error is None:
         return []
-    words = in_toml(str(error))
+    words = in_toml(error)
     if isinstance(error, ConfirmationError):
         return [f"{_REFUSED}: {words}; {_CONFIRM}"]
     return [f"[release] {words}"]
@@ -512,7 +521,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     try:
         checked_id(document["dataset_id"])
     except ParameterError as error:
-        raise StudyError(str(error)) from None
+        raise StudyError(marked(error)) from None
     columns = document.get("columns", {})
     if not isinstance(columns, Mapping) or not all(
         isinstance(c, Mapping) for c in columns.values()
@@ -526,7 +535,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     try:
         unit = section(Unit, document.get("unit", {}), "[unit]")
     except (SchemaError, ParameterError) as error:
-        raise StudyError(f"[unit] {error}") from None
+        raise StudyError(f"[unit] {marked(error)}") from None
     release = release_from(document)
     experiment = experiment_from(document, release)
     scope = scope_from(document)
@@ -546,7 +555,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         header=section(Header, document.get("header", {}), "[header]"),
         unit=unit,
         budget=budget_from(document),
-        tables=tables_from(document.get("table", [])),
+        tables=tables_from(document["table"]) if "table" in document else (),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
         experiment=experiment,
         estimate=estimate_from(document, release) if release.method in ESTIMATES else None,

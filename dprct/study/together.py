@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError
+from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError, marked
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.release.release import ReleaseModel
@@ -69,7 +69,7 @@ def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[
         except DprctError as error:
             if len(studies) == 1:
                 raise
-            raise type(error)(f"{study.path.name}: {error}; nothing was charged") from None
+            raise type(error)(f"{study.path.name}: {marked(error)}; nothing was charged") from None
         offers.append(offer)
     if len(offers) > 1:
         _check_sum(offers)
@@ -118,6 +118,6 @@ def saying_what_was_made(made: Sequence[Study]) -> Iterator[None]:
             raise
         names = " and ".join(one.output.name for one in made)
         raise type(error)(
-            f"{error}; {names} was made and charged before, and is taken when the package is made "
-            "again"
+            f"{marked(error)}; {names} was made and charged before, and is taken when the package "
+            "is made again"
         ) from None

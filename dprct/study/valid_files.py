@@ -118,8 +118,8 @@ def _every(
     """Yield outcome and covariates of every calibrated regression, and the level of its rows."""
     groups = valid.groups
     for outcome in valid.outcomes:
-        if groups is None or groups.whole:
-            for part in valid.covariates:
+        for part in valid.covariates:
+            if groups is None or groups.holds(part):
                 yield outcome, part, None
         if groups is not None:
             for level in groups.levels:

@@ -19,10 +19,10 @@ from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
-from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.do_files import read_do
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served
+from dprct.study.release_section import CalibratedExperiment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,6 +155,11 @@ class Released:
         text = found["value"]
         return text[1:-1] if text.startswith('"') else float(text)
 
+    def group_of(self, row: Regression) -> tuple[str, Level] | None:
+        """Return column and level of the released group of a regression, None of all rows."""
+        level, groups = self.level_of(row), None if self.valid is None else self.valid.groups
+        return None if level is None or groups is None else (groups.column, level)
+
     def _always(self, part: str) -> bool:
         found = _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
         if found is None:
@@ -184,12 +189,15 @@ class Verdict:
         Why it is not valid; empty where it is.
     remedy : str
         What would change it, where something would.
+    group : (str, str or float), optional
+        Column and level of the released group that its rows are; of ``by g:`` the first level.
     """
 
     regression: Regression
     kind: Kind
     reason: str = ""
     remedy: str = ""
+    group: tuple[str, Level] | None = None
 
     def __str__(self) -> str:
         row = self.regression
@@ -416,13 +424,14 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
         fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
         within=released.level_of(row),
     )
-    reason = released.valid.reason(spec)
+    reason, group = released.valid.reason(spec), released.group_of(row)
     if reason is None and several:
         reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
     if reason is None:
-        return Verdict(row, "valid")
+        return Verdict(row, "valid", group=group)
     if reason.startswith(_ONLY):
-        return Verdict(row, "effects only", reason, f"run it with {released.valid.errors}")
+        remedy = f"run it with {released.valid.errors}"
+        return Verdict(row, "effects only", reason, remedy, group)
     return Verdict(row, "artefact", reason, _remedy(reason, row))
 
 
@@ -442,8 +451,10 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     reason = valid.ratio_reason(spec, taken, instruments, together=together)
     if reason is not None:
         return Verdict(row, "artefact", reason, 'method = "moments" serves instruments')
-    found = valid.ratio_words(row.outcome, taken)
-    return Verdict(row, "effects only", found, valid.ratio_remedy(row.outcome, taken))
+    found, remedy = (
+        valid.ratio_words(row.outcome, taken), valid.ratio_remedy(row.outcome, taken)
+    )  # fmt: skip
+    return Verdict(row, "effects only", found, remedy, released.group_of(row))
 
 
 def _remedy(reason: str, row: Regression) -> str:

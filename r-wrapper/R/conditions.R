@@ -4,8 +4,17 @@ condition <- function(classes, message, call = NULL, ...) {
   structure(class = classes, list(message = message, call = call, ...))
 }
 
+# A condition is printed and logged: where do.call() put the data into the call, no row may be in it.
 stop_dprct <- function(class, message, call = NULL, ...) {
-  stop(condition(c(class, "dprct_error", "error", "condition"), message, call, ...))
+  stop(condition(c(class, "dprct_error", "error", "condition"), message, plain_call(call), ...))
+}
+
+# The call by which this package was entered, as its user wrote it: no function of ours is in it.
+user_call <- function() {
+  for (frame in seq_len(sys.nframe())) {
+    if (identical(environment(sys.function(frame)), topenv())) return(sys.call(frame))
+  }
+  NULL
 }
 
 signal_records <- function(records) {

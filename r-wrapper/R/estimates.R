@@ -15,9 +15,9 @@
 #' @param cluster The column of clusters: its name, or a formula such as `~ village`. Two columns,
 #'   `~ village + year`, for errors clustered in both ways, as by `vcovCL()` of \pkg{sandwich},
 #'   with t of the smaller number of clusters less one.
-#' @param weights Name of the column of weights.
-#' @param weights_type `"aweight"`, `"fweight"`, `"pweight"` or `"iweight"`, as in Stata.
-#' @param absorb Names of columns whose fixed effects are absorbed.
+#' @param weights The column of weights: its name, `~ w`, or `w` itself as in [lm()].
+#' @param weights_type `"aweight"`, `"fweight"` or `"pweight"`, as in Stata.
+#' @param absorb Names of columns whose fixed effects are absorbed, or a formula such as `~ village`.
 #' @param subset Which rows to use: a condition on columns of `data`, as in [lm()].
 #' @param where For released moments: among one group alone, such as `list(female = 1)`.
 #' @param groups The old name of `cluster`, which is answered with the new one.
@@ -44,11 +44,19 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   if (!is.null(where)) {
     refuse("parameter", "where is for released moments; for rows give subset = a condition")
   }
+  data <- texts_as_factors(data, formula)
   rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
   cluster <- clusters_named(cluster, ways = 2L)
+  if (!missing(weights)) weights <- eval(substitute(weights), frame_of(data), parent.frame())
+  if (inherits(weights, "formula")) weights <- all.vars(weights)
+  if (inherits(absorb, "formula")) absorb <- all.vars(absorb)
   read <- formula_text(formula, frame_of(data), spelled = TRUE)
+  check_columns(c(named_by(formula), cluster, if (is.character(weights)) weights, absorb), data)
   frame <- frame_of(data, used = named_in(read$text, cluster, weights, absorb))
-  if (!is.null(rows)) frame <- some_rows(frame, rows)
+  if (!is.null(rows)) {
+    frame <- some_rows(frame, rows)
+    if (is.numeric(weights)) weights <- weights[if (is.logical(rows)) which(rows) else rows]
+  }
   found <- dprct_call("ols",
     formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, cluster = cluster,
     weights = weights, weights_type = weights_type, absorb = absorb,
@@ -58,6 +66,45 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   found$call <- plain_call(match.call())
   found$variables <- variables_of(frame, formula)
   found
+}
+
+# The columns that a formula names; a dot names none.
+named_by <- function(formula) {
+  if (is.character(formula)) formula <- tryCatch(stats::as.formula(formula), error = function(e) NULL)
+  setdiff(all.vars(formula), ".")
+}
+
+# Text by R's own order of its values, as lm() reads it: which comes first is the base. A declared
+# table, and one that a release made, is left as it is.
+texts_as_factors <- function(data, formula) {
+  if (!is.data.frame(data) || !is.null(attr(data, "dprct_schema", exact = TRUE))) return(data)
+  if (is.character(formula)) formula <- tryCatch(stats::as.formula(formula), error = function(e) NULL)
+  named <- if (inherits(formula, "formula")) all.vars(formula[[length(formula)]])
+  named <- if ("." %in% named) names(data) else intersect(named, names(data))
+  columns <- unclass(data)
+  is_text <- vapply(columns[named], function(x) is.character(x) && !"bytes" %in% Encoding(x), NA)
+  texts <- setdiff(named[is_text], if (length(formula) == 3L) all.vars(formula[[2L]]))
+  if (!length(texts)) return(data)
+  kept <- attributes(data)
+  columns[texts] <- lapply(columns[texts], function(x) factor(as.vector(x)))
+  attributes(columns) <- kept
+  columns
+}
+
+# Only the columns that are used cross to Python, which knows of no others that were meant.
+check_columns <- function(names, data) {
+  there <- names(frame_of(data))
+  unknown <- setdiff(names, there)
+  if (!length(unknown)) return(invisible())
+  near <- nearest(unknown[1L], there)
+  shown <- utils::head(there, 8L)
+  refuse("column", paste0(
+    "no column '", unknown[1L], "' in the data; ",
+    if (length(near)) paste0("did you mean '", near, "'?") else paste0(
+      "it has ", paste(shown, collapse = ", "),
+      if (length(there) > 8L) paste0(" and ", length(there) - 8L, " more")
+    )
+  ))
 }
 
 # The names of the columns of clusters, however they were given.
@@ -145,7 +192,7 @@ as_in_fit <- function(x, levels, kind, name, call) {
       "column '%s' was numbers in the fit; give its numbers, not labels", name
     ), call)
   }
-  if (kind == "text" && is.factor(x)) as.character(x) else x
+  if (kind == "text") as.character(x) else x
 }
 
 #' @export
@@ -186,6 +233,7 @@ formula.dprct_estimate <- function(x, ...) {
 #' @export
 confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
   only_known(...)
+  check_level(level)
   found <- if (identical(level, 0.95)) usual_interval(object)
   if (is.null(found)) {
     found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
@@ -207,6 +255,7 @@ usual_interval <- function(object) {
 #' @export
 confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
   only_known(...)
+  check_level(level)
   half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * object$std.error
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   found <- cbind(object$coefficients - half, object$coefficients + half)
@@ -220,7 +269,7 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
 #' holds no rows, so the rows are always given.
 #'
 #' @param object,x What [ols()] returned; for `predict()` also a function that [fit()] released.
-#' @param newdata,data A data frame with the columns of the formula.
+#' @param newdata,data A data frame with the columns of the formula; `augment()` takes either name.
 #' @param se.fit `TRUE` for a list of `fit` and `se.fit`, as of [predict.lm()].
 #' @param interval `"confidence"` for the mean, or `"prediction"` for one new row, which takes the
 #'   residuals to have one variance.
@@ -245,6 +294,7 @@ predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
                               interval = c("none", "confidence", "prediction"), level = 0.95, ...) {
   only_known(...)
   interval <- match.arg(interval)
+  check_level(level)
   check_flag(se.fit, "se.fit")
   rows <- as_fitted(newdata, object$variables)
   found <- dprct_call("ols_predict", estimate = object, data = rows)
@@ -271,8 +321,12 @@ generics::augment
 #' @rdname predictions
 #' @method augment dprct_ols
 #' @export
-augment.dprct_ols <- function(x, data, ...) {
+augment.dprct_ols <- function(x, data, newdata, ...) {
   only_known(...)
+  if (missing(data)) {
+    if (missing(newdata)) refuse("parameter", "data is missing; a result holds no rows, so give a data frame")
+    data <- newdata
+  }
   found <- predict(x, data, se.fit = TRUE)
   data$.fitted <- unname(found$fit)
   data$.se.fit <- unname(found$se.fit)
@@ -299,7 +353,8 @@ summary.dprct_estimate <- function(object, ...) {
   structure(
     list(
       coefficients = coef_table(object), text = object$text, guarantee = object$guarantee,
-      result = object
+      result = object, r.squared = object$glance$r.squared,
+      adj.r.squared = object$glance$adj.r.squared, sigma = object$glance$sigma
     ),
     class = "summary.dprct_estimate"
   )
@@ -339,6 +394,7 @@ given_or_refused <- function(x, what) {
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
   only_known(...)
+  check_level(level)
   dprct_call("result_band", estimate = object, alpha = 1 - level)
 }
 

@@ -7,7 +7,9 @@
 # a factor, as in lm(), and an ordered factor, whose contrasts lm() takes from polynomials, refused.
 formula_text <- function(formula, data = NULL, spelled = FALSE) {
   if (is.character(formula) && length(formula) == 1L && !is.na(formula)) {
-    return(if (spelled) list(text = formula) else formula)
+    read <- tryCatch(stats::as.formula(formula), error = function(e) NULL)
+    if (is.null(read)) return(if (spelled) list(text = formula) else formula) # [d ~ z] is Python's
+    formula <- read
   }
   if (!inherits(formula, "formula")) {
     refuse("formula",
@@ -18,7 +20,8 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
   factors <- names(data)[vapply(data, is_factor, NA)]
   left <- if (length(formula) == 3L) formula[[2L]]
   right <- without_dot(formula[[length(formula)]], all.vars(left), data)
-  lapply(as.list(formula)[-1L], check_functions, call = sys.call())
+  if (spelled) check_as_lm(left, right, data)
+  lapply(as.list(formula)[-1L], check_functions, call = user_call())
   if (has_r_operators(right, if (spelled) c(":", "*"))) right <- expanded(right)
   words <- paste("~", term_text(right, factors))
   text <- if (is.null(left)) words else paste(outcome_text(left), words)
@@ -27,6 +30,22 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
     formula = paste(deparse(formula, width.cutoff = 500L), collapse = " "),
     terms = spelling_of(right, factors), levels = levels_in(right, data[factors])
   ))
+}
+
+# What lm() reads otherwise, or not at all.
+check_as_lm <- function(left, right, data) {
+  if (is.name(left) && is.factor(data[[as.character(left)]])) {
+    refuse("formula", sprintf(
+      "the outcome '%s' is a factor, whose codes are no numbers; make a column of numbers of it",
+      as.character(left)
+    ))
+  }
+  if (is.call(right) && identical(right[[1L]], quote(`|`))) {
+    refuse("formula", sprintf(
+      "'|' in a formula is not offered; for fixed effects give absorb = %s",
+      paste(deparse(all.vars(right[[3L]])), collapse = "")
+    ))
+  }
 }
 
 # A function that the grammar lacks, before Python refuses a character of it.
@@ -89,6 +108,20 @@ levels_in <- function(right, columns) {
       "'%s' is an ordered factor, whose polynomial contrasts are not offered; give %s",
       ordered[1L], sprintf("factor(%s, ordered = FALSE) as a column of its own", ordered[1L])
     ), sys.call(-2L))
+  }
+  own <- names(used)[!vapply(used, function(x) is.null(attr(x, "contrasts", TRUE)), NA)]
+  if (length(own)) {
+    refuse("formula", sprintf(
+      "'%s' has contrasts of its own, which are not offered; remove them: contrasts(%s) <- NULL",
+      own[1L], own[1L]
+    ))
+  }
+  unknown <- names(used)[vapply(used, function(x) anyNA(levels(x)), NA)]
+  if (length(unknown)) {
+    refuse("formula", sprintf(
+      "'%s' has NA among its levels, which is not offered; give it a name: levels(%s)[is.na(levels(%s))] <- \"none\"",
+      unknown[1L], unknown[1L], unknown[1L]
+    ))
   }
   lapply(used, function(x) {
     words <- if (is.factor(x)) levels(x) else c("FALSE", "TRUE")

@@ -101,6 +101,8 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param donor_weights,bound,protect_treated,mean_effect,pre_fit,placebos How donors are weighted;
 #'   public bounds of the outcome; what else is protected or released.
+#' @param predictors What ridge weights match besides the outcome before treatment: names of columns,
+#'   or weights named by these, as in `c(age = 1, "beer(1984(1)1988)" = 2)`.
 #' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
 #'   what else is released; whether standard errors contain the error of the propensity model.
 #' @param treated_share Share of the rows that are treated, known from elsewhere: it decides the form
@@ -160,6 +162,7 @@ private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, a
 #' @export
 effects.dprct_private <- function(object, by, ...) {
   only_known(...)
+  if (missing(by)) refuse("parameter", "by is missing; give the columns of subgroups, such as by = \"region\"")
   dprct_call("effects_by", result = object, by = by, .call = sys.call())
 }
 
@@ -168,13 +171,14 @@ effects.dprct_private <- function(object, by, ...) {
 synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time, unit = NULL,
                               time = NULL, donors = NULL, ..., donor_weights = NULL, lam = NULL,
                               bound = NULL, protect_treated = NULL, mean_effect = NULL,
-                              pre_fit = NULL, placebos = NULL, budget_shares = NULL, noise = NULL,
-                              neighbors = NULL) {
+                              pre_fit = NULL, placebos = NULL, predictors = NULL,
+                              budget_shares = NULL, noise = NULL, neighbors = NULL) {
   model("SyntheticControl", NULL, data, schema,
     outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
     time = time, donors = donors, donor_weights = donor_weights, lam = lam, bound = bound,
     protect_treated = protect_treated, mean_effect = mean_effect, pre_fit = pre_fit,
-    placebos = placebos, budget_shares = budget_shares, noise = noise, neighbors = neighbors, ...
+    placebos = placebos, predictors = predictors, budget_shares = budget_shares, noise = noise,
+    neighbors = neighbors, ...
   )
 }
 

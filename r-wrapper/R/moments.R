@@ -21,6 +21,10 @@
 #'   distance; `"box"` moves nobody.
 #' @param missing `"public"`, a number that stands for missing values, or a list of these by column.
 #' @param attrition Whether rows were lost after the assignment.
+#' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
+#'   `cov_type`; the regressions in `formulas` alone are then estimated.
+#' @param touched The share of mu squared, such as .02, for which the share of rows that `radius`
+#'   moves is released, too.
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param x,object,moments Released moments, as [fit()] and `read_moments()` return.
 #' @param path Name of the file, such as `"study.moments.json"`.
@@ -68,13 +72,15 @@ NULL
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
                             centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
-                            cov_type = NULL, neighbors = NULL) {
+                            cov_type = NULL, touched = NULL, weights = NULL,
+                            neighbors = NULL) {
   only_known(...)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
     subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
-    attrition = attrition, cov_type = cov_type, neighbors = neighbors
+    attrition = attrition, cov_type = cov_type, touched = touched,
+    weights = weights, neighbors = neighbors
   )
 }
 
@@ -154,6 +160,7 @@ NULL
 #' @rdname combinations
 #' @export
 wald_test <- function(object, hypothesis) {
+  check_ours(object)
   dprct_call("moments_wald",
     result = object, hypothesis = weights_by_name(hypothesis), .call = sys.call()
   )
@@ -162,9 +169,18 @@ wald_test <- function(object, hypothesis) {
 #' @rdname combinations
 #' @export
 lincom <- function(object, combination) {
+  check_ours(object)
   dprct_call("moments_lincom",
     result = object, combination = weights_by_name(combination), .call = sys.call()
   )
+}
+
+check_ours <- function(object) {
+  if (!any(startsWith(class(object), "dprct_"))) {
+    refuse("parameter", paste0(
+      "object is ", class(object)[1L], "; give what effects() or ols() returned of released moments"
+    ))
+  }
 }
 
 weights_by_name <- function(wanted) {

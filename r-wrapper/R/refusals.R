@@ -1,5 +1,5 @@
 # A refusal that needs no Python: of class dprct_<leaf>_error, as those that come from there.
-refuse <- function(leaf, message, call = sys.call(-1L)) {
+refuse <- function(leaf, message, call = user_call()) {
   stop_dprct(paste0("dprct_", leaf, "_error"), message, call)
 }
 
@@ -78,6 +78,15 @@ for_print <- setdiff(names(formals(print.default)), c("x", "..."))
 check_flag <- function(value, name) {
   if (!isTRUE(value) && !isFALSE(value)) {
     refuse("parameter", sprintf("%s is not TRUE or FALSE; give one of them", name), sys.call(-1L))
+  }
+}
+
+# Of an interval; 95 for 0.95 would make every end NaN.
+check_level <- function(level, name = "level") {
+  if (!is.numeric(level) || length(level) != 1L || !is.finite(level) || level <= 0 || level >= 1) {
+    refuse("parameter", sprintf(
+      "%s is not one number between 0 and 1; give one such as %s = 0.95", name, name
+    ))
   }
 }
 

@@ -174,6 +174,13 @@ labels.dprct_estimate <- function(object, ...) {
   attr(stats::terms(stats::formula(object)), "term.labels")
 }
 
+#' @importFrom stats terms
+#' @export
+terms.dprct_estimate <- function(x, ...) {
+  only_known(...)
+  stats::terms(stats::formula(x))
+}
+
 #' @export
 model.frame.dprct_estimate <- function(formula, ...) {
   only_known(..., .also = c("data", "xlev"))
@@ -197,4 +204,51 @@ bread.dprct_estimate <- function(x, ...) {
 estfun.dprct_estimate <- function(x, ...) {
   only_known(...)
   refuse("parameter", "scores are not kept, for a result holds no rows; give ols() cov_type or cluster")
+}
+
+# A model has nothing to show before its fit, where R's defaults would answer NULL.
+unfitted <- function(what) {
+  refuse("parameter", sprintf("a model has no %s before it is fitted; give what fit() returns", what))
+}
+
+#' @export
+coef.dprct_model <- function(object, ...) {
+  only_known(..., .also = "complete")
+  unfitted("coefficients")
+}
+
+#' @export
+fitted.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("fitted values")
+}
+
+#' @export
+residuals.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("residuals")
+}
+
+#' @export
+weights.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("weights")
+}
+
+#' @export
+deviance.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("deviance")
+}
+
+#' @export
+df.residual.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("degrees of freedom")
+}
+
+#' @export
+sigma.dprct_model <- function(object, ...) {
+  only_known(...)
+  unfitted("standard error")
 }

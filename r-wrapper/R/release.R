@@ -120,6 +120,9 @@ plot.dprct_release <- function(x, level = 0.95, ...) {
   invisible(x)
 }
 
+#' @export
+print.dprct_certificate <- function(x, ...) print_text(x, ...)
+
 #' Verify a protected file against its certificate
 #'
 #' @param path Name of the file, or a [study()], whose output is verified.

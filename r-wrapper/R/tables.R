@@ -33,6 +33,7 @@ itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ..
     ))
   }
   if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
+  if (is.character(outcomes) && is.character(arms)) check_columns(c(outcomes, arms), data)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)
   dprct_call("itt_table",
     data = frame_of(data, used = used), outcomes = labelled(outcomes), arms = labelled(arms),

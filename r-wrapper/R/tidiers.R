@@ -30,6 +30,8 @@ NULL
 #' @export
 tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   only_known(...)
+  check_flag(conf.int, "conf.int")
+  check_level(conf.level, "conf.level")
   out <- x$tidy[!names(x$tidy) %in% c("conf.low", "conf.high")]
   if (conf.int) {
     ends <- confint(x, level = conf.level)
@@ -53,6 +55,7 @@ glance.dprct_estimate <- function(x, ...) {
 tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   only_known(...)
   check_flag(conf.int, "conf.int")
+  check_level(conf.level, "conf.level")
   out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
   out <- out[!names(out) %in% c("low", "high", "noise.low", "noise.high")]
   if ("term" %in% names(out)) out else cbind(term = as.character(out$time), out)

@@ -22,7 +22,9 @@ VALID = Validity(
     covariates=((), ("C(soil)",), ("C(soil)", "age"), ("C(soil)", "age", "slope")),
     control_errors=(0.1,), groups=GROUPS,
 )  # fmt: skip
-APART = replace(VALID, groups=replace(GROUPS, whole=False), control_errors=())
+APART = replace(
+    VALID, groups=replace(GROUPS, whole=False), control_errors=(), covariates=VALID.covariates[1:]
+)
 ARMS = ("seed", "tools")
 CROSSED = (*ARMS, "C(soil)", "C(soil):seed", "tools:C(soil)")
 
@@ -35,14 +37,14 @@ def run(*terms: str, **facts: object) -> Specification:
     ("spec", "whole", "apart"),
     [
         (run(*ARMS), None, "other shares in some levels of soil"),
-        (run(*ARMS, "C(soil)"), None, "on the arms within a level, or crossed with C(soil)"),
-        (run(*ARMS, "C(soil)", "age"), None, "other shares"),
-        (run(*ARMS, "age"), "its covariates are no set", "other shares"),
-        (run(*ARMS, "C(soil)", "slope"), "but their errors are not", "other shares"),
+        (run(*ARMS, "C(soil)"), None, None),
+        (run(*ARMS, "C(soil)", "age"), None, None),
+        (run(*ARMS, "age"), "its covariates are no set", "within a level, and those with C(soil)"),
+        (run(*ARMS, "C(soil)", "slope"), "but their errors are not", "but their errors are not"),
         (run(*ARMS, rows=60, within="clay"), None, None),
         (run(*ARMS, "C(soil)", rows=80, within="loam"), None, None),
         (run(*CROSSED, rows=240), None, None),
-        (run(*CROSSED[:-1]), "interaction C(soil):seed was not released", "other shares"),
+        (run(*CROSSED[:-1]), "interaction C(soil):seed was", "interaction C(soil):seed was"),
         (run(*ARMS, rows=59, within="clay"), "59 of 60 rows; those with soil = \"clay\"", "59 of"),
         (run(*ARMS, rows=140), "140 of 240 rows; of subgroups only the levels of soil", "140 of"),
         (run(*ARMS, within="peat"), 'soil = "peat" is no level', 'soil = "peat" is no level'),
@@ -101,6 +103,14 @@ def test_of_two_levels_a_number_is_as_good_as_categories() -> None:
     assert two.crossing(keys, {"t"}) == {"g", "g:t"}
     assert three.crossing(keys, {"t"}) == set()
     assert three.crossing({"t", "C(g)", "C(g):t"}, {"t"}) == {"C(g)", "C(g):t"}
+
+
+def test_without_factors_only_levels_are_valid_where_shares_differ() -> None:
+    none = replace(APART, covariates=((), ("age",)))
+    for terms in (ARMS, (*ARMS, "age"), (*ARMS, "C(soil)")):
+        assert none.reason(run(*terms)) is not None
+    assert none.reason(run(*ARMS, within="sand")) is None
+    assert "Within each level, calibrated for" in none.notes()[0]
 
 
 def test_the_level_of_rows_is_read_off_them() -> None:

@@ -236,10 +236,19 @@ def test_the_mean_effect_stands_above_the_path(
     assert "2,009" not in out
 
 
+def test_predictors_stand_in_a_study_file(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    asked = 'predictors = {"output(2001(1)2003)" = 2, "output(2005)" = 0.5}'
+    study = written("synthetic_control", ('donor_weights = "uniform"', asked))
+    out = " ".join(dprct("plan", study).out.split())
+    assert "output(2001(1)2003) (-1 to 1, weight 2), output(2005) (-1 to 1, weight 0.5)" in out
+
+
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),
-    ("sd = {income = 6", "sd = {wage = 6", "sd names 'wage', which is not an outcome"),
+    ("sd = {income = 6", "sd = {wage = 6", 'sd names "wage", which is not an outcome'),
     ("alphas = [0.05", "alphas = [0.7", "sizes of tests between 1e-9 and 0.5"),
     ("sd = {", 'effects = "main"\nsd = {', '[private_ate] effects = "main" needs '),
     ("sd = {", 'privacy_unit = "cluster"\nsd = {', "need a design of clusters"),

@@ -377,7 +377,7 @@ def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
     [
         ("outcome = ['got']", "unknown key 'outcome'"),
         ("adjust = 'none'", 'adjust = "none"; allowed: bonferroni'),
-        ("digits = 'two'", "digits = 'two'; give a whole number"),
+        ("digits = 'two'", 'digits = "two"; give a whole number'),
         ("name = 'again'", "is not TOML"),
     ],
 )

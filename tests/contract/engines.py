@@ -54,7 +54,7 @@ from dprct.queries.clusters import ClusterRule, Correlated, MeansWithin
 from dprct.queries.horvitz_thompson import arm_of
 from dprct.queries.sums import Arms, Asked, Combinations
 from dprct.schema import Column, Schema
-from dprct.schema.tables import COMPANION
+from dprct.schema.tables import COMPANION, Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -182,11 +182,18 @@ def hidden(frame: Table) -> list[Any]:
     return [_open(part) for part in (found.difference, found.variance, found.control)]
 
 
+def counted_in(frame: Table) -> Counted | None:
+    """Return what the door of an engine finds: by it sums are of doubles, else of int64."""
+    if isinstance(frame, nw.DataFrame):
+        return None
+    return Counted(900, legal=True, groups={(): (900,)})
+
+
 def together(frame: Table, *, private: bool) -> list[Any]:
     """Return the sums of several outcomes, of one pass, in the order of their groups."""
     by = {"arm": arm_of(HIDDEN)} if private else {"block": nw.col("block"), "t": nw.col("t")}
     asked = [Asked(Y, 0.5), Asked(X, present="y"), Asked(Y, present="y")]
-    found = summed(frame, by, asked).groups
+    found = summed(frame, by, asked, None if private else counted_in(frame)).groups
     return [sorted((*map(int, key), n, s, q) for key, n, s, q in found[one]) for one in asked]
 
 
@@ -234,8 +241,9 @@ def ball(frame: Table, *, private: bool) -> list[Any]:
             cells = MomentCells(len(codes), codes[at])
         else:
             cells = MomentCells(len(codes), codes, where)
-    grid = MomentsGrid(columns, 30000, count=private)
-    return [_open(moment_sums(frame, grid, cells, relation))]
+    grid = MomentsGrid(columns, 30000, count=private, touched=7)
+    counted = counted_in(frame) if private else None
+    return [_open(moment_sums(frame, grid, cells, relation, counted=counted))]
 
 
 # a query that reads a table in an engine needs a case here; what follows " of " tells cases apart

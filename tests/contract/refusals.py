@@ -12,6 +12,7 @@ of an option without a case fails ``test_refusals_are_public.py``.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ PANEL = Schema(
         Column("region", "byte", missing=()),
         Column("year", "int", missing=()),
         Column("y", bounds=(0.0, 4.0), missing=()),
+        Column("x", bounds=(-1.0, 1.0), missing=(".",)),
     )
 )
 
@@ -87,12 +89,13 @@ def people() -> pd.DataFrame:
 
 def regions() -> pd.DataFrame:
     """12 regions over 8 years; region 11 is treated."""
-    y = np.random.default_rng(1).uniform(0, 4, 96)
+    rng = np.random.default_rng(1)
     return pd.DataFrame(
         {
             "region": np.repeat(np.arange(12.0), 8),
             "year": np.tile(np.arange(2000.0, 2008), 12),
-            "y": y,
+            "y": rng.uniform(0, 4, 96),
+            "x": rng.uniform(-1, 1, 96),
         }
     )
 
@@ -167,14 +170,11 @@ class Case:
         ):
             tables = [table]
             for corner in alone:
-                if self.panel:  # one record is a donor's whole series
-                    tables.append(
-                        table.assign(y=table["y"].where(table["region"] != 0, corner["y"]))
-                    )
-                    continue
+                # in a panel, one record is a donor's whole series
+                record = table["region"] == 0 if self.panel else 0
                 moved = table.copy()
                 for name, value in corner.items():
-                    moved.loc[0, name] = value
+                    moved.loc[record, name] = value
                 tables.append(moved)
             yield words, tables, table is base and not self.random_draws
 
@@ -269,8 +269,9 @@ case(**ATE, name="a formula", private="y x", index="2 + x", **NARROW)
 
 
 def steep(rows: pd.DataFrame) -> Any:
-    """An index that fails for one legal row."""
+    """An index that fails for one legal row, and warns of what it sees."""
     if (rows["x"] == -1).any():
+        warnings.warn(f"-1 in one of {len(rows)} rows", stacklevel=1)
         raise KeyError("-1")
     return rows["x"].fillna(0) + (rows["s"] == "north")
 
@@ -342,8 +343,12 @@ case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
 case(**MOMENTS, name="scales", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
      centre={"y": 0.1}, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="touched", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
+     centre={"y": 0.1}, radius=2.0, touched=0.02)  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
      sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
+case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x g",
+     formulas=["y ~ x"], cov_type="HC1", weights="g", sd={"y": 1.0, "x": 1.0})  # fmt: skip
 case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
      sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
      facts={"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
@@ -425,6 +430,7 @@ case(**CONTROL, name="uniform", donor_weights="uniform", mean_effect=True, donor
 case(**CONTROL, name="everything", donor_weights="auto", pre_fit=True, placebos=["0", "5"],
      bound=(0, 4), mean_effect=True, budget_shares={"donor_weights": 0.2, "prediction": 0.2,
      "mean": 0.2, "pre_fit": 0.2, "placebos": 0.2})  # fmt: skip
+case(**CONTROL | {"private": "y x"}, name="predictors", predictors={"x": 2.0, "y(2001/2003)": 1.0})
 case(**CONTROL, name="all placebos", placebos="all")
 case(**CONTROL, name="treated protected", protect_treated=True, noise="gaussian", delta=1e-3)
 case(**CONTROL, name="concentrated", donor_weights="ridge", noise="concentrated", delta=1e-3,

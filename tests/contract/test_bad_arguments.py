@@ -1,8 +1,9 @@
 """Every public callable, given something senseless in the place of each argument in turn.
 
-It is refused in a sentence of ours or it works: no bare exception, nothing that hangs.  Which
-callables there are is asked of the package, so that a new name is tried, too: one for which no good
-call stands in ``calls`` fails the first test.
+It is refused in a sentence of ours or it works: no bare exception, nothing that hangs, and nothing
+of Python where the sentence is said in R or in the words of a study file.  Which callables there
+are is asked of the package, so that a new name is tried, too: one for which no good call stands in
+``calls`` fails the first test.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from matplotlib.figure import Figure
 import dprct
 from dprct.errors import DprctError
 from dprct.results.tables import Column, Estimate, Row
+from tests.contract.languages import python_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -253,13 +255,13 @@ def calls(folder: Path) -> dict[str, Call]:
     model(
         "SyntheticControl", data=panel, schema=panel_schema, outcome="y", treated=0, unit="who",
         time="time", treatment_time=8, donors=None, donor_weights="ridge", lam=None, bound=None,
-        protect_treated=False, mean_effect=False, pre_fit=False, placebos=(), budget_shares=None,
-        noise="laplace", neighbors="replace-one",
+        protect_treated=False, mean_effect=False, pre_fit=False, placebos=(),
+        predictors=None, budget_shares=None, noise="laplace", neighbors="replace-one",
     )  # fmt: skip
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
         subgroups=(), sd=None, centre=None, radius=None, missing=None, attrition=False,
-        neighbors="replace-one",
+        touched=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)
     release = found["MVHistogram.fit"](rng=None)
@@ -319,6 +321,8 @@ def tried(
                     str(error).encode("utf-8")
                 except UnicodeEncodeError:
                     yield f"{name}({argument}={what}): a message that cannot be written"
+                for left in python_in(error):
+                    yield f"{name}({argument}={what}): {left}"
             except Exception as error:
                 yield f"{name}({argument}={what}): {type(error).__name__}: {str(error)[:60]!r}"
 

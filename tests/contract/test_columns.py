@@ -34,7 +34,7 @@ from dprct.encoding import ExclusiveEncoding, encoding
 from dprct.errors import SchemaError
 from dprct.queries import covariates
 from dprct.queries.covariates import Feature, features_of
-from dprct.queries.donors import Donors, Scale
+from dprct.queries.donors import Donors, Predictor, Scale
 from dprct.queries.propensity import Block, Treated
 from dprct.queries.sums import Clipped
 from dprct.schema import Column, Schema
@@ -181,6 +181,9 @@ CASES: dict[tuple[Any, str], Make] = {
         d, s, columns=["y", "x"], assignment=Simple(v)
     ),
     (SyntheticControl, "outcome"): lambda d, s, v: control(SyntheticControl, d, s, v),
+    (SyntheticControl, "predictors"): lambda d, s, v: control(
+        SyntheticControl, d, s, "y", predictors=[v]
+    ),
     (published.SyntheticControl, "outcome"): lambda d, s, v: control(
         published.SyntheticControl, d, s, v
     ),
@@ -220,7 +223,7 @@ cov_type outcome_share treated_share
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
 missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma
-confidential_from weights_epsilon effect_epsilon
+confidential_from weights_epsilon effect_epsilon touched
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""
@@ -309,6 +312,7 @@ READ: dict[str, Callable[[], Any]] = {
     "Treated": lambda: Treated(TAINTED, 1.0),
     "encoding": lambda: encoding(TAINTED),
     "ExclusiveEncoding": lambda: ExclusiveEncoding("arm", (TAINTED,)),
+    "Predictor": lambda: Predictor(TAINTED, (0,), 1.0),
     "Donors": lambda: Donors.of(ROWS, TAINTED, np.array([[0], [1]]), Scale(0.0, 1.0), 1),
     "covariates": lambda: covariates(ROWS, ["v"], Schema((TAINTED,))),
 }

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BUDGETS = (
-    (1e-12, 0), (1e-9, 0), (1e6, 0),
-    (1e-12, 0.5), (1e-9, 0.5), (1e-9, 1e-15), (1e-6, 1e-300), (1e6, 1e-300), (1e6, 0.5),
+    (1e-12, 0), (1e6, 0),
+    (1e-12, 0.5), (1e-9, 1e-15), (1e-6, 1e-300), (1e6, 1e-300), (1e6, 0.5),
 )  # fmt: skip
 
 NEVER: dict[str, Any] = {"missing": "never"}

@@ -153,6 +153,23 @@ def test_the_subgroups_of_calibrated() -> None:
     assert fit.params["seed"] == pytest.approx(effect, abs=1e-9)
 
 
+def test_predictors_of_a_synthetic_control(capsys: pytest.CaptureFixture[str]) -> None:
+    years = np.arange(1970.0, 2001)
+    states = ["California", "Nevada", "Ohio", "Utah"]
+    data = pd.DataFrame(
+        {"state": np.repeat(states, 31), "year": np.tile(years, 4), "cigsale": 90.0}
+    )
+    facts = {"cigsale": (0, 300), "lnincome": (8, 12), "age15to24": (0, 1), "beer": (0, 50)}
+    data = data.assign(lnincome=10.0, age15to24=0.2, beer=20.0)
+    never = {name: {"bounds": ends, "missing": "never"} for name, ends in facts.items()}
+    schema = dprct.Schema.from_frame(data).declare(**never)
+    (block,) = blocks("docs/synthetic_control.md", "python")
+    exec(compile(block, "a block", "exec"), {"dprct": dprct, "data": data, "schema": schema})
+    plan = capsys.readouterr().out
+    assert "beer(1984(1)1988) (0 to 50, weight 4)" in squeezed(plan)
+    assert "lambda 520" in plan  # 20 times 19 years and the weights
+
+
 def test_no_block_of_python_is_left_out() -> None:
     pages = [page for at in (".", "docs", "data") for page in sorted((TOP / at).glob("*.md"))]
     with_code = {page.name for page in pages if "```python" in page.read_text("utf-8")}
@@ -163,6 +180,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "heterogeneous_effects.md",
         "large_data.md",
         "private_moments.md",
+        "synthetic_control.md",
         "which_correction.md",
     }
     assert len(blocks("docs/first_file.md", "python")) == 2

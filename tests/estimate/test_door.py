@@ -87,7 +87,7 @@ def test_several_files_are_merged_first() -> None:
     one, two = pd.DataFrame({"y": [0.0, 1.0]}), pd.DataFrame({"t": [0.0, 1.0]})
     for several in ([one, two], {"one": one, "two": two}):
         for bound in (table_of, BoundTable):
-            with pytest.raises(SchemaError, match="merge the files first and protect once"):
+            with pytest.raises(SchemaError, match="merge the files and protect once"):
                 bound(several)
     assert len(table_of(one)) == 2
     for treatment, design in (("t", None), (None, Block("t", block="village"))):

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -72,6 +73,55 @@ def test_no_neighbour_moves_the_sums_further_and_some_as_far(
     assert Fraction(largest, of.l2_squared) > Fraction(99, 100) ** 2
 
 
+def test_the_number_of_moved_rows_is_exact_and_moves_as_far_as_is_said() -> None:
+    of = replace(grid(STEPS // 2), touched=STEPS**2 // 4)
+    rows = [[0, 9, 0, 0], [1, 1, 1, 1], [1, 2, 2, 0], [5, 8, 8, 8], [0, 0, -2.5, 0]]
+    found = sums(rows, of, CELLS)
+    assert len(found) == of.numbers(2)
+    # the fourth is in no group, and the second within the ball of radius 2
+    assert found[-1] == 3 * of.touched
+    without = sums(rows, grid(STEPS // 2), CELLS)
+    assert found[:-1].tolist() == without.tolist()
+    # one that is moved to the surface, and one within it on the surface, in another direction
+    inside = 2 * np.array([-0.25, np.sqrt(1 - 0.25**2), 0])
+    moved = found - sums([[0, *inside * (1 - 1e-4)], *rows[1:]], of, CELLS)
+    distance = sum(int(cell) ** 2 for cell in moved)
+    assert 0.999 < distance / of.l2_squared <= 1
+    assert sum(abs(int(cell)) for cell in moved) <= of.l1
+    assert max(abs(int(cell)) for cell in moved) <= of.l_inf
+    assert of.l2_squared - grid(STEPS // 2).l2_squared == of.touched**2
+
+
+def test_all_rows_of_a_unit_that_is_outside_are_moved() -> None:
+    of = replace(grid(STEPS // 2), rows=2, touched=3)
+    rows = frame([[0, 1.9, 0, 0], [0, 0.1, 0, 0], [1, 1.9, 0, 0], [0, 1.9, 0, 0]])
+    rows = rows.with_columns(unit=nw.Series.from_iterable("unit", [4, 5, 5, 4], backend="polars"))
+    found = _open(moment_sums(rows, of, CELLS, "replace-one", "unit"))
+    assert found[-1] == 2 * of.touched
+    assert of.l2_squared == 2 * (2 * of.constant**2 + STEPS**2) ** 2 + 6**2
+
+
+def test_a_weight_makes_no_row_longer_and_the_sums_weighted() -> None:
+    part = Part(Column("t", bounds=(0.0, 4.0), **NEVER))
+    of = replace(grid(STEPS // 2, radius=30.0), weight=part)
+    rng = np.random.default_rng(8)
+    rows = np.column_stack([rng.uniform(0, 4, 40), rng.normal(size=(40, 3)) * 3])
+    rows[:2, 0] = 0.0, 9.0  # of no weight, and clipped to the largest
+    (found,) = [np.reshape(sums(rows, of, MomentCells()), (4, 4)).astype(float)]
+    r = np.column_stack([np.full(40, of.constant), rows[:, 1:] * STEPS / 30])
+    expected = (r * (rows[:, :1].clip(0, 4) / 4)).T @ r
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e6)
+    # of any weight a row has at most the length that it had, to the last bit
+    for weight in (0.0, 1e-9, 0.5, 3.999999999, 4.0):
+        one = sums([[weight, 8.0, -8.0, 8.0]], replace(of, columns=grid(1).columns), MomentCells())
+        assert np.reshape(one, (4, 4)).trace() <= of.constant**2 + STEPS**2
+        assert np.square(one.astype(float)).sum() <= of.l2_squared / 2
+    with pytest.raises(ParameterError, match="count=True"):
+        replace(of, count=False)
+    with pytest.raises(ParameterError, match="0 or above"):
+        replace(of, weight=Part(Column("t", bounds=(-1.0, 4.0), **NEVER)))
+
+
 def test_every_corner_of_bounds_stays_in_the_ball() -> None:
     columns = (
         Scaled("t", (Part(T),), (0.0, 1.0), 0.5, STEPS / 4.0, exempt=True),
@@ -127,6 +177,8 @@ def test_matrices_come_back_as_twice_the_sums() -> None:
 def test_what_a_grid_refuses() -> None:
     with pytest.raises(ParameterError, match="constant=0"):
         grid(0)
+    with pytest.raises(ParameterError, match="touched=-1"):
+        replace(grid(1), touched=-1)
     with pytest.raises(ParameterError, match="no room"):
         MomentsGrid((Scaled("t", (Part(T),), (0.0, 1.0), 0.0, STEPS * 2.0, exempt=True),), 1)
     with pytest.raises(ParameterError, match="count=True"):

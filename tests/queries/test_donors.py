@@ -6,7 +6,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
@@ -15,6 +17,7 @@ from dprct.queries.donors import (
     UNIT,
     WEIGHT_UNIT,
     Donors,
+    Predictor,
     RidgeGrid,
     Scale,
     ridge_weights,
@@ -25,6 +28,7 @@ from dprct.queries.donors import (
     weighted_series,
 )
 from dprct.queries.sums import GRID
+from dprct.schema import Column
 
 if TYPE_CHECKING:
     from dprct.privacy import IntegerVector
@@ -106,6 +110,46 @@ def test_worst_neighbours_stay_within_the_stated_sensitivity(
     assert reached > (0.6 if protected else 0.9999)
 
 
+@pytest.mark.parametrize("weight", [0.3, 9.0])
+@pytest.mark.parametrize("penalty", [0.4, 20.0])
+def test_a_predictor_counts_in_the_sensitivity(weight: float, penalty: float) -> None:
+    """The bound is attained; without the predictor's part it would be exceeded."""
+    n, T0 = 4, 3
+    root = round(math.sqrt(weight) * UNIT)
+    lam = penalty * (T0 + weight)
+    y = np.append(np.full(T0, UNIT), root)
+    norm = math.sqrt(squared_norm(y)) / UNIT
+    grid = RidgeGrid(n, T0, lam, norm, (root,))
+    forgot = RidgeGrid(n, T0, lam, norm)
+    size = min(1.0, math.sqrt(lam / 2 / (T0 + weight)))
+    found = []
+    for sign in (1, -1):
+        steps, extra = np.zeros((n, T0), np.int64), np.zeros((n, 1), np.int64)
+        steps[0], extra[0] = sign * int(size * UNIT), sign * int(size * root)
+        box = Donors(steps, ONE, T0, extra)
+        found.append(np.array(opened(ridge_weights(box, y, grid)), object) * grid.grid)
+    moved = math.sqrt(sum((found[0] - found[1]) ** 2))
+    assert 0.9999 * grid.l2 * grid.grid < moved <= grid.l2 * grid.grid
+    if penalty > 2:  # where kappa is below T0 the bound is that of the penalty alone
+        assert moved > 1.02 * forgot.l2 * forgot.grid
+
+
+def test_predictors_are_clipped_and_scaled_whatever_a_column_holds() -> None:
+    held = [[0.0, 10.0], [np.nan, 8.0], [np.nan, np.nan], [-99.0, np.inf], [np.inf, 1e300]]
+    frame = nw.from_native(pd.DataFrame({"x": np.ravel(held)}), eager_only=True)
+    rows = np.arange(10).reshape(5, 2)
+    read = Predictor(Column("x", bounds=(0.0, 10.0), missing=(".",)), (0, 1), 4.0)
+    assert (read.steps(frame, rows) / UNIT).round(5).tolist() == [0, 1.2, 0, 0, 2]
+    later = Predictor(read.column, (1,), 4.0)
+    assert (later.steps(frame, rows) / UNIT).round(5).tolist() == [2, 1.2, 0, 2, 2]
+    assert read.reach == 2 * UNIT
+
+
+def test_weights_of_predictors_that_sums_cannot_hold_are_refused() -> None:
+    with pytest.raises(ParameterError, match="weights are too large for 100 donors"):
+        RidgeGrid(100, 10, 200.0, 3.0, (20 * UNIT,))
+
+
 def test_noise_grid_is_fine_enough() -> None:
     grid = RidgeGrid(100, 10, 200.0, math.sqrt(10))
     assert grid.l2 >= GRID * 100
@@ -116,7 +160,7 @@ def test_noise_grid_is_fine_enough() -> None:
 def test_a_penalty_that_the_solver_cannot_follow_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"lam=1e-09 is too small.*such as 20 \* T0"):
         RidgeGrid(100, 100, 1e-9, 10.0)
-    with pytest.raises(ParameterError, match="use weights='uniform'"):
+    with pytest.raises(ParameterError, match="use donor_weights='uniform'"):
         RidgeGrid(40_000, 10, 200.0, 3.0)
 
 

@@ -68,7 +68,7 @@ def test_a_defect_says_which_kind_it_is(r):
 
 
 def test_messages_are_in_the_words_of_r(r):
-    got = caught(BudgetError("declare bounds=(low, high)"))["message"]
+    got = caught(BudgetError("declare ``bounds=(low, high)``"))["message"]
     assert got == "declare bounds = c(low, high)"
     assert caught(ValueError("bounds=(low, high)"))["message"] == "ValueError: bounds=(low, high)"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import dprct
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError
+from dprct.model import Facts
+from dprct.privacy.budget import Budget
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -167,17 +170,50 @@ def test_sets_of_covariates_return_the_effects_of_everybody() -> None:
     assert "and not one with age" in fit.notes[0]
 
 
-def test_other_shares_leave_everybody_to_the_estimates(releases: dict[str, Release]) -> None:
+def test_where_shares_differ_factors_compare_like_with_like(releases: dict[str, Release]) -> None:
     release = releases["apart"]
-    fit = dprct.ols("yield ~ seed", release.protected, release.schema)
-    gap = abs(fit.params["seed"] - release.estimates.params["yield: seed"])
-    assert gap > 1e-3  # a regression that is said to be an artefact is one
-    assert "Arms have other shares in some levels of soil" in fit.notes[0]
-    assert np.isnan(fit.bse["Intercept"])
+    bare = dprct.ols("yield ~ seed", release.protected, release.schema)
+    assert abs(bare.params["seed"] - release.estimates.params["yield: seed"]) > 1e-3
+    assert "Arms have other shares in some levels of soil" in bare.notes[0]
+    assert np.isnan(bare.bse["Intercept"])
+    fit = dprct.ols("yield ~ seed + C(soil)", release.protected, release.schema)
+    assert fit.notes[0].startswith("Calibrated:")
+    # least squares weighs the levels by n p (1 - p)
+    by, sizes = release.estimates.by("soil"), np.array([APART[level] for level in LEVELS])
+    weights = sizes.prod(axis=1) / sizes.sum(axis=1)
+    weights = weights / weights.sum()
+    names = [f"yield if soil={level:g}: seed" for level in LEVELS]
+    assert fit.params["seed"] == pytest.approx(weights @ by.params[names], abs=1e-9)
+    alone = np.sqrt(weights**2 @ by.bse[names] ** 2)
+    assert 0.9 * alone < fit.bse["seed"] < 1.2 * alone
+    told = release.plan.facts["on all rows, with C(soil)"]
+    effect, error = map(float, re.findall(r"yield: seed (\S+) \((\S+)\)", told)[0])
+    assert fit.params["seed"] == pytest.approx(effect, rel=1e-5)
+    assert fit.bse["seed"] >= error * (1 - 1e-3)
     assert any("other shares in some levels of soil" in line for line in release.plan.warnings)
     valid = Validity.of(release.schema)
     assert valid is not None
-    assert valid.control_errors == ()
+    assert (valid.control_errors, valid.covariates) == ((), (("C(soil)",),))
+    issued = release.issued
+    assert issued is not None
+    (ratio,) = [one for one in issued.reading.ratios if one.command == "regress y t x, vce(robust)"]
+    assert ratio.smallest > 1 - 1e-6
+
+
+def test_covariates_keep_weighted_effects_of_several_arms() -> None:
+    data = farms({1.0: (30, 21, 20), 2.0: (60, 40, 31), 10.0: (33, 50, 24)})
+    release = model(data, covariates=["C(soil)", "age"]).fit(3, DELTA)
+    short = dprct.ols("yield ~ seed + tools + C(soil)", release.protected, release.schema)
+    fit = dprct.ols("yield ~ seed + tools + C(soil) + age", release.protected, release.schema)
+    told = re.findall(
+        r"yield: \w+ (\S+) \((\S+)\)", release.plan.facts["on all rows, with C(soil)"]
+    )
+    for arm, (effect, error) in zip(("seed", "tools"), told, strict=True):
+        assert fit.params[arm] == pytest.approx(short.params[arm], abs=1e-9)
+        assert fit.params[arm] == pytest.approx(float(effect), rel=1e-5)
+        assert fit.bse[arm] >= float(error) * (1 - 1e-3)
+        assert short.bse[arm] >= float(error) * (1 - 1e-3)
+    assert fit.notes[0].startswith("Calibrated:")
 
 
 def test_the_certificate_reads_every_level(releases: dict[str, Release]) -> None:
@@ -321,3 +357,12 @@ def test_effects_in_levels_need_the_release_that_has_them() -> None:
     )
     assert "yield ~ seed within each level of soil" in one.facts["regressions"]
     assert "yield if soil=2: seed" in one.facts
+
+
+def test_a_header_alone_is_planned() -> None:
+    # no table says which blocks there are, for effects in subgroups as for a file
+    asked = model(farms(EQUAL))
+    facts = Facts(asked.spec.prepared(asked.facts.schema), 300)
+    budget = Budget.asked(3, DELTA)
+    assert asked.spec.unaffordable(facts, budget, confirm=False) is None
+    assert asked.spec.effects.unaffordable(facts, budget, confirm=False) is None

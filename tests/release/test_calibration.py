@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.layout import Layout, regressions_of
 from dprct.release.calibrated.outcomes import Calibration, PublicRows
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, FileFacts, Schema
 
 N = 400

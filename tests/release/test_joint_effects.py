@@ -19,7 +19,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import AnalyticGaussian
-from dprct.release.calibrated.targets import FEWEST, sizes_of
+from dprct.release.calibrated.covariates import FEWEST, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dprct.errors import ParameterError
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.layout import continuous, differences_of, regressions_of
 from dprct.release.calibrated.outcomes import (
     PublicRows,
@@ -15,7 +16,6 @@ from dprct.release.calibrated.outcomes import (
     covariate_matrices,
     legalised,
 )
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 RNG = np.random.Generator(np.random.PCG64(1))

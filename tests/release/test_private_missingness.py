@@ -16,12 +16,12 @@ import pytest
 
 from dprct import Accountant, Block, Calibrated, Complete, ols
 from dprct.errors import LedgerError, ParameterError
-from dprct.estimate.ate.states import restored, states_of
+from dprct.estimate.ate.results import restored, states_of
 from dprct.missing import tagged
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
+from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.outcomes import PublicRows, constructed_anywhere
-from dprct.release.calibrated.targets import Target
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:

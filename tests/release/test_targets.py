@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dprct import Complete
-from dprct.release.calibrated.targets import assigned, sizes_of
+from dprct.release.calibrated.covariates import assigned, sizes_of
 
 
 @given(

@@ -498,6 +498,10 @@ moments("scales, a radius, centres",
         {"columns": ["y", "w"], "sd": {"y": 0.2, "w": 0.3}, "centre": {"y": 0.5, "w": -0.5},
          "radius": 0.7})  # fmt: skip
 moments("scales, moved by default", {**OF, "sd": {"y": 0.1, "w": 0.1}})
+for engine in (False, True):
+    moments("how many are moved" + ", in Polars" * engine,
+            {"columns": ["y", "w", "g"], "sd": {"y": 0.1, "w": 0.1}, "radius": 0.5,
+             "touched": 0.02, "subgroups": ["x"]}, engine=engine)  # fmt: skip
 moments("the box", {**OF, "sd": {"y": 0.1}, "radius": "box"})
 moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"], "sd": {"y": 0.5, "w": 0.5}})
 moments("subgroups", {"columns": ["y", "w"], "subgroups": ["x", "g"]}, may_miss={"x": "private"})
@@ -530,12 +534,20 @@ for rule in ("replace-one", "replace-one-design-public"):
              "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
             private="y w x t" if hidden else "y w x", public="" if hidden else "t",
             sizes=(40, 16))  # fmt: skip
+for given in (
+    {"sd": {"y": 0.2}, "radius": 0.5, "touched": 0.02},
+    {"assignment": dprct.Simple("t")},
+):
+    moments("weights" + ", arms" * ("assignment" in given),
+            {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "v", **given},
+            private="y v x t", sizes=(40, 16))  # fmt: skip
 moments("robust errors, missing public",
         {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": "public"},
         may_miss={"y": "public"})  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
+             "touched": 0.1 if most == 2 else None,
              "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
             private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",
@@ -563,7 +575,8 @@ def control(name: str, given: dict[str, Any], **facts: Any) -> None:
     said = {**options, "treated": "the last", **({"donors": "all"} if "_donors" in given else {})}
     GIVEN.setdefault(dprct.SyntheticControl, []).append(said)
     made: Callable[..., Any] = lambda table, schema: method(table, schema, **options)  # noqa: E731
-    CASES[words] = Case(words, made, ("y",), panel=True, **{"sizes": (5, 2), **facts})
+    defaults: dict[str, Any] = {"private": ("y",), "sizes": (5, 2)}
+    CASES[words] = Case(words, made, panel=True, **{**defaults, **facts})
 
 
 for rule in ("ridge", "uniform", "auto"):
@@ -577,5 +590,11 @@ control("mean, path before, placebos",
         {"mean_effect": True, "pre_fit": True, "placebos": "all",
          "budget_shares": {"donor_weights": 0.2, "prediction": 0.2, "mean": 0.2, "pre_fit": 0.2,
                     "placebos": 0.2}})  # fmt: skip
+control("predictors", {"predictors": {"w": 100.0}, "noise": "gaussian"}, private=("y", "w"),
+        deltas=DELTAS)  # fmt: skip
+control("predictors over periods, missing ones, placebos, the treated protected",
+        {"predictors": ["w(2000/2002)", "v", "y(2001&2003)"], "placebos": "all",
+         "protect_treated": True}, private=("y", "w", "v"), may_miss={"v": "private"},
+        treated_private=True)  # fmt: skip
 
 __all__ = ["CASES", "GIVEN", "HUGE", "MOST", "WIDE"]

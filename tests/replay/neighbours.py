@@ -98,7 +98,7 @@ class Case:
 
     def schema(self, bounds: tuple[float, float]) -> Schema:
         """Return the public facts, with these bounds of the outcome."""
-        names = ("region", "year", "y") if self.panel else (*self.private, *self.public)
+        names = ("region", "year", *self.private) if self.panel else (*self.private, *self.public)
         columns = []
         for name in names:
             column = PANEL[name] if name in PANEL else FIELDS[name]
@@ -238,7 +238,15 @@ def _panel(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame,
     moved[changed] = [draw(st.sampled_from(corners)) for _ in range(PERIODS)]
     if (moved == series).all():
         moved[changed] = [sum(corners) - value for value in series[changed]]
-    return _long(series), _long(moved)
+    one, other = _long(series), _long(moved)
+    if len(case.private) > 1 and draw(st.booleans()):
+        other["y"] = one["y"]  # then the predictors alone tell the two apart
+    for name in case.private[1:]:
+        ends = _corners(schema.column(name))[:2]
+        one[name] = other[name] = [ends[kind != "low"]] * len(one)
+        changes = [ends[kind == "low"], *([np.nan] if name in case.may_miss else [])]
+        other.loc[other["region"] == changed, name] = draw(st.sampled_from(changes))
+    return one, other
 
 
 def _long(series: Any) -> pd.DataFrame:

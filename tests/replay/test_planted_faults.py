@@ -16,6 +16,7 @@ import pytest
 
 import dprct
 from dprct import Budget
+from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, propensity
 from dprct.study.scope import Scope
@@ -152,6 +153,23 @@ def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(dprct.PrivateATE, "plan", wrong)
 
 
+def predictors_without_price(patch: pytest.MonkeyPatch) -> None:
+    """Ridge weights match a predictor, and their noise is that of the pre-periods alone."""
+    right = control.RidgeGrid
+    patch.setattr(control, "RidgeGrid", lambda n, T0, lam, y_norm, _: right(n, T0, lam, y_norm))
+
+
+def predictor_moved() -> Pair:
+    """Return a panel in which the predictor of one donor goes from one bound to the other."""
+    case = CASES["estimate.SyntheticControl: predictors"]
+    one = pd.DataFrame({
+        "region": np.repeat([0.0, 1.0, 2.0], 6), "year": np.tile(np.arange(2000.0, 2006), 3),
+        "y": 0.5, "w": np.repeat([1.0, 0.0, 1.0], 6),
+    })  # fmt: skip
+    other = one.assign(w=one["w"].where(one["region"] != 0, -1.0))
+    return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(1.0, 1e-4))
+
+
 EFFECT = "estimate.PrivateATE: two arms"
 HISTOGRAM = "release.MVHistogram: all columns"
 MARGINALS = "release.Marginals: all columns"
@@ -182,6 +200,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     "rows of the box for those of the ball": (
         rows_in_the_box, lambda: pair(WEIGHTED, 1e-6, t=1.0, w=1.0, x=2.0),
         "sum of (shift / sigma)^2",
+    ),
+    "a predictor that costs nothing": (
+        predictors_without_price, predictor_moved, "sum of (shift / sigma)^2",
     ),
     "noise chosen by the data": (
         noise_by_the_data, lambda: pair(EFFECT, y=1.0), "the neighbour has other noise",

@@ -21,8 +21,8 @@ from dprct.queries.covariates import with_clipped
 from dprct.release.calibrated.spec import CalibratedSpec, shares_of
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.tables import eager
-from dprct.study.calibrated_section import CalibratedExperiment, calibrated_from
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
+from dprct.study.release_section import CalibratedExperiment, calibrated_from
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import load_study
 

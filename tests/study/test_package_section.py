@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dprct.errors import StudyError
-from dprct.study.package_section import package_from
+from dprct.study.release_section import package_from
 
 
 def test_do_files_are_those_of_the_folder_unless_named() -> None:

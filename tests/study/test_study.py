@@ -10,9 +10,9 @@ import pytest
 
 from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyError
 from dprct.schema import Column, Schema, Unit
-from dprct.study.calibrated_section import CalibratedExperiment
 from dprct.study.informed_section import InformedExperiment
 from dprct.study.package import read_header
+from dprct.study.release_section import CalibratedExperiment
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import Study, experiment_from, load_study, study_from
 

@@ -17,6 +17,8 @@ from dprct.io.stata import read_dta, write_dta
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
 from dprct.study.do_files import read_do
+from dprct.study.replication import stata_line
+from dprct.study.replication_page import cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, summary, verdicts
 
@@ -53,6 +55,30 @@ def worth(tmp_path: Path) -> Callable[..., list[tuple[str, str]]]:
 SOILS = ValidGroups(
     column="soil", levels=(1.0, 2.0, 3.0), rows=((40, 40),) * 3, control_errors=((0.1, 0.2),) * 3
 )
+
+
+def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use farms\nreg yield seed if (soil==2), r\nbysort soil: reg wet seed, r\nreg wet seed, r\n"
+    )
+    rows = read_do(tmp_path / "a.do", HEADER, treatments=["seed"], dataset="farms.dta")
+    grouped = replace(VALID, covariates=((),), groups=SOILS)
+    found = verdicts(rows, Released("farms.dta", FATES, grouped, values={"soil": (1.0, 2.0, 3.0)}))
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({
+        "yield": rng.normal(size=60), "wet": rng.normal(size=60), "seed": np.arange(60) % 2 * 1.0,
+        "soil": np.arange(60) // 20 + 1.0,
+    })  # fmt: skip
+    cells, failed = cells_of(found, data, HEADER, 0.05)
+    part = ols("yield ~ seed", data[data["soil"] == 2], HEADER)
+    assert cells[0, "seed"].estimate == pytest.approx(part.params["seed"])
+    assert cells[0, "seed"].error == pytest.approx(part.bse["seed"])
+    assert failed == {1: "a regression for every level of soil"}
+    assert [stata_line(one) for one in found] == [
+        "regress yield seed if soil == 2, vce(robust)",
+        "by soil, sort: regress wet seed, vce(robust)",
+        "regress wet seed, vce(robust)",
+    ]
 
 
 @pytest.mark.parametrize(

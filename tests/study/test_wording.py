@@ -10,70 +10,65 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+import dprct
 from dprct.cli.main import main
-from dprct.errors import DprctWarning
+from dprct.errors import MARK, DprctWarning
 from dprct.io.stata import write_dta
 from dprct.privacy.budget import Budget
 from dprct.results.plan import Plan
 from dprct.schema import Schema
-from dprct.study.wording import in_options, in_toml, plan_in_toml, spelled
+from dprct.study import release_section, sections
+from dprct.study.wording import DESIGNS, METHODS, in_options, in_toml, plan_in_toml, spelled
+from tests.contract.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 HOUSE = Path(__file__).parents[2] / "dprct"
-ROOMS = (
-    "assignment", "encoding.py", "estimate", "formula", "model.py", "queries", "release",
-    "results/plan.py", "schema", "study",
-    *(f"published/{name}.py" for name in ("covariates", "genmodel", "histogram", "informed")),
+ELSEWHERE = (
+    "app", "cli", "dofile", "study/draft.py", "certificate/page.py", "results/typeset.py",
+    "rbridge/dialect.py", "study/wording.py", "study/valid_files.py",
 )  # fmt: skip
-"""Where a refusal, a warning or the words of a plan that a study gets can come from."""
+"""Where text is no message: pages, options of commands, words of Stata, a study file to fill in."""
 
-NEVER_REACHED = {
-    "assignment/custom.py": "a design that is a function of Python",
-    "estimate/moments/results.py": "what is asked of released moments, in Python and by options",
-    "schema/frames.py": "data frames of Python",
-    "schema/tables.py": "data frames of Python",
-    "study/valid_files.py": "commands of Stata and R",
-    "study/wording.py": "the translation itself",
-}
-"""Files whose messages speak to nobody who has a study file, each with the reason."""
-
-NOT_FOR_STUDIES = (
-    "(None where a block may be missing)",  # shares by block are no key of [design]
-    "give a dprct.Schema",  # a study has one
-    "Schema(tuple",
-    "see by(...)",  # a method of released moments
-    "accountant is",
-    "dprct.defaults",  # the name of a public function, not something to write
-    "dprct.ols and tables",  # the name of a reader's function
-    "give a data frame (",
-    "Relation | None",  # an annotation
-    "module 'dprct",
+NO_MESSAGES = (
+    r"<?(?:7|baselines\.|published\.)?\w*\(|<|\w+ \(one |PrivateATE \(|published\.\w+ \(| style="
+    r"|module 'dprct|Relation \| None|  method "
 )
+"""How what is printed otherwise begins: models and results, titles of methods, budgets."""
+
+NOT_TO_BE_WRITTEN = (
+    "of sd=, centre=",  # the public facts on which a guarantee rests
+    "dprct.ols and tables", "dprct.Calibrated, of a later",  # in certificates
+    "0, 1, 2, ...)", "pandas, Polars (eager",
+    ", or give confirm=True",  # in the words of earlier versions
+    "a.merge(b,",
+)  # fmt: skip
 PYTHON = re.compile(
-    r"\b[a-z_]\w*=(?!=)|\bTrue\b|\bFalse\b|\bNone\b|\bdprct\.[A-Z]\w+|\b[A-Z]\w+\(|\(low, high\)"
-    r"|\bdeclare\(|\.\.\.\)"
+    r"\b(?!(?:epsilon|delta|rho|mu)=)[a-z_]\w*=(?!=)"  # save how a budget is written
+    r"|\bTrue\b|\bFalse\b|\bNone\b|\bdprct\.[A-Z]\w+|\(low, high\)|\bdeclare\("
+    r"|(?:^| )(?:pandas|numpy|pip|dict|tuple) |\{'|\['\w|\.\.\.\)|\b(?:schema|model)\.\w+\("
 )
 
 
 def messages() -> Iterator[tuple[str, str]]:
     """Yield file and text of each string with a blank that is no docstring; values are ``7``."""
-    for room in ROOMS:
-        place = HOUSE / room
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            tree = ast.parse(path.read_text("utf-8"))
-            parts = {
-                id(part)
-                for node in ast.walk(tree)
-                if isinstance(node, (ast.JoinedStr, ast.Expr))
-                for part in ast.walk(node)
-                if part is not node and (isinstance(node, ast.JoinedStr) or part is node.value)
-                if isinstance(part, (ast.Constant, ast.JoinedStr)) and not is_call(node)
-            }
-            for node in ast.walk(tree):
-                if id(node) not in parts and (text := said(node)) and " " in text:
-                    yield str(path.relative_to(HOUSE)), text
+    for path in sorted(HOUSE.rglob("*.py")):
+        file = path.relative_to(HOUSE).as_posix()
+        if file.startswith(ELSEWHERE):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        parts = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.JoinedStr, ast.Expr))
+            for part in ast.walk(node)
+            if part is not node and (isinstance(node, ast.JoinedStr) or part is node.value)
+            if isinstance(part, (ast.Constant, ast.JoinedStr)) and not is_call(node)
+        }
+        for node in ast.walk(tree):
+            if id(node) not in parts and (text := said(node)) and " " in text:
+                yield file, text
 
 
 def is_call(node: ast.AST) -> bool:
@@ -99,46 +94,57 @@ def is_repr(part: ast.expr) -> bool:
 FOUND = [
     (file, text)
     for file, text in messages()
-    if file not in NEVER_REACHED and not any(words in text for words in NOT_FOR_STUDIES)
-    if not re.match(r"<?(7|[A-Z]\w+)\(", text)  # how a model prints itself
+    if not re.match(NO_MESSAGES, text) and not any(words in text for words in NOT_TO_BE_WRITTEN)
 ]
 
 
-def test_no_message_that_a_study_can_reach_speaks_python() -> None:
-    before = [text for _, text in FOUND if PYTHON.search(text)]
-    assert len(before) > 150  # the test sees what there is to translate
-    assert PYTHON.search(in_toml("say model.declare(y=[0, 1])"))  # and what is not
+def test_what_is_to_be_written_is_marked_in_every_message() -> None:
+    """So that R and the shell can say it in their words; the marks stand in pairs."""
+    marked = [text for _, text in FOUND if MARK in text]
+    assert len(marked) > 400  # the test sees what there is to translate
+    unpaired = [text for text in marked if text.count(MARK) % 2]
     left = [
-        f"{file}: {in_toml(text)!r} has {found.group()!r}"
+        f"{file}: {text!r} has {found.group()!r}"
         for file, text in FOUND
-        if (found := PYTHON.search(in_toml(text))) is not None
+        if (found := PYTHON.search("".join(text.split(MARK)[::2]))) is not None
+    ]
+    assert not left + unpaired, "\n".join(left + unpaired)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_what_is_marked_is_said_in_every_language(language: str) -> None:
+    said_in, python = LANGUAGES[language]
+    fragments = {part for _, text in FOUND for part in text.split(MARK)[1::2]}
+    assert len(fragments) > 250
+    left = [
+        f"{fragment!r} is {said!r}"
+        for fragment in fragments
+        if python.search(said := said_in(f"{MARK}{fragment}{MARK}"))
     ]
     assert not left, "\n".join(left)
-
-
-def test_what_is_in_toml_stays_so() -> None:
-    for _, text in FOUND:
-        assert in_toml(in_toml(text)) == in_toml(text)
 
 
 @pytest.mark.parametrize(
     ("python", "toml"),
     [
-        ("trim=0.7; give", "trim = 0.7; give"),
-        ("noise='laplace'", 'noise = "laplace"'),
-        ("hajek=True, overlap=False", "hajek = true, overlap = false"),
-        ("declare bounds=(low, high)", "declare bounds = [low, high]"),
-        ("missing={'y': ...}", "missing = {y = ...}"),
-        ("budget_shares= names x", "budget_shares names x"),
-        ("the outcome as outcome=", "the outcome as outcome"),
-        ("lam=-1", "lam = -1"),
-        ("a == b and c >= d", "a == b and c >= d"),
-        ("give assignment=dprct.Complete(levels, arm=column)", 'give [design] kind = "complete"'),
-        ("needs a dprct.Factorial design", 'needs [design] kind = "factorial"'),
+        ("``trim=0.7``; give", "trim = 0.7; give"),
+        ("``hajek=True, overlap=False``", "hajek = true, overlap = false"),
+        ("declare ``bounds=(low, high)``", "declare bounds = [low, high]"),
+        ("the outcome as ``outcome=``", "the outcome as outcome"),
         (
-            "privacy_unit='cluster' needs largest_cluster=, the",
-            'privacy_unit = "cluster" needs largest_cluster, the',
+            "give ``assignment=dprct.Complete(levels, arm=column)``",
+            'give [design] kind = "complete"',
         ),
+        ("needs a ``dprct.Factorial`` design", 'needs a kind = "factorial" design'),
+        ("or ``None``, got ``dict``", "or nothing, got a table"),
+        ("``{'outcome': 0.3, 'effect': 0.7}``", "{outcome = 0.3, effect = 0.7}"),
+        ("``blocks={1.0: 'pool'}``", 'blocks = {"1.0" = "pool"}'),
+        ("or give ``confirm=True``", "or give confirm = true in [release]"),
+        ("or use ``PrivateATE``, whose", 'or use method = "private_ate", whose'),
+        ("declare ``Unit(name, id=...)`` with", "declare [unit] name = ... and id = ... with"),
+        ("or continue it with ``Accountant.load``", "or continue it with no [budget]"),
+        ("[study] sample = 'x=1 | y=True' is", "[study] sample = 'x=1 | y=True' is"),
+        ("nobody's file 'a=b.dta' isn't there", "nobody's file 'a=b.dta' isn't there"),
     ],
 )
 def test_messages_speak_toml(python: str, toml: str) -> None:
@@ -153,36 +159,24 @@ def test_chosen_options_are_written_as_toml(value: object, toml: str) -> None:
     assert spelled(value) == toml
 
 
-@pytest.mark.parametrize(
-    ("python", "toml"),
-    [
-        ("parts such as {'outcome': 0.3, 'effect': 0.7}", "{outcome = 0.3, effect = 0.7}"),
-        ("blocks={1.0: 'pool', 2.0: 'pool'}", "blocks = {\"1.0\" = 'pool', \"2.0\" = 'pool'}"),
-        ("bounds are (low, high); got 3", "bounds are [low, high]; got 3"),
-        ("bounds (9, 1) are reversed", "bounds [9, 1] are reversed"),
-        ("or give confirm=True (in a study file: confirm = true)", "confirm = true in [release]"),
-        ("or use PrivateATE, whose effects", 'use method = "private_ate", whose'),
-        ("dprct.Calibrated, of a later", 'method = "calibrated", of a later'),
-        ("declare Unit(name, id=...) with", "declare [unit] name = ... and id = ... with"),
-        ("[study] sample = 'x=1 | y=True' is", "[study] sample = 'x=1 | y=True' is"),
-        ("nobody's file 'a=b.dta' isn't there", "nobody's file 'a=b.dta' isn't there"),
-    ],
-)
-def test_other_words_of_python(python: str, toml: str) -> None:
-    assert toml in in_toml(python)
+def test_every_name_of_the_tables_is_one_of_study_files() -> None:
+    strict = {name for name in release_section.METHODS if not name.startswith("published_")}
+    assert set(METHODS.values()) == strict
+    assert set(DESIGNS.values()) == set(sections._KINDS)
+    assert all(hasattr(dprct, name) for name in (*METHODS, *DESIGNS))
 
 
 def test_options_of_a_command_are_named_as_options() -> None:
-    assert in_options("cov_type='HC9'; allowed: HC1") == "--cov-type 'HC9'; allowed: HC1"
-    assert in_options("where= names 'x', effects == 1") == "--where names 'x', effects == 1"
+    assert in_options("``cov_type='HC9'``; allowed: HC1") == "--cov-type 'HC9'; allowed: HC1"
+    assert in_options("``where=`` names 'x', effects == 1") == "--where names 'x', effects == 1"
 
 
 def test_a_plan_speaks_toml_in_all_its_parts() -> None:
-    plan = Plan("m", Budget(1), {"how": "a=1"}, ("b=True",), ("c='x'",), "confirm=True")
+    plan = Plan("m", Budget(1), {"how": "``a=1``"}, ("``b=True``",), ("``c='x'``",), "``d=True``")
     said = plan_in_toml(plan)
     assert said.facts == {"how": "a = 1"}
     assert (said.consequences, said.warnings) == (("b = true",), ('c = "x"',))
-    assert said.refusal == "confirm = true"
+    assert said.refusal == "d = true"
     assert said.budget == plan.budget
 
 
@@ -245,5 +239,5 @@ def test_the_shell_speaks_toml(
 def test_a_warning_on_the_shell_speaks_toml(capsys: pytest.CaptureFixture[str]) -> None:
     from dprct.cli.main import _show_warning
 
-    _show_warning("declare missing='never'", DprctWarning)
+    _show_warning(DprctWarning("declare ``missing='never'``"), DprctWarning)
     assert 'note: declare missing = "never"' in capsys.readouterr().err

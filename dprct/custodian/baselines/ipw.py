@@ -361,7 +361,7 @@ class IPW:
         names = [factor.label for factor in parse(formula).outcomes]
         if len(names) != 1:
             raise ParameterError(
-                f"formula={given(formula)} has {len(names)} treatments; give one, as in 't ~ x'"
+                f"``formula={given(formula)}`` has {len(names)} treatments; give one, as in 't ~ x'"
             )
         return cls(
             data, schema, treatment=left.strip(), outcome=outcome, covariates=(right,), **options
@@ -415,7 +415,7 @@ class IPW:
             ("cov_type", cov_type, get_args(Errors)),
         ):
             if value not in allowed:
-                raise ParameterError(f"{name}={given(value)}; allowed: {', '.join(allowed)}")
+                raise ParameterError(f"``{name}={given(value)}``; allowed: {', '.join(allowed)}")
         if t.all() or not t.any():
             raise ParameterError("nobody is in one of the arms; give rows of both")
         self.study = Study(y, t, X, M if estimator == "aipw" else None)
@@ -462,7 +462,7 @@ def _treated(values: pd.Series[Any], name: str, treated: Any) -> NDArray[np.bool
         )
     if treated is not None and treated not in codes:
         raise ParameterError(
-            f"treated={given(treated)} is not a code of {name!r}; name one of the two"
+            f"``treated={given(treated)}`` is not a code of {name!r}; name one of the two"
         )
     return np.asarray(values == (codes[1] if treated is None else treated), bool)
 

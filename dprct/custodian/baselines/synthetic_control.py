@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -11,24 +12,27 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize, nnls
 
-from dprct.arguments import given
-from dprct.errors import ParameterError
+from dprct.arguments import check_choice, given
+from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import panel_of, panel_of_arrays, scale_of
+from dprct.estimate.synthetic_control.predictors import asked_of, listed_predictors
 from dprct.privacy.budget import Guarantee
+from dprct.queries.donors import bounds_of
 from dprct.results.base import WATERMARK, Confidential, marked
-from dprct.schema.tables import eager
+from dprct.schema.schema import Schema
+from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.estimate.synthetic_control.panel import Name, Panel
-    from dprct.schema.schema import Schema
+    from dprct.estimate.synthetic_control.predictors import Asked
     from dprct.schema.tables import Frame
 
 
@@ -237,7 +241,90 @@ def matched(
     return simplex(P, p, best), best
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Means:
+    """Predictors as they are matched without privacy: means over periods, not clipped.
+
+    Parameters
+    ----------
+    asked : tuple of Asked
+    donors : (n, P) array
+    treated : (P,) array
+    """
+
+    asked: tuple[Asked, ...]
+    donors: Array
+    treated: Array
+
+    @classmethod
+    def of(cls, asked: tuple[Asked, ...], frame: Frame, schema: Schema, panel: Panel) -> Means:
+        """Read them from a table, each over the periods that have a number.
+
+        Raises
+        ------
+        ColumnError, SchemaError, ParameterError
+            If a column holds no numbers, or a unit has none in these periods.
+        """
+        rows = np.vstack([panel.rows, panel.target_rows[None]])
+        found = np.empty((len(rows), len(asked)))
+        for k, one in enumerate(asked):
+            values, _ = numbers_of(frame, schema.column(one.column).name)
+            cells = values[rows[:, list(one.places(panel.times, panel.T0))]]
+            if np.isnan(cells).all(axis=1).any():
+                raise ParameterError(
+                    f"predictors: {one.name!r} is missing for some unit in all of its periods; "
+                    "name periods that have a number, or drop the unit"
+                )
+            found[:, k] = np.nanmean(cells, axis=1)
+        return cls(asked, found[:-1], found[-1])
+
+    @property
+    def weights(self) -> Array:
+        """The importance that was given, of sum one."""
+        size = np.array([one.weight for one in self.asked])
+        return np.asarray(size / size.sum())
+
+    def coordinates(self, schema: Schema) -> tuple[Array, Array]:
+        """Return what the private method appends to the pre-periods, without clipping and grid.
+
+        Raises
+        ------
+        SchemaError
+            If a predictor has no bounds, by which it is scaled.
+        """
+        bounds = [bounds_of(schema.column(one.column)) for one in self.asked]
+        for one, known in zip(self.asked, bounds, strict=True):
+            if known is None:
+                raise SchemaError(
+                    f"predictor {one.column!r} has no bounds, by which ridge scales it; declare "
+                    "bounds, or use donor_weights='simplex'"
+                )
+        low, high = np.array(bounds).T
+        root = np.sqrt([one.weight for one in self.asked])
+        donors, treated = ((2 * x - low - high) / (high - low) * root for x in self.sides)
+        return donors, treated
+
+    @property
+    def sides(self) -> tuple[Array, Array]:
+        """Donors and treated unit.
+
+        Raises
+        ------
+        ParameterError
+            If a predictor is the same number for all units.
+        """
+        alike = np.vstack([self.donors, self.treated]).std(axis=0) == 0
+        if alike.any():
+            name = self.asked[int(np.argmax(alike))].name
+            raise ParameterError(
+                f"predictors: {name!r} is the same for all units, and tells none apart; leave it "
+                "out"
+            )
+        return self.donors, self.treated
+
+
 Rule = Literal["ridge", "simplex", "robust", "uniform", "did"]
+Importance = Literal["given", "fitted"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,6 +340,11 @@ class BaselineControl(Confidential):
     path : (T,) array
         Weighted series of the donors, in all periods.
     rule : str
+    guarantee : Guarantee
+    means : Means or None
+        Predictors, where there are any.
+    importance : (P,) array or None
+        Of each predictor, of sum one: Abadie's V.
     """
 
     panel: Panel
@@ -261,6 +353,8 @@ class BaselineControl(Confidential):
     path: Array
     rule: str
     guarantee: Guarantee
+    means: Means | None = None
+    importance: Array | None = None
 
     @property
     def donor_weights(self) -> pd.Series[float]:
@@ -292,6 +386,29 @@ class BaselineControl(Confidential):
         """Mean squared gap before treatment."""
         gap = (self.observed - self.counterfactual).iloc[: self.panel.T0]
         return float((gap**2).mean())
+
+    def balance(self) -> pd.DataFrame:
+        """Return the predictors of the treated, the synthetic and the average unit, watermarked.
+
+        Raises
+        ------
+        ParameterError
+            If the fit had no predictors.
+        """
+        if self.means is None:
+            raise ParameterError("balance() is of predictors, and this fit had none; give some")
+        donors = self.means.donors
+        return marked(
+            pd.DataFrame(
+                {
+                    "treated": self.means.treated,
+                    "synthetic": donors.T @ self.fitted.weights + self.fitted.intercept,
+                    "donors": donors.mean(axis=0),
+                    "importance": self.importance,
+                },
+                index=pd.Index([one.name for one in self.means.asked], name="predictor"),
+            )
+        )
 
     def tidy(self) -> pd.DataFrame:
         """Return one row per period, watermarked."""
@@ -352,6 +469,14 @@ class SyntheticControl:
         Divides the data for ridge and robust; the largest absolute value of the data if not given.
     rank : int, optional
         Singular values that robust keeps; by Gavish and Donoho's threshold if not given.
+    predictors : mapping from name to number, or iterable of str, optional
+        Names and periods as for :class:`dprct.SyntheticControl`.  ``"simplex"`` then matches these
+        in place of the series before treatment, in units of their standard deviations, as Abadie
+        does: name periods of the outcome among them.  ``"ridge"`` matches both, as the private
+        method does, in units of the schema's bounds.
+    importance : {"given", "fitted"}
+        Whether the weights of predictors (Abadie's V; equal for names alone) are those given, or,
+        for ``"simplex"``, those whose synthetic unit is the closest one before treatment.
 
     Examples
     --------
@@ -360,6 +485,15 @@ class SyntheticControl:
     >>> fit = SyntheticControl.from_arrays(X, y, 3, donor_weights="simplex").fit()
     >>> round(fit.att, 6), fit.donor_weights.round(6).tolist()
     (7.0, [0.5, 0.5, 0.0])
+
+    Lags of the outcome are predictors too:
+
+    >>> lags = {"outcome(1)": 1, "outcome(3)": 4}
+    >>> fit = SyntheticControl.from_arrays(
+    ...     X, y, 3, donor_weights="simplex", predictors=lags
+    ... ).fit()
+    >>> fit.balance().round(6)["synthetic"].to_list()
+    [2.0, 2.0]
     """
 
     def __init__(
@@ -380,7 +514,7 @@ class SyntheticControl:
             frame, schema, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=unit, time=time, donors=donors,
         )  # fmt: skip
-        self._set_up(panel, frame, **options)
+        self._set_up(panel, frame, schema, **options)
 
     @classmethod
     def from_arrays(
@@ -398,49 +532,86 @@ class SyntheticControl:
         """Return the model of arrays X (n, T) and y (T,); other arguments as for the class."""
         data, panel = panel_of_arrays(X, y, T0, names=names, treated=treated, times=times)
         model = cls.__new__(cls)
-        model._set_up(panel, eager(data), bound=bound, **options)
+        model._set_up(panel, eager(data), Schema((panel.outcome,)), bound=bound, **options)
         return model
 
     def _set_up(
         self,
         panel: Panel,
         frame: Frame,
+        schema: Schema,
         *,
         donor_weights: Rule | Mapping[str, float] = "ridge",
         lam: float | None = None,
         bound: float | tuple[float, float] | None = None,
         rank: int | None = None,
+        predictors: Mapping[str, float] | Iterable[str] | None = None,
+        importance: Importance = "given",
     ) -> None:
         if isinstance(donor_weights, str) and donor_weights not in get_args(Rule):
             raise ParameterError(
-                f"donor_weights={given(donor_weights)}; allowed: {', '.join(get_args(Rule))}, or "
-                "a mapping from donors to numbers"
+                f"``donor_weights={given(donor_weights)}``; allowed: "
+                f"{', '.join(get_args(Rule))}, or a ``mapping`` from donors to numbers"
             )
         if rank is not None and not 1 <= rank <= min(panel.rows.shape):
             raise ParameterError(
-                f"rank={given(rank)}; give a whole number from 1 to {min(panel.rows.shape)}"
+                f"``rank={given(rank)}``; give a whole number from 1 to {min(panel.rows.shape)}"
             )
+        check_choice("importance", importance, get_args(Importance))
+        asked = asked_of(listed_predictors(predictors))
+        if asked and donor_weights not in ("ridge", "simplex"):
+            raise ParameterError(
+                f"donor_weights={given(donor_weights)} takes no predictors; use 'simplex' or "
+                "'ridge', or leave predictors out"
+            )
+        if importance == "fitted" and (
+            not asked or donor_weights != "simplex" or isinstance(predictors, Mapping)
+        ):
+            raise ParameterError(
+                "importance='fitted' chooses the weights of predictors; give predictors as a list "
+                "of names, and donor_weights='simplex'"
+            )
+        self.means = Means.of(asked, frame, schema, panel) if asked else None
+        self.importance, self._schema = importance, schema
         self._donors, self._target = panel.donors(frame), panel.target(frame)
         largest = float(np.abs(self._donors).max()) or 1.0
         self.panel, self.rule, self.rank = panel, donor_weights, rank
-        self.lam = float(panel.T0) if lam is None else penalty_of(lam, panel.T0)
+        rows = float(panel.T0) + sum(one.weight for one in asked)
+        self.lam = rows if lam is None else penalty_of(lam, rows)
         self.bound = largest if bound is None else scale_of(bound).bound
 
     def fit(self) -> BaselineControl:
         """Return the path; there is no budget, because nothing is protected."""
-        fitted = self._weights()
+        fitted, importance = self._weights()
         name = self.rule if isinstance(self.rule, str) else "given"
         path = self._donors.T @ fitted.weights + fitted.intercept
         if name == "robust":
             path = self._denoised().T @ fitted.weights * self.bound
         reason = "it is computed from the confidential series without noise"
-        return BaselineControl(self.panel, self._target, fitted, path, name, Guarantee.none(reason))
+        return BaselineControl(
+            self.panel, self._target, fitted, path, name, Guarantee.none(reason), self.means,
+            importance,
+        )  # fmt: skip
 
     def _denoised(self) -> Array:
         X = self._donors / self.bound
         return hard_thresholded(X, self.rank or usual_rank(X))
 
-    def _weights(self) -> ControlWeights:
+    def _weights(self) -> tuple[ControlWeights, Array | None]:
+        """Return weights, and the importance of predictors where there are any."""
+        T0, means = self.panel.T0, self.means
+        if means is None:
+            return self._unpredicted(), None
+        X, y = self._donors[:, :T0], self._target[:T0]
+        if self.importance == "fitted":
+            return matched(means.sides, (X, y))
+        if self.rule == "simplex":
+            return simplex(*scaled(*means.sides), means.weights), means.weights
+        donors, treated = means.coordinates(self._schema)
+        rows, target = np.hstack([X / self.bound, donors]), np.append(y / self.bound, treated)
+        return ridge(rows, target, self.lam), means.weights
+
+    def _unpredicted(self) -> ControlWeights:
         T0 = self.panel.T0
         X, y = self._donors[:, :T0], self._target[:T0]
         if not isinstance(self.rule, str):

@@ -193,8 +193,8 @@ def half_width(law: PathNoise, alpha: float) -> float:
 def _check_part(part: object) -> None:
     if not isinstance(part, str) or part not in PARTS:
         raise ParameterError(
-            f"part={given(part)}; allowed: 'all' (privacy noise and sampling), 'noise' (privacy "
-            "noise)"
+            f"``part={given(part)}``; allowed: 'all' (privacy noise and sampling), 'noise' "
+            "(privacy noise)"
         )
 
 

@@ -378,8 +378,8 @@ def fill_of(column: Column, missing: object) -> float | None:
         return None
     if missing is None:
         raise SchemaError(
-            f"outcome {column.name!r} may be missing; say missing= with a number within its "
-            "bounds that stands for it, or declare missing='never'"
+            f"outcome {column.name!r} may be missing; say ``missing=`` with a number within its "
+            "bounds that stands for it, or declare ``missing='never'``"
         )
     return constant_of(missing, column)
 
@@ -389,11 +389,11 @@ def clip_of(clip: object, default: float) -> float:
     if clip is None:
         return default
     if isinstance(clip, bool) or not isinstance(clip, (int, float)):
-        raise ParameterError(f"clip={given(clip)}; give a number above 0 from public knowledge")
+        raise ParameterError(f"``clip={given(clip)}``; give a number above 0 from public knowledge")
     if not EXTREMES[0] <= clip <= EXTREMES[1]:
         raise ParameterError(
-            f"clip={clip!r}; give a number above 0, from {EXTREMES[0]:g} to {EXTREMES[1]:g}, from "
-            "public knowledge"
+            f"``clip={clip!r}``; give a number above 0, from {EXTREMES[0]:g} to {EXTREMES[1]:g}, "
+            "from public knowledge"
         )
     return float(clip)
 

@@ -269,7 +269,7 @@ def check_neighbors(neighbors: object) -> None:
     """Refuse a neighbouring relation that additive models are not offered under."""
     if not isinstance(neighbors, str) or neighbors != "replace-one":
         raise ParameterError(
-            f"neighbors={given(neighbors)}; allowed: 'replace-one' (the whole row is private)"
+            f"``neighbors={given(neighbors)}``; allowed: 'replace-one' (the whole row is private)"
         )
 
 

@@ -413,7 +413,7 @@ class AdditiveResults(Shown):
         if part == "all" and self.no_sampling:
             raise ParameterError(
                 f"no interval that contains sampling is proved here: {self.no_sampling}; "
-                "part='noise' gives one of the privacy noise alone"
+                "``part='noise'`` gives one of the privacy noise alone"
             )
         return part
 
@@ -463,7 +463,7 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
     features = listed_names(features, "features")
     places = [_number(fit, name) for name in features]
     if not places:
-        raise ParameterError("features= names no column; name at least one")
+        raise ParameterError("``features=`` names no column; name at least one")
     counts = {j: _counts(fit, (j,)) for j in places}
     matrix, spread = _moments(fit, places, counts)
     score = np.array([fit.sums.mean * fit.sums.mass, *(_score(fit, j) for j in places)])
@@ -496,8 +496,8 @@ def _counts(fit: AdditiveFit, features: tuple[int, ...]) -> Array:
     if cells is None or cells.counts is None:
         names = " and ".join(repr(fit.terms.names[j]) for j in features)
         raise ParameterError(
-            f"joint counts of {names} were not released; name these features in projection= (or "
-            "pairs=) before the fit, or project on one feature at a time"
+            f"joint counts of {names} were not released; name these features in ``projection=`` "
+            "(or ``pairs=``) before the fit, or project on one feature at a time"
         )
     counts = usable_counts(cells.counts, fit.sums.mass)
     return np.asarray(counts * (fit.sums.mass / counts.sum()), np.float64)

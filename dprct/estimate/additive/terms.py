@@ -99,7 +99,9 @@ class Terms:
             If it is not text, such as a column in the place of its name.
         """
         if not isinstance(name, str):
-            raise ParameterError(f"a {type(name).__name__} names no feature; give its name as text")
+            raise ParameterError(
+                f"a ``{type(name).__name__}`` names no feature; give its name as text"
+            )
         known = self.names[: self.features] if feature else self.names
         if name not in known:
             raise ColumnError.unknown(name, known, "the released features and subgroups")
@@ -198,9 +200,9 @@ def terms_of(
     """
     listed, grouped = distinct_names(features, "features"), distinct_names(subgroups, "subgroups")
     if not listed:
-        raise ParameterError("features= names no column; name at least one")
+        raise ParameterError("``features=`` names no column; name at least one")
     if isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 200:
-        raise ParameterError(f"bins={given(bins)}; give a whole number from 2 to 200")
+        raise ParameterError(f"``bins={given(bins)}``; give a whole number from 2 to 200")
     own = encodings(schema, listed, bins)
     others = encodings(schema, [name for name in grouped if name not in listed], bins)
     unordered = set(distinct_names(categorical, "categorical"))
@@ -231,15 +233,16 @@ def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
     """
     if isinstance(pairs, str) or is_data(pairs) or not isinstance(pairs, Iterable):
         raise ParameterError(
-            f"pairs= is {type(pairs).__name__}; give pairs of features, such as [('x1', 'x2')]"
+            f"``pairs=`` is ``{type(pairs).__name__}``; give pairs of features, such as "
+            "``[('x1', 'x2')]``"
         )
     found = []
     for pair in pairs:
         names = listed_names(pair, "pairs")
         if len(set(names)) != 2 or len(names) != 2:
             raise ParameterError(
-                f"pairs= has a {type(pair).__name__} that is no pair; give two different features "
-                "each, such as [('x1', 'x2')]"
+                f"``pairs=`` has a ``{type(pair).__name__}`` that is no pair; give two different "
+                "features each, such as ``[('x1', 'x2')]``"
             )
         found.append((names[0], names[1]))
     return tuple(found)
@@ -255,7 +258,7 @@ def _pairs(found: Terms, pairs: Iterable[Sequence[str]]) -> tuple[tuple[int, int
 
 def _check_number(found: Terms, name: str) -> None:
     if not found.smooth[found.place(name)]:
-        raise ParameterError(f"projection= names {name!r}, which is not a number in this model")
+        raise ParameterError(f"``projection=`` names {name!r}, which is not a number in this model")
 
 
 def _cells(encoding: Any) -> tuple[tuple[Any, ...], ...]:

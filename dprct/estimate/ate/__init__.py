@@ -20,8 +20,7 @@ from dprct.estimate.ate.release import (
     Released,
     released,
 )
-from dprct.estimate.ate.results import PrivateATEResults, results_of
-from dprct.estimate.ate.states import drawn_of, state_of, states_of
+from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
 from dprct.estimate.ate.within import blocks_of_levels, known_levels
 from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of, levels_of, with_bounds
 from dprct.estimate.moments.release import DrawnMoments

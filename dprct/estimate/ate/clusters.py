@@ -82,16 +82,16 @@ def mean_bounds_of(bounds: Any, outcomes: Sequence[str]) -> dict[str, tuple[Frac
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(outcomes, bounds)
     if not isinstance(bounds, Mapping) and len(outcomes) > 1:
         raise ParameterError(
-            "there are several outcomes; give cluster_mean_bounds= as a mapping from outcome to "
-            "(low, high)"
+            "there are several outcomes; give ``cluster_mean_bounds=`` as a ``mapping`` from "
+            "outcome to ``(low, high)``"
         )
     _check_outcomes("cluster_mean_bounds", each, outcomes)
     found = {}
     for name, pair in each.items():
         if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
             raise ParameterError(
-                f"cluster_mean_bounds of {name!r} is {given(pair)}; give (low, high), between "
-                "which the mean of every cluster lies, from public knowledge"
+                f"cluster_mean_bounds of {name!r} is ``{given(pair)}``; give ``(low, high)``, "
+                "between which the mean of every cluster lies, from public knowledge"
             )
         low, high = (exact(end, f"cluster_mean_bounds of {name!r}") for end in pair)
         if low >= high:
@@ -107,7 +107,7 @@ def _check_outcomes(what: str, mapping: Mapping[Any, Any], outcomes: Sequence[st
     for name in mapping:
         if name not in outcomes:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is not an outcome of this fit; it has "
+                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
                 f"{', '.join(outcomes)}"
             )
 
@@ -125,17 +125,17 @@ def check_rules(
     if not known and not within:
         return
     if not clusters_of(design):
-        raise ParameterError("icc= and cluster_mean_bounds= need a design of clusters")
+        raise ParameterError("``icc=`` and ``cluster_mean_bounds=`` need a design of clusters")
     both = [name for name in known if name in within]
     if both:
         raise ParameterError(
-            f"{both[0]!r} has both icc= and cluster_mean_bounds=; its variance is found from one "
-            "of them, so leave the other out"
+            f"{both[0]!r} has both ``icc=`` and ``cluster_mean_bounds=``; its variance is found "
+            "from one of them, so leave the other out"
         )
     if known and privacy_unit == "cluster":
         raise ParameterError(
-            "icc= needs privacy_unit='person': a correlation of people does not bound what a "
-            "whole cluster moves; declare cluster_mean_bounds= instead"
+            "``icc=`` needs ``privacy_unit='person'``: a correlation of people does not bound "
+            "what a whole cluster moves; declare ``cluster_mean_bounds=`` instead"
         )
 
 
@@ -281,7 +281,7 @@ def words_of(arms: Arms, name: str) -> str:
 def clusters_said(arms: Arms, parts: Sequence[Fraction]) -> str:
     """Return what a plan says of clusters: the correlation that it assumes, and shares."""
     known = isinstance(arms.rule, Correlated)
-    source = "declared" if known else "a guess: declare icc=, or plan with a larger one"
+    source = "declared" if known else "a guess: declare ``icc=``, or plan with a larger one"
     shares = " and ".join(f"{float(part):.3g}" for part in parts[:2])
     found = (
         f"at most {arms.largest:,} rows; sampling errors are those of an intra-cluster correlation "
@@ -292,5 +292,5 @@ def clusters_said(arms: Arms, parts: Sequence[Fraction]) -> str:
     if known:
         return f"{found}, which is that of people times the design effect"
     if arms.unit == "person" and arms.largest > 1:
-        return f"{found}; icc= or cluster_mean_bounds= would make the variance cheaper"
+        return f"{found}; ``icc=`` or ``cluster_mean_bounds=`` would make the variance cheaper"
     return found

@@ -1,9 +1,13 @@
-"""What is public of an experiment, and the public index g0(X) by which an outcome is adjusted."""
+"""What is public of an experiment: its outcomes, and the index g0(X) by which one is adjusted.
+
+Of one outcome it is public who counts for it, and what becomes of its missing values.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,21 +19,22 @@ import pandas as pd
 
 from dprct.arguments import given, listed_names
 from dprct.encoding import encoding
-from dprct.errors import EngineError, FormulaError, ParameterError, withheld
-from dprct.estimate.ate.release import CountedOutcome
-from dprct.estimate.experiment import Experiment
+from dprct.errors import EngineError, FormulaError, ParameterError, SchemaError, withheld
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
+from dprct.estimate.experiment import Experiment, constant_of, no_policy
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
 from dprct.model import Facts
 from dprct.privacy.noise import source
-from dprct.queries import covariates
+from dprct.queries import covariates, observed_number
 from dprct.queries.covariates import with_residual
 from dprct.queries.sums import Clipped
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from fractions import Fraction
 
     from numpy.typing import NDArray
 
@@ -37,6 +42,8 @@ if TYPE_CHECKING:
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.effects import Contrast
     from dprct.estimate.experiment import Comparison
+    from dprct.model import BoundTable
+    from dprct.queries.horvitz_thompson import PrivateArms
     from dprct.schema import Column
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Table
@@ -128,7 +135,7 @@ def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Sche
     if complete.sum() < design.shape[1] + 1:
         raise ParameterError(
             f"the pilot file {path.name!r} has {int(complete.sum())} complete rows for "
-            f"{design.shape[1]} coefficients; give a larger pilot or fewer index_columns="
+            f"{design.shape[1]} coefficients; give a larger pilot or fewer ``index_columns=``"
         )
     beta = np.linalg.lstsq(design[complete], y[complete], rcond=None)[0]
     shown = [float(f"{b:.{_DIGITS}g}") for b in beta]
@@ -197,13 +204,13 @@ class Index:
         whole = self._tried(rows)
         if isinstance(whole, str):
             raise ParameterError(
-                f"index= ({self.text}) {whole}; give a function from a data frame of "
+                f"``index=`` ({self.text}) {whole}; give a function from a data frame of "
                 f"{', '.join(self.names)} to one number per row, whatever they are"
             )
         if not self._is_by_row(rows, whole):
             raise ParameterError(
-                f"index= ({self.text}) gives a row another value when other rows change; compute "
-                "it from that row alone, with constants from public knowledge"
+                f"``index=`` ({self.text}) gives a row another value when other rows change; "
+                "compute it from that row alone, with constants from public knowledge"
             )
 
     def values(self, rows: pd.DataFrame) -> Array:
@@ -223,10 +230,14 @@ class Index:
     def _tried(self, rows: pd.DataFrame) -> Array | str:
         """Return g0 of rows, or in words why there is none: a foreign message may show data."""
         try:
-            with np.errstate(all="ignore"):
+            # so may a foreign warning, and whether there is one
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 found = np.asarray(self.rule(rows), np.float64)
         except Exception as error:
             return f"ended with {type(error).__name__}"
+        if len(rows) == 1 and found.ndim == 0:  # a function of R has no other form of one number
+            found = found.reshape(1)
         return found if found.shape == (len(rows),) else "did not return one number per row"
 
     def _is_by_row(self, rows: pd.DataFrame, whole: Array) -> bool:
@@ -304,17 +315,22 @@ def indexes_of(
     """
     if index is None:
         if bounds is not None or columns:
-            raise ParameterError("index_bounds= and index_columns= need index=, which is not given")
+            raise ParameterError(
+                "``index_bounds=`` and ``index_columns=`` need ``index=``, which is not given"
+            )
         return {}
     if not isinstance(index, Mapping):
         if len(outcomes) > 1:
             raise ParameterError(
-                "there are several outcomes; give index= as a mapping from outcome to its index"
+                "there are several outcomes; give ``index=`` as a ``mapping`` from "
+                "outcome to its index"
             )
         index, bounds = {outcomes[0]: index}, {outcomes[0]: bounds}
     unknown = [name for name in index if name not in outcomes]
     if unknown:
-        raise ParameterError(f"index= names {given(unknown[0])}, which is no outcome of this fit")
+        raise ParameterError(
+            f"``index=`` names ``{given(unknown[0])}``, which is no outcome of this fit"
+        )
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {
         name: _index(
@@ -356,7 +372,7 @@ def adjusted(
         return frame, tuple(outcomes)
     if isinstance(frame, nw.LazyFrame):
         raise EngineError(
-            "index= is computed row by row in Python, which an engine's table is not read for; "
+            "``index=`` is computed row by row in Python, which an engine's table is not read for; "
             "leave it out, or collect the columns that the fit uses into memory"
         )
     found = []
@@ -381,8 +397,8 @@ def narrowed(outcome: Any, index: Index | None) -> Any:
 
 def _pair(bounds: Any, name: str) -> tuple[float, float]:
     refusal = ParameterError(
-        f"index_bounds= for {name!r} is {given(bounds)}; declare (low, high), low below high, "
-        "of the outcome less its index, from public knowledge"
+        f"``index_bounds=`` for {name!r} is ``{given(bounds)}``; declare ``(low, high)``, low "
+        "below high, of the outcome less its index, from public knowledge"
     )
     with withheld(lambda _: refusal):
         low, high = (float(end) for end in bounds)
@@ -402,7 +418,8 @@ def _index(
         return _formula(str(rule), columns, bounds)
     if not columns:
         raise ParameterError(
-            "index= is a function or a pilot file and needs index_columns=, the covariates it uses"
+            "``index=`` is a function or a pilot file and needs ``index_columns=``, the "
+            "covariates it uses"
         )
     if callable(rule):
         name = getattr(rule, "__qualname__", type(rule).__name__)
@@ -411,7 +428,7 @@ def _index(
         linear = pilot_index(Path(rule), outcome, columns, schema)
         return Index(str(linear), columns, bounds, linear)
     raise ParameterError(
-        f"index={given(rule)}; allowed: a function of a data frame, a formula such as "
+        f"``index={given(rule)}``; allowed: a function of a data frame, a formula such as "
         "'12 + 30*age', or the path of a pilot file"
     )
 
@@ -421,12 +438,14 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
     parsed = parse(f"~ I({text})")
     terms = parsed.terms
     if len(terms) != 1 or len(terms[0]) != 1 or "I(" in text:
-        raise FormulaError(f"index={text!r} is not one expression; write '12 + 30*age + 2*educ'")
+        raise FormulaError(
+            f"``index={text!r}`` is not one expression; write '12 + 30*age + 2*educ'"
+        )
     expression = terms[0][0].expression
     if expression is None or (columns and set(columns) != set(expression.names)):
         raise ParameterError(
-            f"index_columns= names {', '.join(columns)}, the formula uses "
-            f"{', '.join(terms[0][0].names)}; leave index_columns= out"
+            f"``index_columns=`` names {', '.join(columns)}, the formula uses "
+            f"{', '.join(terms[0][0].names)}; leave ``index_columns=`` out"
         )
     rule = expression
 
@@ -508,3 +527,97 @@ class ATEFacts(Facts):
     def counted(self) -> tuple[str, ...]:
         """The outcomes of which it is private who has a value, so that values are counted."""
         return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
+
+
+MissingRule = str | float
+
+
+def uncountable(column: Column) -> ParameterError:
+    """Return the refusal of a design in which values of an outcome cannot be counted."""
+    return ParameterError(
+        f"``missing='private'`` for {column.name!r} is not offered with clusters or weighted "
+        "blocks, where too few have a value in each; say ``blocks='ignore'`` where shares are "
+        "the same everywhere, or ``missing='public'`` or a number"
+    )
+
+
+def outcome_of(
+    table: BoundTable,
+    column: Column,
+    experiment: Experiment,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> Outcome | CountedOutcome:
+    """Return one outcome with who counts for it, by the declared policy for missing values.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If the policy does not go with blocks or clusters.
+    """
+    policy = policy_of(column, missing)
+    if policy == "private":
+        if experiment.clustered or len(experiment.units.labels) > 1:
+            raise uncountable(column)
+        return CountedOutcome(column, experiment.counted(), share)
+    if policy == "public":
+        counted = experiment.among_observed(table.frame, column, table.counted)
+        return Outcome(column, counted, share, among_observed=True)
+    fill = None if policy is None else constant_of(policy, column)
+    return Outcome(column, experiment.counted(), share, fill)
+
+
+def hidden_outcome_of(
+    table: BoundTable,
+    column: Column,
+    arms: PrivateArms,
+    missing: MissingRule | Mapping[str, MissingRule] | None,
+    share: Fraction,
+) -> HiddenOutcome:
+    """Return one outcome of an experiment whose treatment is private.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    ParameterError
+        If fewer than two rows count.
+    """
+    policy = policy_of(column, missing)
+    if policy == "public":
+        counted = table.counted
+        if counted is not None and column.name in counted.present:
+            n = counted.having(column.name)
+        else:
+            n = observed_number(table.frame, column)
+        arms = replace(arms, n=n, present=column.name)
+    if arms.n < 2:
+        raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
+    fill = None if policy in (None, "public") else constant_of(policy, column)
+    return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
+
+
+def policy_of(
+    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
+) -> MissingRule | None:
+    """Return what happens to missing values of an outcome; None if it has none.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and no policy is declared.
+    """
+    policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
+    if column.missing == ():
+        return None
+    if policy is not None and not isinstance(policy, (str, int, float)):
+        raise no_policy(policy, column)
+    if policy is None:
+        raise SchemaError(
+            f"outcome {column.name!r} may be missing; say ``missing='public'`` (it is public whose "
+            "value is missing), ``missing='private'`` (it is private), or a number that replaces "
+            "it, or declare ``missing='never'``"
+        )
+    return policy

@@ -92,8 +92,8 @@ def check_joint(
     """
     if budget_shares is not None:
         raise ParameterError(
-            "budget_shares= divides epsilon among outcomes, and with delta above 0 one release "
-            "serves all of them; leave budget_shares= out, or delta"
+            "``budget_shares=`` divides epsilon among outcomes, and with delta above 0 one release "
+            "serves all of them; leave ``budget_shares=`` out, or delta"
         )
     if clustered:
         raise ParameterError(
@@ -105,44 +105,24 @@ def check_joint(
         name = outcome.column.name
         if isinstance(outcome, CountedOutcome):
             raise ParameterError(
-                f"missing='private' for {name!r} is not offered with delta above 0; give a number "
-                "that stands for a missing value, say missing='public', or leave delta out"
+                f"``missing='private'`` for {name!r} is not offered with delta above 0; give a "
+                "number that stands for a missing value, say ``missing='public'``, or leave "
+                "delta out"
             )
         if private and outcome.among_observed:
             raise ParameterError(
-                f"missing='public' for {name!r} does not go with the private subgroup "
+                f"``missing='public'`` for {name!r} does not go with the private subgroup "
                 f"{private[0].name!r}, in which it is not known how many have a value; give a "
-                "number that stands for a missing value, or leave subgroups= out"
+                "number that stands for a missing value, or leave ``subgroups=`` out"
             )
         if hidden and outcome.among_observed and len(outcomes) > 1:
             raise ParameterError(
-                f"missing='public' for {name!r} goes with one outcome where treatment is private "
-                "and delta above 0; give a number that stands for a missing value, fit one "
-                "outcome, or leave delta out"
+                f"``missing='public'`` for {name!r} goes with one outcome where treatment is "
+                "private and delta above 0; give a number that stands for a missing value, fit "
+                "one outcome, or leave delta out"
             )
     if n > MOST_ROWS:
         raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
-
-
-def check_radius(radius: object) -> None:
-    """Refuse a radius that is none, whatever the layout."""
-    if radius is not None:
-        radius_of((), radius)
-
-
-def check_pure(centre: object, radius: object, subgroups: Sequence[str] = ()) -> None:
-    """Refuse options of the joint release where there is none."""
-    if subgroups:
-        raise ParameterError(
-            f"subgroups={list(subgroups)} need the joint release, whose cells are free, and that "
-            "needs delta above 0; give delta, or leave subgroups= out"
-        )
-    for name, value in (("centre", centre), ("radius", radius)):
-        if value is not None:
-            raise ParameterError(
-                f"{name}= says where the joint release puts its noise, which needs delta above 0; "
-                f"give delta, or leave {name}= out"
-            )
 
 
 def places(
@@ -480,7 +460,7 @@ class JointATEResults(EffectResults):
         """
         if not isinstance(subgroup, str) or subgroup not in self.strata:
             raise ParameterError(
-                f"{given(subgroup)} is no subgroup of this release; it has "
+                f"``{given(subgroup)}`` is no subgroup of this release; it has "
                 f"{', '.join(self.strata) or 'none'}"
             )
         found = self.strata[subgroup]
@@ -642,6 +622,6 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
             "Treatment is private: means are released sums over released numbers of people."
         )
     if facts.subgroups:
-        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by(...).")
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by().")
     notes += [f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks]
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

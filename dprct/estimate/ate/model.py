@@ -22,14 +22,12 @@ from dprct.estimate.ate.facts import (
     ATEFacts,
     Bounds,
     IndexRule,
+    MissingRule,
     adjusted,
     covariate_names,
+    hidden_outcome_of,
     indexes_of,
     narrowed,
-)
-from dprct.estimate.ate.outcomes import (
-    MissingRule,
-    hidden_outcome_of,
     outcome_of,
     policy_of,
     uncountable,
@@ -79,7 +77,7 @@ from dprct.estimate.experiment import (
     likely_arms,
     with_bounds,
 )
-from dprct.estimate.moments.layout import scales_of
+from dprct.estimate.moments.layout import radius_of, scales_of
 from dprct.estimate.moments.release import (
     MOST_NUMBERS,
     DrawnMoments,
@@ -250,19 +248,22 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: self._check_missing(schema)
         yield from (partial(self._check_policy, schema, name) for name in self.outcome)
         yield lambda: sds_of(self.sd, self.outcome)
-        yield lambda: scales_of(self.centre, "centre", self.outcome)
-        yield lambda: joint.check_radius(self.radius)
-        yield lambda: check_within(
-            self.subgroups, schema, self.design, self.blocks, self.outcome,
-            hidden=self.treatment_private,
-        )  # fmt: skip
+        if self.centre is not None:
+            yield lambda: scales_of(self.centre, "centre", self.outcome)
+        if self.radius is not None:
+            yield lambda: radius_of((), self.radius)
+        if self.subgroups:
+            yield lambda: check_within(
+                self.subgroups, schema, self.design, self.blocks, self.outcome,
+                hidden=self.treatment_private,
+            )  # fmt: skip
         yield lambda: levels_of(self.alphas)
         yield lambda: self._check_indexes(schema)
 
     def outcome_columns(self, schema: Schema) -> tuple[Column, ...]:
         """Return the outcomes, with bounds."""
         if not self.outcome:
-            raise ParameterError("outcome= names no column; name one or several")
+            raise ParameterError("``outcome=`` names no column; name one or several")
         return tuple(self._bounded(schema, name) for name in self.outcome)
 
     def comparison(self) -> Comparison:
@@ -280,6 +281,8 @@ class ATESpec(Spec[ATEFacts]):
 
     def cells(self, schema: Schema) -> tuple[Column, ...]:
         """Return the subgroups that make private cells."""
+        if not self.subgroups:
+            return ()
         names = private_names(self.subgroups, self.design, hidden=self.treatment_private)
         return tuple(schema.column(name) for name in names)
 
@@ -326,8 +329,8 @@ class ATESpec(Spec[ATEFacts]):
         policy = policy_of(column, self.missing)
         if policy == "private" and self.treatment_private:
             raise ParameterError(
-                f"missing='private' for {column.name!r} needs public arm sizes, and with "
-                "neighbors='replace-one' treatment is private; give a number that stands for a "
+                f"``missing='private'`` for {column.name!r} needs public arm sizes, and with "
+                "``neighbors='replace-one'`` treatment is private; give a number that stands for a "
                 "missing value"
             )
         if policy == "private" and clusters_of(self.design):
@@ -373,10 +376,24 @@ class ATESpec(Spec[ATEFacts]):
         sd = sds_of(self.sd, self.outcome).get(outcome.column.name)
         return replace(outcome, arms=arms, sd=sd)
 
+    def _check_pure(self) -> None:
+        """Refuse options of the joint release where there is none."""
+        if self.subgroups:
+            raise ParameterError(
+                f"``subgroups={list(self.subgroups)}`` need the joint release, whose cells are "
+                "free, and that needs delta above 0; give delta, or leave ``subgroups=`` out"
+            )
+        for name, value in (("centre", self.centre), ("radius", self.radius)):
+            if value is not None:
+                raise ParameterError(
+                    f"``{name}=`` says where the joint release puts its noise, which needs delta "
+                    f"above 0; give delta, or leave ``{name}=`` out"
+                )
+
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
         if not budget.delta:
-            joint.check_pure(self.centre, self.radius, self.subgroups)
+            self._check_pure()
             return allocated(facts.outcomes, budget)
         refused = self.not_joint(facts)
         if refused is not None:
@@ -735,7 +752,7 @@ def check_relation(neighbors: object) -> None:
     allowed = ("replace-one", "replace-one-design-public")
     if not isinstance(neighbors, str) or neighbors not in allowed:
         raise ParameterError(
-            f"neighbors={given(neighbors)}; allowed: 'replace-one-design-public' (treatment is "
+            f"``neighbors={given(neighbors)}``; allowed: 'replace-one-design-public' (treatment is "
             "public), 'replace-one' (treatment is private too)"
         )
 
@@ -745,5 +762,5 @@ def check_one_row(schema: Schema) -> None:
     if schema.unit.max_rows > 1:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
-            "assign them as clusters with privacy_unit='cluster'"
+            "assign them as clusters with ``privacy_unit='cluster'``"
         )

@@ -444,7 +444,7 @@ def joint_plan(
                 warnings.append(
                     f"not usable at this n: only an effect of {contrast.name} on {name} above one "
                     "standard deviation would be found; spend more, or declare narrower bounds or "
-                    "sd= and centre="
+                    "``sd=`` and ``centre=``"
                 )
             numbers.append(
                 PlannedNumber(
@@ -580,7 +580,8 @@ def _within_said(
             f"the effects of everybody have {math.sqrt(facts.inner):.3g} times the noise that they "
             "would have without them"
         )
-    for name, levels in known_levels(facts).items():
+    known = known_levels(facts) if facts.subgroups else {}
+    for name, levels in known.items():
         for level, (cells, share, blocks) in levels.items():
             found = joint.expected(
                 facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,
@@ -617,8 +618,8 @@ def _better(count: int, of: int) -> str:
 def _radius_words(layout: Layout) -> str:
     if layout.grid.moves_nobody:
         return (
-            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; sd= and centre= of "
-            "every outcome make it smaller"
+            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; ``sd=`` and "
+            "``centre=`` of every outcome make it smaller"
         )
     free = [place for place in layout.places if not place.exempt]
     typical = math.sqrt(math.fsum(place.weight**2 for place in free))
@@ -640,7 +641,8 @@ def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
         return {}
     if not isinstance(sd, Mapping):
         raise ParameterError(
-            f"sd={given(sd)}; give a mapping from outcome, such as sd={{{names[0]!r}: 1.0}}"
+            f"``sd={given(sd)}``; give a ``mapping`` from outcome, such as "
+            f"``sd={{{names[0]!r}: 1.0}}``"
         )
     check_outcomes("sd", sd, names)
     found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
@@ -657,6 +659,6 @@ def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) 
     for name in mapping:
         if name not in names:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is not an outcome of this fit; it has "
+                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
                 f"{', '.join(names)}"
             )

@@ -239,7 +239,7 @@ def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
     """
     if rho > LARGEST_RHO or scale > LARGEST_SCALE:
         raise ParameterError(
-            f"epsilon={float(epsilon):g} is outside what this estimate is made for "
+            f"``epsilon={float(epsilon):g}`` is outside what this estimate is made for "
             f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
             f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
         )

@@ -1,11 +1,14 @@
-"""What a private fit of effects returns: released numbers, their law, and no row."""
+"""What a private fit of effects returns: released numbers, their law, and no row.
+
+What was drawn is written as JSON-ready values, for people to read and to be resumed.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,9 +19,16 @@ import pandas as pd
 from dprct.arguments import check_choice, given
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
-from dprct.errors import ParameterError
-from dprct.estimate.ate.release import control_law
-from dprct.estimate.effects import Contrast, combined, effects_plot
+from dprct.errors import LedgerError, ParameterError
+from dprct.estimate.ate.release import CountedOutcome, Released, control_law
+from dprct.estimate.effects import (
+    Contrast,
+    NoisyEffect,
+    NoisyMean,
+    NoisyVariance,
+    combined,
+    effects_plot,
+)
 from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
@@ -31,10 +41,76 @@ if TYPE_CHECKING:
     from dprct.assignment.factorial import Combination
     from dprct.assignment.groups import Design
     from dprct.estimate.ate.facts import ATEFacts, Index
-    from dprct.estimate.ate.release import AnyOutcome, Released
-    from dprct.estimate.effects import NoisyEffect, NoisyMean
+    from dprct.estimate.ate.release import AnyOutcome
     from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
+
+
+def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
+    """Return the released numbers of each outcome as JSON-ready values, for people to read."""
+    return {
+        outcome.column.name: {
+            "control": one.control,
+            "effects": [
+                {"value": e.value, "variances": [v.value for v in e.variances]} for e in one.effects
+            ],
+            "means": [m.value for m in one.means],
+        }
+        for outcome, one in zip(outcomes, found, strict=True)
+    }
+
+
+def states_of(found: Sequence[Released]) -> list[dict[str, Any]]:
+    """Return what was drawn as JSON-ready values: noisy numbers and public scales.
+
+    Examples
+    --------
+    >>> variance = NoisyVariance(0.01, 1e-4, 0.11)
+    >>> one = Released((NoisyEffect(0.5, (0.03,), (variance,)),), 1.0, 0.2)
+    >>> restored(states_of([one])[0]) == one
+    True
+    """
+    return [asdict(one) for one in found]
+
+
+def drawn_of(
+    outcomes: Sequence[AnyOutcome], states: Sequence[Mapping[str, Any]]
+) -> tuple[Released, ...]:
+    """Return what was drawn from what :func:`states_of` made of it.
+
+    Raises
+    ------
+    LedgerError
+        If numbers of values are lacking, as in states of releases before they were saved.
+    """
+    found = tuple(restored(one) for one in states)
+    for outcome, one in zip(outcomes, found, strict=True):
+        if isinstance(outcome, CountedOutcome) and not one.counts:
+            raise LedgerError(
+                "this release was saved before numbers of values were saved with it, and who "
+                f"has a value of {outcome.column.name!r} is private, so that no file can be "
+                "made of it; it is spent, and what is left pays for a new release"
+            )
+    return found
+
+
+def restored(state: Mapping[str, Any]) -> Released:
+    """Return one of the values that :func:`states_of` was given, as JSON gave it back."""
+    effects = [
+        NoisyEffect(
+            one["value"], tuple(one["scales"]), tuple(NoisyVariance(**v) for v in one["variances"])
+        )
+        for one in state["effects"]
+    ]
+    means = [
+        NoisyMean(
+            one["value"], one["scale"], NoisyVariance(**one["variance"]), tuple(one["others"])
+        )
+        for one in state["means"]
+    ]
+    # what was saved before releases held counts has none
+    counts = tuple(state.get("counts", ()))
+    return Released(tuple(effects), state["control"], state["control_scale"], tuple(means), counts)
 
 
 EffectRule = Literal["arms", "main", "factorial"]
@@ -95,8 +171,8 @@ def contrasts_of(
         return arm_contrasts(arms)
     if not isinstance(design, Factorial):
         raise ParameterError(
-            f"effects={effects!r} needs a dprct.Factorial design, which says the factors; got "
-            f"{type(design).__name__}"
+            f"``effects={effects!r}`` needs a ``dprct.Factorial`` design, which says the "
+            f"factors; got ``{type(design).__name__}``"
         )
     most = 1 if effects == "main" else len(design.factors)
     places = [design.combinations[group] for group in order]
@@ -124,8 +200,8 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
     weights = [_weight(wanted.get(arm, 0)) for arm in arms]
     if abs(float(sum(weights))) > _SUM_TOLERANCE or not any(weights):
         raise ParameterError(
-            f"the weights of contrast {given(contrast)} do not sum to zero, or are all zero; a "
-            "contrast compares arms, such as 'a - b' or {'a': 1, 'b': -1}"
+            f"the weights of contrast ``{given(contrast)}`` do not sum to zero, or are all zero; a "
+            "contrast compares arms, such as 'a - b' or ``{'a': 1, 'b': -1}``"
         )
     name = contrast if isinstance(contrast, str) else _written(wanted)
     return Contrast(" ".join(name.split()), tuple(weights))
@@ -134,16 +210,18 @@ def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> 
 def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
     """Return the weight of each arm in a text; an arm whose name has signs is in backquotes."""
     if not isinstance(text, str):
-        raise ParameterError(f"contrast is {given(text)}; give 'a - b' or a mapping of weights")
+        raise ParameterError(
+            f"contrast is ``{given(text)}``; give 'a - b' or a ``mapping`` of weights"
+        )
     found: dict[str, Fraction] = {}
     at = 0
     while at < len(text):
         term = _TERM.match(text, at)
         if term is None or (found and not term[1]):
             raise ParameterError(
-                f"contrast {given(text)} is not read at character {at + 1}; write 'a - b' or "
+                f"contrast ``{given(text)}`` is not read at character {at + 1}; write 'a - b' or "
                 f"'0.5*a + 0.5*b - c' of the arms {', '.join(arms)} (in backquotes where a name "
-                "has signs or spaces), or give a mapping"
+                "has signs or spaces), or give a ``mapping``"
             )
         name = term[3].strip("`")
         weight = Fraction(term[2] or 1) * (-1 if term[1] == "-" else 1)
@@ -155,7 +233,7 @@ def _read(text: Any, arms: Sequence[str]) -> dict[str, Fraction]:
 def _weight(value: Any) -> Fraction:
     number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
     if not (number and math.isfinite(value)):
-        raise ParameterError(f"a contrast has the weight {given(value)}; give finite numbers")
+        raise ParameterError(f"a contrast has the weight ``{given(value)}``; give finite numbers")
     return Fraction(value)
 
 

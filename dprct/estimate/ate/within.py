@@ -78,17 +78,17 @@ def check_within(
             raise ParameterError(f"{name!r} is an outcome and a subgroup; leave one of them out")
         if name in known and (name not in weighted or not isinstance(blocks, str)):
             raise ParameterError(
-                f"{name!r} is a part of the design, and blocks={given(blocks)} does not keep it "
-                "apart; say blocks='weight', or leave it out of subgroups="
+                f"{name!r} is a part of the design, and ``blocks={given(blocks)}`` does not keep "
+                "it apart; say ``blocks='weight'``, or leave it out of ``subgroups=``"
             )
         if name in known:
             continue
         check_own(schema.column(name))
         if weighted:
             raise ParameterError(
-                f"{name!r} is private, so that it is not known how many of its people are in each "
-                "block, and blocks cannot be weighted within it; say blocks='ignore' where shares "
-                "are the same everywhere, or give blocks as subgroups"
+                f"{name!r} is private, so that it is not known how many of its people are in "
+                "each block, and blocks cannot be weighted within it; say ``blocks='ignore'`` "
+                "where shares are the same everywhere, or give blocks as subgroups"
             )
 
 
@@ -156,9 +156,13 @@ def places_of_levels(facts: ATEFacts, name: str) -> dict[str, list[int]]:
 
 
 def blocks_of_levels(facts: ATEFacts, name: str) -> dict[str, list[int]]:
-    """Return the public blocks in which a column of blocks has each of its levels."""
+    """Return the public blocks in which a column of blocks has each of its levels.
+
+    None while the design is known, and no table: then it is not known which blocks there are.
+    """
     experiment = facts.comparison
-    assert isinstance(experiment, Experiment)
+    if not isinstance(experiment, Experiment):
+        return {}
     columns = blocks_of(experiment.design, "weight")
     found: dict[str, list[int]] = {}
     for block, label in enumerate(experiment.units.labels):

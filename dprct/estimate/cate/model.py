@@ -94,8 +94,9 @@ class CATESpec(ShapesSpec):
         )
         if self.learner == "s" and e is None:
             raise ParameterError(
-                "learner='s' compares the means of treated and untreated, which is an effect where "
-                "treatment was randomised; give assignment= or propensity=, or use learner='dr'"
+                "``learner='s'`` compares the means of treated and untreated, which is an effect "
+                "where treatment was randomised; give ``assignment=`` or ``propensity=``, or use "
+                "``learner='dr'``"
             )
         return e
 
@@ -342,13 +343,13 @@ def treatment_code(schema: Schema, treatment: object) -> Coded:
         If it has other levels, or may be missing.
     """
     if not isinstance(treatment, str):
-        raise ParameterError(f"treatment={given(treatment)}; give the name of one 0/1 column")
+        raise ParameterError(f"``treatment={given(treatment)}``; give the name of one 0/1 column")
     column = schema.column(treatment)
     levels = sorted(column.levels or (), key=str)
     if column.is_text or [float(x) for x in levels] != [0.0, 1.0] or column.missing != ():
         raise SchemaError(
-            f"treatment {treatment!r} must have the declared levels 0 and 1 and missing='never'; "
-            "several arms are compared two at a time"
+            f"treatment {treatment!r} must have the declared levels 0 and 1 and "
+            "``missing='never'``; several arms are compared two at a time"
         )
     return encodings(schema, [treatment])[0]
 
@@ -378,10 +379,10 @@ def known_propensity(
     if assignment is None:
         return None if propensity is None else _declared(propensity)
     if propensity is not None:
-        raise ParameterError("assignment= and propensity= are both given; give one of them")
+        raise ParameterError("``assignment=`` and ``propensity=`` are both given; give one of them")
     if not isinstance(assignment, Design):
         raise ParameterError(
-            f"assignment={given(assignment)}; give a design, such as dprct.Simple('treat')"
+            f"``assignment={given(assignment)}``; give a design, such as ``dprct.Simple('treat')``"
         )
     order = _groups(assignment, treatment)
     check_hidden(assignment, schema)
@@ -391,7 +392,9 @@ def known_propensity(
 def trim_of(trim: object) -> float:
     """Return eta, by which estimated propensities are kept from 0 and 1."""
     if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
-        raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, such as 0.1")
+        raise ParameterError(
+            f"``trim={given(trim)}``; give a number between 0 and 0.5, such as 0.1"
+        )
     return float(trim)
 
 
@@ -399,8 +402,8 @@ def _declared(propensity: object) -> Fraction:
     number = isinstance(propensity, (int, float, Fraction)) and not isinstance(propensity, bool)
     if not number or not math.isfinite(propensity) or not 0 < propensity < 1:  # type: ignore[arg-type,operator]
         raise ParameterError(
-            f"propensity={given(propensity)}; give the known probability of treatment, between 0 "
-            "and 1"
+            f"``propensity={given(propensity)}``; give the known probability of treatment, "
+            "between 0 and 1"
         )
     return Fraction(str(propensity))
 

@@ -73,19 +73,20 @@ def shares_of(
         return dict(KNOWN_PARTS if known or constant else NUISANCE_PARTS)
     if not isinstance(asked, Mapping):
         raise ParameterError(
-            f"parts= is {type(asked).__name__}; give the share of each part, such as "
-            "{'outcome': 0.3, 'effect': 0.7}"
+            f"``parts=`` is ``{type(asked).__name__}``; give the share of each part, such as "
+            "``{'outcome': 0.3, 'effect': 0.7}``"
         )
     found = {str(name): exact(share, "share") for name, share in asked.items()}
     allowed = ["effect"] if constant else ["propensity"] * (not known) + ["outcome", "effect"]
     needed = {"effect"} if known or constant else {"propensity", "effect"}
     if not needed <= set(found) <= set(allowed) or any(share <= 0 for share in found.values()):
         raise ParameterError(
-            f"parts= names {', '.join(found) or 'nothing'}; allowed here: {', '.join(allowed)}, of "
-            f"which needed: {', '.join(sorted(needed))}, each with a share above 0"
+            f"``parts=`` names {', '.join(found) or 'nothing'}; allowed here: "
+            f"{', '.join(allowed)}, of which needed: {', '.join(sorted(needed))}, each with a "
+            "share above 0"
         )
     if sum(found.values()) != 1:
-        raise ParameterError("parts= does not sum to one exactly; give fractions that do")
+        raise ParameterError("``parts=`` does not sum to one exactly; give fractions that do")
     return {name: found[name] for name in PARTS if name in found}
 
 
@@ -108,8 +109,8 @@ def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
     small = [name for name, size in sizes.items() if size < FEWEST_ROWS]
     if small:
         raise ParameterError(
-            f"parts= leaves {small[0]!r} with fewer than {FEWEST_ROWS} of {n:,} rows; give it a "
-            "larger share"
+            f"``parts=`` leaves {small[0]!r} with fewer than {FEWEST_ROWS} of {n:,} rows; give "
+            "it a larger share"
         )
     return sizes
 
@@ -364,8 +365,8 @@ class ConstantEffect(AdditiveFit):
     def levels(self, name: object, *_: object, **__: object) -> NoReturn:
         """Refuse: there are no shapes."""
         raise ParameterError(
-            f"no shape of {given(name)}: an S-learner in an additive model has the same effect for "
-            "everybody; use learner='dr' or 'r'"
+            f"no shape of ``{given(name)}``: an S-learner in an additive model has the same effect "
+            "for everybody; use ``learner='dr'`` or 'r'"
         )
 
     def _levels(self) -> tuple[Array, Array]:

@@ -22,13 +22,6 @@ from dprct.arguments import (
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.experiment import levels_of, with_bounds
-from dprct.estimate.ipw.expected import (
-    Declared,
-    check_estimable,
-    expected_effect,
-    signs_of,
-    warnings_of,
-)
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -41,7 +34,15 @@ from dprct.estimate.ipw.release import (
     released,
     slope_kept,
 )
-from dprct.estimate.ipw.results import IPWResults, results_of
+from dprct.estimate.ipw.results import (
+    Declared,
+    IPWResults,
+    check_estimable,
+    expected_effect,
+    results_of,
+    signs_of,
+    warnings_of,
+)
 from dprct.formula import Factor, parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Guarantee, exact
@@ -111,7 +112,7 @@ class IPWSpec(Spec[Facts]):
         if len(parsed.outcomes) != 1 or parsed.outcomes[0].kind != "name":
             raise FormulaError(
                 f"{formula!r} has not one column on its left; name the treatment there, and the "
-                "outcome as outcome="
+                "outcome as ``outcome=``"
             )
         if not parsed.intercept:
             raise FormulaError(f"{formula!r} has no intercept; leave out '- 1' or '+ 0'")
@@ -198,10 +199,10 @@ class IPWSpec(Spec[Facts]):
             form = form.default(budget, declared.treated)
             if form.errors == "conditional" and not form.hajek:
                 raise ParameterError(
-                    "errors='conditional' is for the Hajek form, and at this budget its "
+                    "``errors='conditional'`` is for the Hajek form, and at this budget its "
                     "denominators are expected to be too near their noise; spend more, use more "
-                    "rows, or leave errors= out (hajek=False asks for the plain form, in which "
-                    "conditional 95% intervals covered 62 to 75% of the time)"
+                    "rows, or leave ``errors=`` out (``hajek=False`` asks for the plain form, in "
+                    "which conditional 95% intervals covered 62 to 75% of the time)"
                 )
         allocation = form.allocation(budget)
         check_estimable(allocation, declared)
@@ -577,8 +578,8 @@ def relation_of(neighbors: object, scheme: Scheme) -> Any:
     check_choice("neighbors", neighbors, ("replace-one", "replace-one-design-public"))
     if neighbors != "replace-one" and scheme.estimand == "ate":
         raise ParameterError(
-            "neighbors='replace-one-design-public' is for the ATT and the ATC, which divide by a "
-            "number of people; the ATE has neighbors='replace-one'"
+            "``neighbors='replace-one-design-public'`` is for the ATT and the ATC, which divide "
+            "by a number of people; the ATE has ``neighbors='replace-one'``"
         )
     return neighbors
 
@@ -589,7 +590,9 @@ def scheme_of(estimand: object, trim: object, n: int) -> Scheme:
     if trim is None:
         trim = propensity_trim(n)
     if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:
-        raise ParameterError(f"trim={given(trim)}; give a number between 0 and 0.5, such as 0.1")
+        raise ParameterError(
+            f"``trim={given(trim)}``; give a number between 0 and 0.5, such as 0.1"
+        )
     return Scheme(estimand, float(trim))  # type: ignore[arg-type]
 
 
@@ -598,7 +601,7 @@ def penalty_of(lam: object) -> float | None:
     if lam is None:
         return None
     if isinstance(lam, bool) or not isinstance(lam, (int, float)) or not 0 < lam < float("inf"):
-        raise ParameterError(f"lam={given(lam)}; give a number above 0, such as 0.01")
+        raise ParameterError(f"``lam={given(lam)}``; give a number above 0, such as 0.01")
     return float(lam)
 
 
@@ -607,13 +610,14 @@ def sd_of(sd: object, outcome: str) -> float | None:
     if isinstance(sd, Mapping):
         if set(sd) != {outcome}:
             raise ParameterError(
-                f"sd= names {', '.join(map(str, sd)) or 'nothing'}; give it for {outcome!r} alone"
+                f"``sd=`` names {', '.join(map(str, sd)) or 'nothing'}; give it for "
+                f"{outcome!r} alone"
             )
         sd = sd[outcome]
     if sd is None:
         return None
     if isinstance(sd, bool) or not isinstance(sd, (int, float)) or not 0 < sd < float("inf"):
-        raise ParameterError(f"sd={given(sd)}; give a number above 0, or leave it out")
+        raise ParameterError(f"``sd={given(sd)}``; give a number above 0, or leave it out")
     return float(sd)
 
 
@@ -622,7 +626,7 @@ def share_of(share: object) -> float | None:
     if share is None:
         return None
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ParameterError(f"treated_share={given(share)}; give a number between 0 and 1")
+        raise ParameterError(f"``treated_share={given(share)}``; give a number between 0 and 1")
     return float(share)
 
 
@@ -630,11 +634,11 @@ def split_of(split: Real | None, n: int) -> tuple[int, int]:
     """Return how many rows each part has."""
     share = IPW_SPLIT if split is None else exact(split, "split")
     if not 0 < share < 1:
-        raise ParameterError(f"split={float(share):g}; give a share between 0 and 1")
+        raise ParameterError(f"``split={float(share):g}``; give a share between 0 and 1")
     n1 = int(share * n + Fraction(1, 2))
     if n1 < FEWEST_ROWS or n - n1 < FEWEST_ROWS:
         raise ParameterError(
-            f"{n} rows with split={float(share):g} leave a part with fewer than {FEWEST_ROWS}; "
+            f"{n} rows with ``split={float(share):g}`` leave a part with fewer than {FEWEST_ROWS}; "
             "use more rows or another split"
         )
     return n1, n - n1
@@ -653,12 +657,13 @@ def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float |
     name, levels = column.name, column.levels or ()
     if len(levels) != 2:
         raise SchemaError(
-            f"treatment {name!r} needs two levels; declare levels=[0, 1], or its two codes or texts"
+            f"treatment {name!r} needs two levels; declare ``levels=[0, 1]``, or its two "
+            "codes or texts"
         )
     if column.missing != ():
         raise SchemaError(
             f"treatment {name!r} may be missing, or has no declared missing policy; declare "
-            "missing='never', for an IPW needs to know who was treated"
+            "``missing='never'``, for an IPW needs to know who was treated"
         )
     ordered = sorted(levels, key=lambda level: (isinstance(level, str), level))
     labels: Mapping[Any, str] = {} if column.is_text else schema.labels_of(name)
@@ -667,7 +672,8 @@ def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float |
     if asked is not None:
         if asked not in (*ordered, *words) or isinstance(asked, bool):
             raise ParameterError(
-                f"treated={given(asked)} is not a level of {name!r}; allowed: {', '.join(words)}"
+                f"``treated={given(asked)}`` is not a level of {name!r}; allowed: "
+                f"{', '.join(words)}"
             )
         place = ordered.index(asked) if asked in ordered else words.index(str(asked))
         code, word = ordered[place], words[place]
@@ -696,18 +702,18 @@ def fills_of(missing: object, outcome: Column) -> tuple[float | None, dict[str, 
     if outcome.missing != () and own is None:
         raise SchemaError(
             f"outcome {outcome.name!r} may be missing; give the number that stands for a missing "
-            f"value, missing={{{outcome.name!r}: ...}}, or declare missing='never'"
+            f"value, ``missing={{{outcome.name!r}: ...}}``, or declare ``missing='never'``"
         )
     for name, value in [(outcome.name, own), *others.items()]:
         wrong = isinstance(value, bool) or not isinstance(value, (int, float))
         if wrong and not (name == outcome.name and value is None):
             raise ParameterError(
-                f"missing={given(value)} for {name!r}; give the number that stands for a missing "
-                "value; a covariate without one has an indicator of its own"
+                f"``missing={given(value)}`` for {name!r}; give the number that stands for a "
+                "missing value; a covariate without one has an indicator of its own"
             )
     assert outcome.bounds is not None
     if own is not None and not outcome.bounds[0] <= own <= outcome.bounds[1]:
-        raise ParameterError(f"missing={given(own)} is outside the bounds of {outcome.name!r}")
+        raise ParameterError(f"``missing={given(own)}`` is outside the bounds of {outcome.name!r}")
     fill = None if outcome.missing == () or own is None else float(own)
     return fill, {name: float(value) for name, value in others.items()}
 
@@ -727,7 +733,8 @@ def arrays_as_table(
         raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
     if limits.shape not in ((2,), (x.shape[1], 2)) or np.shape(bounds) != (2,):
         raise ParameterError(
-            "bounds= is (low, high), and x_bounds= is (low, high) or one such pair per column of X"
+            "``bounds=`` is ``(low, high)``, and ``x_bounds=`` is ``(low, high)`` or one "
+            "such pair per column of X"
         )
     if not (np.isfinite(x).all() and np.isfinite(outcome).all()):
         raise ParameterError("X or y holds what is no finite number; give a data frame and schema")
@@ -767,7 +774,7 @@ def balanced_names(design: Covariates, names: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in numeric:
             raise ParameterError(
-                f"balance= names {name!r}, which is not a numeric covariate; allowed: "
+                f"``balance=`` names {name!r}, which is not a numeric covariate; allowed: "
                 f"{', '.join(numeric) or 'none'}"
             )
     return wanted

@@ -274,7 +274,7 @@ def check_delta(budget: Budget) -> None:
     if not budget.delta:
         raise ParameterError(
             "IPW needs delta > 0, because its propensity weights carry Gaussian noise; give one "
-            "far below 1/n, such as delta=1e-6"
+            "far below 1/n, such as ``delta=1e-6``"
         )
 
 

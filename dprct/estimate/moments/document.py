@@ -24,7 +24,7 @@ from dprct.estimate.moments.release import (
 from dprct.estimate.moments.scores import DrawnScores
 from dprct.estimate.moments.variables import Atom, variable_of
 from dprct.privacy.budget import Guarantee
-from dprct.queries.ball import STEPS, MomentsGrid, Scaled
+from dprct.queries.ball import STEPS, MomentsGrid, Part, Scaled
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_storage_type, is_text
 
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 2
-"""That is written.  Version 1 has no scores, and one row of each unit; it is still read."""
+VERSION = 3
+"""The newest.  Version 1 has no scores, and one row of each unit; version 2 no number of rows that
+were moved and no weights, and a release without them is still written as 2."""
+
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
 
@@ -64,7 +66,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": VERSION,
+        "moments": VERSION if drawn.touched is not None or layout.grid.weight else 2,
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -99,6 +101,11 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             for one in drawn.scores
         ],
     }
+    if drawn.touched is not None:
+        content["layout"]["touched"] = layout.grid.touched
+        content["touched"] = drawn.touched
+    if layout.grid.weight is not None:
+        content["layout"]["weights"] = [layout.grid.weight.column.name, layout.grid.weight.fill]
     return {**content, "digest": digest_of(content)}
 
 
@@ -252,7 +259,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     dataset = content["dataset_id"]
     schema = Schema(columns, dataset_id=None if dataset is None else _text(dataset))
     places = tuple(_place(facts, schema) for facts in content["variables"])
-    layout = _layout(places, content["layout"])
+    layout = _layout(places, content["layout"], schema)
     groups = tuple(
         Group(
             _text(facts["arm"]),
@@ -268,6 +275,9 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     sigma = _number(content["sigma"])
     scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
+    touched = _whole(content["touched"], signed=True) if layout.grid.touched else None
+    plain = touched is None and layout.grid.weight is None
+    _require(plain == (content["moments"] < 3), "its version is not that of its keys")
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
@@ -292,7 +302,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "subgroups": tuple(map(_text, content["subgroups"])),
         "outcomes": tuple(map(_text, content["outcomes"])),
         "n": n,
-        "drawn": DrawnMoments(sums, sigma, scores),
+        "drawn": DrawnMoments(sums, sigma, scores, touched),
         "guarantee": guarantee,
         "ledger": _text(content["ledger"]),
         "method": _text(content["method"]),
@@ -318,7 +328,7 @@ def _place(facts: Mapping[str, Any], schema: Schema) -> Place:
     return found
 
 
-def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
+def _layout(places: tuple[Place, ...], facts: Mapping[str, Any], schema: Schema) -> Layout:
     radius = _number(facts["radius"])
     _require(radius > 0, "the radius is not above 0")
     names = [place.variable.name for place in places]
@@ -335,8 +345,15 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any]) -> Layout:
         _whole(facts["constant"]),
         facts["count"] is True,
         _whole(facts["rows"]) if "rows" in facts else 1,
+        _whole(facts["touched"]) if "touched" in facts else 0,
+        _weight(facts["weights"], schema) if "weights" in facts else None,
     )
     return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
+
+
+def _weight(facts: Any, schema: Schema) -> Part:
+    name, fill = facts
+    return Part(schema.column(_text(name)), fill=None if fill is None else _number(fill))
 
 
 def _scores(facts: Mapping[str, Any]) -> DrawnScores:

@@ -283,7 +283,7 @@ def _check_design(design: Design, rows: Any, attrition: bool) -> None:
     if problems:
         raise ParameterError(
             f"the assignment is not one of the design ({'; '.join(problems)}); declare the design "
-            "that was used, or say attrition=True if rows were lost after it"
+            "that was used, or say ``attrition=True`` if rows were lost after it"
         )
 
 
@@ -296,7 +296,7 @@ def _check_shares(design: Design, rows: Any, outer: Sequence[str]) -> None:
     if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
         raise ParameterError(
             "the declared shares differ between blocks, so that a plain difference in means would "
-            f"be biased; give the blocks as subgroups={list(blocks)}"
+            f"be biased; give the blocks as ``subgroups={list(blocks)}``"
         )
 
 
@@ -323,7 +323,7 @@ def check_subgroups(subgroups: Sequence[str], schema: Schema, design: Design | N
             raise ParameterError(f"{name!r} is the treatment: every arm is a group already")
         if column.levels is None:
             raise SchemaError(
-                f"subgroup {name!r} has no declared levels; declare levels=[...] from public "
+                f"subgroup {name!r} has no declared levels; declare ``levels=[...]`` from public "
                 "knowledge, or derive a column with levels"
             )
         if encoding(column).size < 2:

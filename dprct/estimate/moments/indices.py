@@ -112,13 +112,13 @@ def _check(
                 f"{outcome!r} is no outcome of these effects; they are {', '.join(panels)}"
             )
     if any(sign not in (1, -1) for sign in signs.values()):
-        raise ParameterError("signs= of an index are 1 or -1; -1 where less is better")
+        raise ParameterError("``signs=`` of an index are 1 or -1; -1 where less is better")
     if scales is not None:
         for outcome in outcomes:
             value = scales.get(outcome)
             if value is None or not (math.isfinite(value) and value > 0):
                 raise ParameterError(
-                    f"scales= needs a public standard deviation above 0 for {outcome!r}"
+                    f"``scales=`` needs a public standard deviation above 0 for {outcome!r}"
                 )
 
 
@@ -129,8 +129,8 @@ def _control_variances(
     cells = effects.combinations.cells
     if control is None or not 0 <= control < len(cells):
         raise ParameterError(
-            f"an index over released scales needs control=, the place of its cell among "
-            f"{len(cells)}; or give public scales="
+            "an index over released scales needs ``control=``, the place of its cell among "
+            f"{len(cells)}; or give public ``scales=``"
         )
     cell = cells[control]
     at = np.array([effects.columns.index(outcome) for outcome in outcomes], np.intp)
@@ -146,7 +146,7 @@ def _control_variances(
     if low:
         raise ParameterError(
             f"the released control variance of {low[0]!r} is below {LEAST_VARIANCE:g} standard "
-            "deviations of its noise; give public scales= instead"
+            "deviations of its noise; give public ``scales=`` instead"
         )
     error = 2 * positive(covariance) ** 2 / (cell.rows - 1) + np.diag(noise**2)
     return variances, error

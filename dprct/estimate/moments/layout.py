@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.arguments import given
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.moments.variables import Variable
+    from dprct.queries.ball import Part
 
 REACH = 1.5
 """Radius of the ball in standard deviations of a typical row: 9 to 11 % of normal rows are moved,
@@ -24,6 +26,8 @@ and an effect by 1 to 3 % of itself (docs/methods.md)."""
 GUESS = 0.3
 """Public guess of a regression's R squared, in standardised columns: it sets the weight of its
 outcome, and plans use it."""
+
+NOTHING = Fraction(0)
 
 Use = Literal["effects", "mixed", "regressions"]
 CONSTANTS: dict[Use, float] = {"effects": 1.0, "mixed": 0.5, "regressions": math.sqrt(0.1)}
@@ -120,23 +124,25 @@ def scales_of(asked: object, what: str, names: Sequence[str]) -> dict[str, float
         return {}
     if not isinstance(asked, Mapping):
         raise ParameterError(
-            f"{what}={given(asked)}; give a mapping from column to number, such as "
-            f"{{{names[0] if names else 'wage'!r}: 1.0}}"
+            f"``{what}={given(asked)}``; give a ``mapping`` from column to number, such as "
+            f"``{{{names[0] if names else 'wage'!r}: 1.0}}``"
         )
     found = {}
     for name, value in asked.items():
         if name not in names:
             raise ParameterError(
-                f"{what}= names {given(name)}, which is no column of this release; it has "
+                f"``{what}=`` names ``{given(name)}``, which is no column of this release; it has "
                 f"{', '.join(names)}"
             )
         number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
         if number is None or not abs(number) <= EXTREMES[1]:
-            raise ParameterError(f"{what}= of {name!r} is {given(value)}; give a finite number")
+            raise ParameterError(
+                f"``{what}=`` of {name!r} is ``{given(value)}``; give a finite number"
+            )
         if what == "sd" and not number >= EXTREMES[0]:
             raise ParameterError(
-                f"sd= of {name!r} is {given(value)}; a column's scale is above 0: leave out a "
-                "column that does not vary"
+                f"``sd=`` of {name!r} is ``{given(value)}``; a column's scale is above 0: leave "
+                "out a column that does not vary"
             )
         found[name] = float(number)
     return found
@@ -237,14 +243,21 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
         return box
     if isinstance(asked, bool) or not isinstance(asked, (int, float)) or not 0 < asked < math.inf:
         raise ParameterError(
-            f"radius={given(asked)}; give a number above 0, in standard deviations (sd=) of the "
-            "columns, 'box', which moves nobody, or nothing"
+            f"``radius={given(asked)}``; give a number above 0, in standard deviations (``sd=``) "
+            "of the columns, 'box', which moves nobody, or nothing"
         )
     return min(float(asked) * root, box)
 
 
 def layout_of(
-    places: Sequence[Place], radius: object, use: Use, *, count: bool, rows: int = 1
+    places: Sequence[Place],
+    radius: object,
+    use: Use,
+    *,
+    count: bool,
+    rows: int = 1,
+    touched: Fraction = NOTHING,
+    weight: Part | None = None,
 ) -> Layout:
     """Return the layout of columns with weights.
 
@@ -258,6 +271,10 @@ def layout_of(
         Whether numbers of rows are released.
     rows : int
         M, the most rows of a unit.
+    touched : Fraction
+        Share of mu squared for the number of rows that are moved; 0 where it is not released.
+    weight : Part, optional
+        Of a row.
 
     Raises
     ------
@@ -274,12 +291,34 @@ def layout_of(
     for _ in range(200):
         columns = tuple(_scaled(place, outer) for place in places)
         if _fits(columns, inner / outer, everybody, rows):
-            return Layout(tuple(places), outer, inner, MomentsGrid(columns, constant, count, rows))
+            grid = MomentsGrid(columns, constant, count, rows, weight=weight)
+            if touched:
+                grid = replace(grid, touched=factor_of(grid, touched))
+            return Layout(tuple(places), outer, inner, grid)
         outer *= 1 + 2.0**-12
     raise ParameterError(
-        f"radius={given(radius)} leaves nothing of the columns that are moved into it; give a "
+        f"``radius={given(radius)}`` leaves nothing of the columns that are moved into it; give a "
         "larger one"
     )
+
+
+def factor_of(grid: MomentsGrid, share: Fraction) -> int:
+    """Return c, by which a count gets this share of mu squared.
+
+    Of D^2 = 2 t^2 + (c M)^2 the count has the second term, and the noise of all numbers is
+    D / mu: as much as of two releases that have 1 - share and share of mu squared.
+
+    Raises
+    ------
+    ParameterError
+        If nobody is moved.
+    """
+    if grid.moves_nobody:
+        raise ParameterError(
+            f"touched={float(share):g} buys the number of rows that are moved, and this radius "
+            "moves nobody; leave touched= out, or give sd= of every column or a smaller radius="
+        )
+    return max(1, math.isqrt(math.floor(grid.l2_squared * share / (1 - share))) // grid.rows)
 
 
 def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int) -> bool:

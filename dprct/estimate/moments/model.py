@@ -30,6 +30,7 @@ from dprct.estimate.moments.groups import (
     public_subgroups,
 )
 from dprct.estimate.moments.layout import (
+    NOTHING,
     layout_of,
     one_hot,
     places_of,
@@ -66,7 +67,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
-from dprct.queries.ball import MOST_ROWS, check_in_engine
+from dprct.queries.ball import MOST_ROWS, Part, check_in_engine
 from dprct.results.plan import Plan
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
@@ -88,6 +89,9 @@ MissingRule = str | float
 ScoreErrors = Literal["HC1", "CR1"]
 """Robust errors: of rows, and of units with several rows."""
 
+LEAST_TOUCHED, MOST_TOUCHED = 1e-4, 0.5
+"""Of mu squared, for the number of rows that are moved."""
+
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 
 
@@ -108,6 +112,8 @@ class MomentsSpec(Spec[MomentsFacts]):
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
     cov_type: ScoreErrors | None = None
+    touched: float | None = None
+    weights: str | None = None
     neighbors: str = "replace-one"
 
     def options(self) -> dict[str, Any]:
@@ -137,13 +143,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         named = [name for text in self.released for name in parse(_term(text)).names]
         of_formulas = [name for formula in self.parsed for name in formula.names]
         uses = () if self.assignment is None or self.hidden else self.assignment.uses
-        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses]))
+        weights = () if self.weights is None else (self.weights,)
+        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses, *weights]))
 
     def comparison(self) -> Comparison | None:
         """Return which arms there are."""
         if self.assignment is None:
             if self.control is not None:
-                raise ParameterError("control= needs assignment=, the design that names the arms")
+                raise ParameterError(
+                    "``control=`` needs ``assignment=``, the design that names the arms"
+                )
             return None
         return compared(
             None, self.assignment, control=self.control, blocks="ignore", privacy_unit="person",
@@ -173,8 +182,8 @@ class MomentsSpec(Spec[MomentsFacts]):
                 found.setdefault(key_of(atoms), (name, atoms))
         if not found:
             raise ParameterError(
-                "columns= and formulas= name no column to release besides treatment and subgroups; "
-                "name the outcomes"
+                "``columns=`` and ``formulas=`` name no column to release besides treatment and "
+                "subgroups; name the outcomes"
             )
         fills = self.fills(schema)
         return tuple(variable_of(name, atoms, schema, fills) for name, atoms in found.values())
@@ -188,8 +197,8 @@ class MomentsSpec(Spec[MomentsFacts]):
                 column = schema.column(name)
                 if column.is_text or column.bounds is None:
                     raise ParameterError(
-                        f"missing={policy!r} for {name!r}, which has levels; say missing='public' "
-                        "(who has no value is public)"
+                        f"``missing={policy!r}`` for {name!r}, which has levels; say "
+                        "``missing='public'`` (who has no value is public)"
                     )
                 found[name] = constant_of(policy, column)
         return found
@@ -210,19 +219,19 @@ class MomentsSpec(Spec[MomentsFacts]):
         asked = self.missing.get(name) if isinstance(self.missing, Mapping) else self.missing
         if asked is None:
             raise SchemaError(
-                f"column {name!r} may be missing; say missing='public' (who has no value is "
+                f"column {name!r} may be missing; say ``missing='public'`` (who has no value is "
                 "public), or a number within its bounds that stands for it, or declare "
-                "missing='never'"
+                "``missing='never'``"
             )
         if asked == "private":
             raise ParameterError(
-                f"missing='private' for {name!r} is not offered for moments; give a number within "
-                "the bounds that stands for a missing value, or say 'public'"
+                f"``missing='private'`` for {name!r} is not offered for moments; give a number "
+                "within the bounds that stands for a missing value, or say 'public'"
             )
         if asked != "public" and (isinstance(asked, bool) or not isinstance(asked, (int, float))):
             raise ParameterError(
-                f"missing={given(asked)} for {name!r}; allowed: 'public', or a number within the "
-                "bounds"
+                f"``missing={given(asked)}`` for {name!r}; allowed: 'public', or a number within "
+                "the bounds"
             )
         return asked
 
@@ -265,9 +274,59 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def layout(self, schema: Schema) -> Layout:
         """Return the public layout."""
-        count = self.count_private(schema)
+        weight = self.weight(schema)
+        count = self.count_private(schema) or weight is not None
         rows = schema.unit.max_rows
-        return layout_of(self.places(schema), self.radius, self.use, count=count, rows=rows)
+        return layout_of(
+            self.places(schema), self.radius, self.use, count=count, rows=rows,
+            touched=self.touched_share, weight=weight,
+        )  # fmt: skip
+
+    def weight(self, schema: Schema) -> Part | None:
+        """Return the weight of a row; None if all have the same.
+
+        Raises
+        ------
+        ParameterError, SchemaError
+            If the weights have no public bounds, or regressions have no scores.
+        """
+        name = self.weights
+        if name is None:
+            return None
+        if self.cov_type is None:
+            raise ParameterError(
+                "weights= needs the scores of each regression for its errors; say cov_type='HC1' "
+                "and name the regressions in formulas="
+            )
+        if name in self.group_columns:
+            raise ParameterError(f"weights={name!r} makes groups; name a column of weights")
+        if self.policy(name, schema) == "public":
+            raise ParameterError(
+                f"weights={name!r} may be missing; give a number in missing= that stands for it, "
+                "or declare missing='never'"
+            )
+        column = checked_column(schema, name)
+        low, high = column.bounds or (0.0, 0.0)
+        if column.is_text or not 0 <= low < high:
+            raise SchemaError(
+                f"weights={name!r} needs bounds, 0 or above; declare bounds=(0, high) from public "
+                "knowledge: the noise grows with high"
+            )
+        return Part(column, fill=self.fills(schema).get(name))
+
+    @property
+    def touched_share(self) -> Fraction:
+        """What the number of rows that are moved gets of mu squared; 0 if it is not released."""
+        share = self.touched
+        if share is None:
+            return NOTHING
+        number = isinstance(share, (int, float)) and not isinstance(share, bool)
+        if not number or not LEAST_TOUCHED <= share <= MOST_TOUCHED:
+            raise ParameterError(
+                f"touched={given(share)}; give the share of mu squared for the number of rows that "
+                f"are moved, {LEAST_TOUCHED:g} to {MOST_TOUCHED:g}, or nothing"
+            )
+        return Fraction(float(share))
 
     def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
         """Return the regressions whose scores are released, each with its formula."""
@@ -292,6 +351,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
         yield lambda: self._check_errors(schema)
+        yield lambda: self.touched_share
+        yield lambda: self.weight(schema)
         yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
         yield self.comparison
@@ -308,16 +369,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         if self.assignment is None:
             if not self.hidden:
                 raise ParameterError(
-                    "neighbors='replace-one-design-public' needs assignment=, the design whose "
-                    "columns are public; without one use 'replace-one'"
+                    "``neighbors='replace-one-design-public'`` needs ``assignment=``, the design "
+                    "whose columns are public; without one use 'replace-one'"
                 )
             return
         clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
         if clusters and (clusters != [schema.unit.id] or self.hidden):
             raise ParameterError(
                 "clusters were assigned, whose errors need scores of whole clusters; declare the "
-                "cluster as the schema's unit with max_rows, with cov_type='CR1' and "
-                "neighbors='replace-one-design-public', or use PrivateATE"
+                "cluster as the schema's unit with max_rows, with ``cov_type='CR1'`` and "
+                "``neighbors='replace-one-design-public'``, or use ``PrivateATE``"
             )
         self.assignment.groups.check_levels(schema)
         if self.hidden:
@@ -331,12 +392,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         if unit.max_rows > 1 and self.cov_type != "CR1":
             raise ParameterError(
                 f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
-                f"each {unit.name}; say cov_type='CR1' and name the regressions in formulas="
+                f"each {unit.name}; say ``cov_type='CR1'`` and name the regressions in "
+                "``formulas=``"
             )
         if unit.max_rows == 1 and self.cov_type == "CR1":
             raise ParameterError(
-                f"cov_type='CR1' is for several rows of one {unit.name}, and max_rows is 1; say "
-                "'HC1'"
+                f"``cov_type='CR1'`` is for several rows of one {unit.name}, and max_rows is 1; "
+                "say 'HC1'"
             )
         self.scored(schema)
 
@@ -367,8 +429,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             for name in self.missing:
                 if name not in self.columns:
                     raise ParameterError(
-                        f"missing= names {given(name)}, which is no column of this release; it "
-                        f"has {', '.join(self.columns)}"
+                        f"``missing=`` names ``{given(name)}``, which is no column of this "
+                        f"release; it has {', '.join(self.columns)}"
                     )
         for name in self.columns:
             self.policy(name, schema)
@@ -500,6 +562,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
         ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
         rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
+    weights : str, optional
+        A column of sampling weights (pweights), private, with public bounds of 0 or above.  The
+        noise is that of rows which all have the largest weight.  It needs ``cov_type``, whose
+        scores have the weights, as robust errors need; the regressions in ``formulas`` alone are
+        then estimated.
+    touched : float, optional
+        The share of rows that are moved by ``radius`` is released too, for this share of mu
+        squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price and
+        the noise of the share before it is bought; the released moments have it as ``touched``.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -532,6 +603,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     >>> m = PrivateMoments(data, schema, columns=["wage", "age"]).fit(epsilon=4, delta=1e-6)
     >>> bool(abs(m.ols("wage ~ age").params["age"] - 2) < 0.2)
     True
+
+    How many rows were moved, at a fiftieth of mu squared:
+
+    >>> scales = {"wage": 23.0, "age": 11.5}
+    >>> model = PrivateMoments(data, schema, columns=["wage", "age"], sd=scales, radius=2,
+    ...                        centre={"wage": 0.0, "age": 40.0}, touched=0.02)
+    >>> found = model.fit(epsilon=4, delta=1e-6).touched
+    >>> bool(abs(found.share - 0.175) < 6 * found.bse), bool(found.bse < 0.002)
+    (True, True)
     """
 
     saved_types = (DrawnMoments, DrawnScores)
@@ -553,6 +633,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
         cov_type: ScoreErrors | None = None,
+        touched: float | None = None,
+        weights: str | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = MomentsSpec(
@@ -561,18 +643,21 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            cov_type=cov_type, neighbors=neighbors,
+            cov_type=cov_type, touched=touched, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
         if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
             raise ParameterError(
                 "scores are added in memory, and these rows are in an engine; collect them first, "
-                "or leave cov_type= out"
+                "or leave ``cov_type=`` out"
             )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
             spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
         )  # fmt: skip
+        if spec.weights is not None:  # what is released is the sum of weights, not rows
+            unknown = tuple(replace(group, rows=None) for group in grouping.groups)
+            grouping = replace(grouping, groups=unknown)
         layout = spec.layout(known.schema)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         if self._table.in_engine:

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.moments.release import MomentsFacts
-    from dprct.privacy.mechanisms import Allocation
+    from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 
 VIF = 1.2
 """Variance inflation that a plan takes covariates to have."""
+
+OFFERED = 0.02
+"""Share of mu squared at which a plan names the price of the share of rows that are moved."""
 
 GATE = 0.1
 """eta^2 above which a regression is not estimated."""
@@ -42,9 +45,41 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
             f"{'HC1' if layout.grid.rows == 1 else 'CR1'} errors, with {float(SHARE):.0%} of "
             "mu squared"
         )
+    if layout.grid.weight is not None:
+        weight = layout.grid.weight
+        shown["weights"] = (
+            f"{weight.column.name}, {weight.bounds[1]:g} at most; errors below are those of rows "
+            "that all weigh so much: noise against sampling grows with the largest weight over the "
+            "mean one"
+        )
+    if not layout.grid.moves_nobody:
+        shown["rows moved"] = _touched_said(facts, mechanism)
     if layout.grid.count:
-        shown["rows of a cell"] = f"noise sd {count_noise(layout, mechanism.noise_sd):.4g}"
+        sd = count_noise(layout, mechanism.noise_sd)
+        if layout.grid.weight is None:
+            shown["rows of a cell"] = f"noise sd {sd:.4g}"
+        else:
+            sd *= layout.grid.weight.bounds[1]
+            shown["weights of a cell"] = f"noise sd {sd:.4g} of their sum"
     return shown
+
+
+def _touched_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
+    """Return the price of the share of rows that are moved, and its noise."""
+    grid, rows = facts.layout.grid, max(1, sum(facts.grouping.totals))
+    if grid.touched:
+        share = (grid.touched * grid.rows) ** 2 / grid.l2_squared
+        noise = mechanism.noise_sd / (grid.touched * rows)
+    else:
+        share = OFFERED
+        noise = mechanism.noise_sd * grid.rows / (rows * math.sqrt(grid.l2_squared * share))
+    price = (
+        f"with noise sd {noise:.4g}, for {share:.1%} of mu squared: other noise is "
+        f"{1 / math.sqrt(1 - share):.3g} times as large"
+    )
+    if grid.touched:
+        return f"their share is released {price}"
+    return f"their share is not released; touched={OFFERED:g} releases it {price}"
 
 
 def _some(names: object, most: int = 8) -> str:
@@ -78,8 +113,8 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
     """
     s1, _ = facts.layout.noise(sigma)
     arms = facts.grouping.arms
-    if not arms:
-        return {}
+    if not arms or facts.layout.grid.weight is not None:
+        return {}  # of weighted rows no differences in means are read
     share = facts.n / len(arms)
     cells = max(1, len(facts.grouping.groups) // len(arms))
     sizes = {
@@ -149,6 +184,6 @@ def regression_said(
     if eta > GATE:
         return found, (
             f"{formula!r} is likely not estimated at this n and budget (eta^2 {eta:.2g} above "
-            f"{GATE:g}); spend more, release fewer columns, or declare sd= or narrower bounds"
+            f"{GATE:g}); spend more, release fewer columns, or declare ``sd=`` or narrower bounds"
         )
     return found, ""

@@ -66,7 +66,7 @@ def profile_interval(found: Fit, direction: Array, alpha: float) -> tuple[float,
 
     def excess(away: float) -> float:
         q = profile(found, L, np.array([center + away * se]))
-        return math.sqrt(squared_t(q, system.n, system.df_resid)) - critical
+        return math.sqrt(squared_t(q, system.nobs, system.df_resid)) - critical
 
     # the profile has its least value near the estimate, not always at it
     ends = []
@@ -206,7 +206,7 @@ class RegressionResults(LinearResults):
         found = wald_test(estimate, L @ self.fit.cov @ L.T, text, df)
         if math.isnan(found.pvalue) or not self.fit.system.s2.any() or found.df < len(L):
             return found
-        f = squared_t(profile(self.fit, L, values), self.fit.system.n, df) / found.df
+        f = squared_t(profile(self.fit, L, values), self.fit.system.nobs, df) / found.df
         p = float(special.fdtrc(found.df, df, f))
         return found if p <= found.pvalue else replace(found, statistic=f, pvalue=p)
 
@@ -271,7 +271,7 @@ class RegressionResults(LinearResults):
         t = away / se if se > 0 else (math.inf if away else 0.0)
         if found.system.s2.any():
             q = profile(found, direction[None], np.array([value]))
-            t = min(t, math.sqrt(squared_t(q, found.system.n, df)))
+            t = min(t, math.sqrt(squared_t(q, found.system.nobs, df)))
         return float(2 * special.stdtr(df, -t))
 
 
@@ -291,6 +291,7 @@ def regression_of(
     guarantee: Guarantee,
     by_cell: bool = False,
     meat: Array | None = None,
+    counted: float | None = None,
     formula: str = "",
     title: str = "Least squares from released moments",
     notes: tuple[str, ...] = (),
@@ -310,6 +311,8 @@ def regression_of(
         Whether errors have a variance of their own in every cell, as by arm.
     meat : (k, k) array, optional
         Released sum of products of scores, in the order and units of ``regressors``.
+    counted : float, optional
+        Rows, where cells have sums of weights.
 
     Raises
     ------
@@ -317,11 +320,11 @@ def regression_of(
         If there are not more rows than coefficients, or a regressor is 0 in every cell.
     """
     target = Regressor(outcome, outcome) if isinstance(outcome, str) else outcome
-    system = system_of(cells, regressors)
+    system = system_of(cells, regressors, counted)
     if system.df_resid <= 0:
         raise ParameterError(
-            f"{system.n:g} rows for {len(system.M)} coefficients leave nothing to estimate errors "
-            "from; use fewer regressors"
+            f"{system.nobs:g} rows for {len(system.M)} coefficients leave nothing to estimate "
+            "errors from; use fewer regressors"
         )
     if meat is not None:
         keep = np.array([one.name in system.names for one in regressors])
@@ -344,7 +347,7 @@ def regression_of(
         bse_noise=pd.Series(np.where(read, np.sqrt(np.maximum(noise, 0)), math.nan), index=index),
         df_inference=system.df_resid,
         df_resid=system.df_resid,
-        nobs=round(system.n),
+        nobs=round(system.nobs),
         cov_type=kind,
         guarantee=guarantee,
         outcome=target.name,
@@ -386,5 +389,5 @@ def _rsquared(found: Fit, w: Array, cells: Sequence[NoisyMoments]) -> float:
     K = system.mean_of_products(w[:, :, None] * w[:, None, :])
     own = float(np.einsum("gi,gij,gj->", ones, K, ones))
     around = total - (level**2 - own) / system.n
-    left = found.residual_variance * system.df_resid
+    left = found.residual_variance * system.divisor
     return 1 - left / around if around > 0 else math.nan

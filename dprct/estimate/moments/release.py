@@ -72,11 +72,14 @@ class DrawnMoments:
         Standard deviation of a draw, in steps squared.
     scores : tuple of DrawnScores
         Of the regressions whose errors are robust.
+    touched : int or None
+        c times the rows that were moved into the ball, with noise; None where it was not asked for.
     """
 
     sums: NDArray[Any]
     sigma: float
     scores: tuple[DrawnScores, ...] = ()
+    touched: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,12 +119,12 @@ def allocation_of(
     if not budget.delta:
         raise ParameterError(
             "Gaussian noise needs delta > 0, and moments have no other; give one far below 1/n, "
-            "or use PrivateATE, whose effects can be released with delta=0"
+            "or use ``PrivateATE``, whose effects can be released with ``delta=0``"
         )
     if not scores:
-        mechanism = AnalyticGaussian(budget, grid.l2_squared, groups * grid.size)
+        mechanism = AnalyticGaussian(budget, grid.l2_squared, grid.numbers(groups))
         return Allocation(budget=budget, parts={MOMENTS: mechanism})
-    parts = {MOMENTS: Part(1 - SHARE, grid.l1, grid.l2_squared, groups * grid.size)}
+    parts = {MOMENTS: Part(1 - SHARE, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for place, size in enumerate(scores, 1):
         share = SHARE / len(scores)
         parts[SCORES.format(place)] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
@@ -130,7 +133,7 @@ def allocation_of(
     except ParameterError:
         raise ParameterError(
             f"{budget} is too large to be divided among moments and scores, whose draws would need "
-            "a finer grid; give a smaller epsilon or a larger delta, or leave cov_type= out"
+            "a finer grid; give a smaller epsilon or a larger delta, or leave ``cov_type=`` out"
         ) from None
     return Allocation(budget=budget, parts=drawn, composition="gdp")
 
@@ -173,7 +176,8 @@ def drawn_moments(
     if sums is None:
         sums = asked_moments(table, layout, grouping, relation, unit)
     released = mechanism.release(sums, noise).units
-    return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd)
+    touched = int(released[-1]) if layout.grid.touched else None
+    return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd, touched=touched)
 
 
 def drawn_scores(
@@ -229,3 +233,30 @@ def count_noise(layout: Layout, sigma: float) -> float:
     """Return the standard deviation of the number of rows of a private cell."""
     s2 = layout.noise(sigma)[1]
     return s2 / layout.h**2 if math.isfinite(layout.h) else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The released share of rows that were moved into the ball.
+
+    Parameters
+    ----------
+    share : float
+        Without bias, so that it may be below 0 where hardly anybody was moved.
+    bse : float
+        Standard deviation of its noise; it has no sampling error.
+    """
+
+    share: float
+    bse: float
+
+    def __str__(self) -> str:
+        return f"share {self.share:.4f}, noise sd {self.bse:.4f}"
+
+
+def touched_of(layout: Layout, drawn: DrawnMoments, rows: int) -> Touched | None:
+    """Return the released share of ``rows``, all that are in groups; None if it was not asked."""
+    if drawn.touched is None or not rows:
+        return None
+    of = layout.grid.touched * rows
+    return Touched(float(drawn.touched) / of, drawn.sigma / of)

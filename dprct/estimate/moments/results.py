@@ -16,7 +16,7 @@ from dprct.estimate.moments.effects import against_control, effects_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
-from dprct.estimate.moments.release import ReleasedMoments, moments_of
+from dprct.estimate.moments.release import ReleasedMoments, Touched, moments_of, touched_of
 from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
@@ -114,6 +114,7 @@ class Moments(ReleasedMoments):
         """Return what was drawn with the public facts that it is read by."""
         grouping, layout = facts.grouping, facts.layout
         used = [name for place in layout.places for name in place.variable.columns]
+        used += [] if layout.grid.weight is None else [layout.grid.weight.column.name]
         names = list(dict.fromkeys([*used, *grouping.treatment, *grouping.subgroups]))
         schema = facts.schema
         released = [name for name in outcomes if name in layout.names]
@@ -139,6 +140,17 @@ class Moments(ReleasedMoments):
     def columns(self) -> tuple[str, ...]:
         """What is released, products among them; treatment and subgroups make groups."""
         return self.layout.names
+
+    @property
+    def weights(self) -> str | None:
+        """The column of weights; None where all rows have the same."""
+        weight = self.layout.grid.weight
+        return None if weight is None else weight.column.name
+
+    @property
+    def touched(self) -> Touched | None:
+        """The share of rows that were moved into the ball; None if ``touched=`` was not given."""
+        return touched_of(self.layout, self.drawn, sum(self.totals))
 
     @cached_property
     def cells(self) -> tuple[NoisyMoments, ...]:
@@ -184,7 +196,7 @@ class Moments(ReleasedMoments):
         if len(self.arms) < 2:
             raise ParameterError(
                 "the release has no arms, so no effects; regress the outcome on a released column "
-                "with ols(...), or release again with assignment="
+                "with ``ols(...)``, or release again with ``assignment=``"
             )
         self._check_units("effects")
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
@@ -238,7 +250,7 @@ class Moments(ReleasedMoments):
         if scales is None and self._blocks():
             raise ParameterError(
                 "the control group is in several blocks, so that no one standard deviation is "
-                "released; give public scales= of the outcomes"
+                "released; give public ``scales=`` of the outcomes"
             )
         # without blocks there is one cell for each arm, in their order of appearance
         pooled = self._pooled(("arm",), asked, where)
@@ -316,6 +328,7 @@ class Moments(ReleasedMoments):
             raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
         terms, used = self._terms(parsed)
         cells, found = self.system(terms, used, where)
+        counted = self._counted(used, self._names(terms), where)
         meat = self._meat(parsed, terms, cells, found, cov_type, where)
         return regression_of(
             cells,
@@ -324,6 +337,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             by_cell=meat is None and _by_group(cov_type, used),
             meat=meat,
+            counted=counted,
             formula=parsed.text,
             notes=self._fit_notes(where, cells),
         )
@@ -397,7 +411,8 @@ class Moments(ReleasedMoments):
         """Return the scores of a regression as functions of rows, from what was released."""
         terms, used = self._terms(self._parsed(formula, "ols"))
         cells, found = self.system(terms, used, None)
-        of = whitened(cells, found[0], found[1:], self.layout.grid.rows)
+        counted = self._counted(used, self._names(terms), None)
+        of = whitened(cells, found[0], found[1:], self.layout.grid.rows, counted)
         members = [groups for _, groups in self._members(used, self._names(terms), None)]
         return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
 
@@ -409,27 +424,44 @@ class Moments(ReleasedMoments):
         key = Scored(parsed.outcome_names[0], tuple(term.name for term in terms[1:]))
         known = {Scored(one.outcome, one.regressors): one for one in self.drawn.scores}
         there = key in known and not where
-        rows = self.layout.grid.rows
-        if cov_type == "scores" or (rows > 1 and not there):
+        rows, weighted = self.layout.grid.rows, self.weights is not None
+        if cov_type == "scores" or ((rows > 1 or weighted) and not there):
             if not there or cov_type not in (None, "scores"):
                 said = "; ".join(f"{k.outcome} on {', '.join(k.regressors)}" for k in known)
                 raise ParameterError(
                     f"the scores of {parsed.text!r}{' with where=' if where else ''} were not "
                     f"released; released: {said or 'none'}"
                 )
-        elif cov_type is not None and rows == 1:
+        elif cov_type is not None and rows == 1 and not weighted:
             return None
-        if rows > 1 and cov_type not in (None, "scores"):
+        if cov_type not in (None, "scores"):
             self._check_units(f"cov_type={cov_type!r}")
         if not there:
             return None
-        return meat_of(whitened(cells, found[0], found[1:], rows), known[key], rows)
+        used = tuple(name for name in parsed.names if name in self.group_columns)
+        counted = self._counted(used, self._names(terms), where)
+        return meat_of(whitened(cells, found[0], found[1:], rows, counted), known[key], rows)
+
+    def _counted(
+        self, used: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None
+    ) -> float | None:
+        """Return the public number of rows of a regression where cells have sums of weights."""
+        if self.weights is None:
+            return None
+        inner = len(self.groups) // len(self.totals)
+        members = self._members(used, columns, where)
+        return float(sum(self.totals[one] for one in {g // inner for _, gs in members for g in gs}))
 
     def _check_units(self, what: str) -> None:
         """Refuse errors that take rows to be independent, where units have several."""
         if self.layout.grid.rows > 1:
             raise ParameterError(
                 f"{what}: errors would take the rows of one unit to be independent; use ols with a "
+                "regression whose scores were released"
+            )
+        if self.weights is not None:
+            raise ParameterError(
+                f"{what}: errors would take the rows to have equal weights; use ols with a "
                 "regression whose scores were released"
             )
 
@@ -560,7 +592,7 @@ class Moments(ReleasedMoments):
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return what is public of the release, in words."""
         s1, s2 = self.layout.noise(self.drawn.sigma)
-        size = len(self.groups) * self.layout.grid.size
+        size = self.layout.grid.numbers(len(self.groups))
         return (
             ("n", f"{self.n:,}"),
             ("columns", ", ".join(self.columns)),
@@ -568,6 +600,8 @@ class Moments(ReleasedMoments):
             ("released", f"{size:,} numbers"),
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
             *self._scores_said(),
+            *((("weights", self._weights_note()[0]),) if self.weights else ()),
+            *((("rows moved", str(self.touched)),) if self.touched else ()),
             ("ledger", self.ledger),
         )
 
@@ -598,8 +632,15 @@ class Moments(ReleasedMoments):
             return f"Estimands are those of columns clipped to their bounds{filled}."
         return (
             "Estimands are those of columns clipped jointly: rows further from the centres than "
-            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance{filled}."
+            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance"
+            f"{f' ({self.touched})' if self.touched else ''}{filled}."
         )
+
+    def _weights_note(self) -> tuple[str, ...]:
+        weight = self.layout.grid.weight
+        if weight is None:
+            return ()
+        return (f"Rows are weighted by {weight.column.name}, {weight.bounds[1]:g} at most.",)
 
     def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:
         if not where:
@@ -611,9 +652,14 @@ class Moments(ReleasedMoments):
         self, where: Mapping[str, Value] | None, cells: Sequence[NoisyMoments]
     ) -> tuple[str, ...]:
         """Return what is said below every fit."""
-        private = any(not cell.n_is_public for cell in cells)
+        private = self.weights is None and any(not cell.n_is_public for cell in cells)
         counted = "Observations are counted from released, noisy numbers of people in groups."
-        return (self._estimand(), *self._where_note(where), *((counted,) if private else ()))
+        return (
+            self._estimand(),
+            *self._weights_note(),
+            *self._where_note(where),
+            *((counted,) if private else ()),
+        )
 
     def _blocks(self) -> tuple[str, ...]:
         """Return the subgroups whose cells are public: blocks of a public design."""
@@ -665,7 +711,9 @@ class Moments(ReleasedMoments):
         whole: dict[int, int] = {}
         for g in groups:
             whole[g // inner] = whole.get(g // inner, 0) + 1
-        complete = inner > 1 and all(count == inner for count in whole.values())
+        complete = (
+            self.weights is None and inner > 1 and all(count == inner for count in whole.values())
+        )
         rows = sum(self.totals[one] for one in whole) if complete else None
         return first.pooled(*others, rows=rows) if others or rows is not None else first
 
@@ -682,18 +730,20 @@ class Moments(ReleasedMoments):
         if where is None:
             return {}
         if not isinstance(where, Mapping):
-            raise ParameterError(f"where={given(where)}; give a mapping, such as {{'female': 1}}")
+            raise ParameterError(
+                f"``where={given(where)}``; give a ``mapping``, such as ``{{'female': 1}}``"
+            )
         found: dict[str, Value] = {}
         for name, value in where.items():
             if name not in self.group_columns:
                 raise ColumnError(
-                    f"where= names {given(name)}, which makes no groups of this release; groups: "
-                    f"{', '.join(self.group_columns) or 'none'}"
+                    f"``where=`` names ``{given(name)}``, which makes no groups of this release; "
+                    f"groups: {', '.join(self.group_columns) or 'none'}"
                 )
             known = list(dict.fromkeys(group.value(name) for group in self.groups))
             if value not in known:
                 raise ParameterError(
-                    f"where= asks for {name}={given(value)}; levels are "
+                    f"``where=`` asks for ``{name}={given(value)}``; levels are "
                     f"{', '.join('.' if x is None else str(x) for x in known)}"
                 )
             found[name] = value

@@ -86,14 +86,14 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
     """
     if not formulas:
         raise ParameterError(
-            "cov_type= releases the scores of regressions; name these in formulas="
+            "``cov_type=`` releases the scores of regressions; name these in ``formulas=``"
         )
     found: dict[Scored, str] = {}
     for formula in formulas:
         if instrumented(formula):
             raise ParameterError(
                 f"{formula.text!r} has instruments, of which no scores are released; leave it out "
-                "of formulas=, or leave cov_type= out"
+                "of ``formulas=``, or leave ``cov_type=`` out"
             )
         names = tuple(one.name for one in regressors_of(main_part(formula), schema))
         right = formula.text.partition("~")[2].strip()
@@ -122,14 +122,18 @@ class Whitened:
 
 
 def whitened(
-    cells: Sequence[NoisyMoments], outcome: Regressor, regressors: Sequence[Regressor], rows: int
-) -> Whitened:
+    cells: Sequence[NoisyMoments], outcome: Regressor, regressors: Sequence[Regressor], rows: int,
+    counted: float | None = None,
+) -> Whitened:  # fmt: skip
     """Return the coordinates of scores: functions of released numbers.
 
     G^2 = s^2 k M max(9, 4 M), s^2 the released residual variance: three times a typical score of
-    units of one row, and of units of M rows at least twice that of M equal ones.
+    units of one row, and of units of M rows at least twice that of M equal ones.  With weights a,
+    s^2 and the regressors are weighted by a / W, scores are (a / W) e x, and, as a / W is at most
+    1, their mean square is s^2 k times the mean of a / W at most; ``counted`` is the number of
+    rows.
     """
-    system = system_of(cells, regressors)
+    system = system_of(cells, regressors, counted)
     inverse = inverse_of(system)
     found = None
     if inverse.passes and system.df_resid > 0:
@@ -139,6 +143,8 @@ def whitened(
     radius = 0.0
     if found is not None and found.residual_variance > 0:
         size = len(system.M) * rows * max(_LONGEST, 4 * rows)
+        if counted:
+            size *= min(1.0, max(system.n, 0.0) / counted)
         radius = math.sqrt(found.residual_variance * size)
     return Whitened(found, root, radius if math.isfinite(radius) else 0.0)
 
@@ -205,10 +211,11 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
     if s2 > 0:
         kap = kappa(rounded_up(min(float(np.sort(om / noise)[-1]), LARGEST_RATIO)), 0.05)
     raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
-    units = n / rows
-    factor = n / (n - k)
+    nobs = system.nobs
+    units = nobs / rows
+    factor = nobs / (nobs - k)
     if rows > 1:
-        factor = units / max(units - 1, 1e-9) * (n - 1) / (n - k)
+        factor = units / max(units - 1, 1e-9) * (nobs - 1) / (nobs - k)
     inner = np.linalg.inv(of.root)
     # scores of the basis are J' times those of the names
     back = np.linalg.inv(J).T @ inner

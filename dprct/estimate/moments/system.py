@@ -80,6 +80,8 @@ class System:
         Coefficients in the basis, times this, are those of ``names``.
     M : (k, k) array
         Sum of T P T'.
+    counted : float or None
+        Rows, where ``rows`` has sums of weights instead; None elsewhere.
     """
 
     names: tuple[str, ...]
@@ -91,16 +93,27 @@ class System:
     rows: Array
     to_names: Array
     M: Array
+    counted: float | None = None
 
     @property
     def n(self) -> float:
-        """Rows of all cells."""
+        """Rows of all cells, or the sum of their weights."""
         return float(self.rows.sum())
+
+    @property
+    def nobs(self) -> float:
+        """Rows of all cells."""
+        return self.n if self.counted is None else self.counted
 
     @property
     def df_resid(self) -> float:
         """Rows less coefficients."""
-        return self.n - len(self.M)
+        return self.nobs - len(self.M)
+
+    @property
+    def divisor(self) -> float:
+        """By what squares of residuals are divided for their variance."""
+        return self.n - len(self.M) if self.counted is None else max(self.n, 1e-300)
 
     def mean_of_products(self, B: Array) -> Array:
         """Return E[N_g B_g N_g] of every cell, (G, d, d), for symmetric B."""
@@ -145,8 +158,12 @@ def rows_of(cells: Sequence[NoisyMoments], regressor: Regressor) -> Array:
     return found
 
 
-def system_of(cells: Sequence[NoisyMoments], regressors: Sequence[Regressor]) -> System:
+def system_of(
+    cells: Sequence[NoisyMoments], regressors: Sequence[Regressor], counted: float | None = None
+) -> System:
     """Return the moments in an orthonormal basis of the regressors' public rows.
+
+    ``counted`` is the number of rows where cells have sums of weights.
 
     Raises
     ------
@@ -181,6 +198,7 @@ def system_of(cells: Sequence[NoisyMoments], regressors: Sequence[Regressor]) ->
         rows=np.array([cell.n for cell in cells]),
         to_names=to_names,
         M=(T @ P @ T.swapaxes(1, 2)).sum(axis=0),
+        counted=counted,
     )
 
 
@@ -277,6 +295,8 @@ class Fit:
         Whether residuals have a variance of their own in every cell.
     shift : float
         What is subtracted from a linear combination, where that is all that is asked.
+    inflation : float
+        The sampling covariance over that of equal weights, by trace: of weighted rows.
     """
 
     system: System
@@ -288,6 +308,7 @@ class Fit:
     residual_variance: float
     by_cell: bool
     shift: float = 0.0
+    inflation: float = 1.0
 
     @property
     def cov(self) -> Array:
@@ -322,11 +343,14 @@ def fit(
     """
     b = coefficients(system, inverse, w)
     a = system.residual(w, b)
-    noise, sampling, variance = errors(system, inverse, a, system.df_resid, by_cell, kap)
+    noise, sampling, variance = errors(system, inverse, a, system.divisor, by_cell, kap)
+    inflation = 1.0
     if meat is not None:
         J = system.to_names  # scores in the basis are J' times those of the names
         sampling = inverse.A @ positive(J.T @ meat @ J) @ inverse.A
-    return Fit(system, inverse, w, b, noise, sampling, variance, by_cell)
+        if system.counted is not None and variance > 0:
+            inflation = float(np.trace(sampling @ inverse.bread)) / (variance * len(b))
+    return Fit(system, inverse, w, b, noise, sampling, variance, by_cell, inflation=inflation)
 
 
 def errors(
@@ -399,7 +423,7 @@ def profile(found: Fit, L: Array, values: Array) -> float:
             variances = squares / np.maximum(system.rows, 1)
         else:
             total = max(float((a * scores).sum()), 0.0)
-            variances = np.array([total / system.n])
+            variances = np.array([found.inflation * total / system.n])
         C = system.noise_of_scores(a) + (variances[:, None, None] * blocks).sum(axis=0)
         C = C + 1e-14 * np.trace(C) * np.eye(len(C))
         factor = linalg.cho_factor(C, check_finite=False)

@@ -43,7 +43,9 @@ def table_of(
     known = {name for _, names, _ in effects.facets for name in names}
     for arm in arms:
         if arm not in known:
-            raise ParameterError(f"arms= names {arm!r}; the arms are {', '.join(sorted(known))}")
+            raise ParameterError(
+                f"``arms=`` names {arm!r}; the arms are {', '.join(sorted(known))}"
+            )
     tidy, adjusted = effects.tidy(), effects.adjusted_pvalues().to_numpy()
     records, rows = [], []
     for outcome, names, places in effects.facets:

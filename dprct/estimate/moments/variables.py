@@ -191,15 +191,15 @@ def checked_column(schema: Schema, name: str) -> Column:
     """
     column = schema.column(name)
     if column.bounds is None and column.levels is None:
-        wanted = "its levels" if column.is_text else "bounds=(low, high) or levels=[...]"
+        wanted = "its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``"
         raise SchemaError(
             f"column {name!r} has neither bounds nor levels; declare {wanted} from public "
             "knowledge, never from the data"
         )
     if column.missing is None and not column.is_text:
         raise SchemaError(
-            f"column {name!r} has no declared missing policy; declare missing='never', or the "
-            "codes that are legal, such as missing=['.']"
+            f"column {name!r} has no declared missing policy; declare ``missing='never'``, or the "
+            "codes that are legal, such as ``missing=['.']``"
         )
     return column
 
@@ -292,7 +292,7 @@ def level_atoms(column: Column) -> tuple[Atom, ...]:
     """
     if column.levels is None:
         raise SchemaError(
-            f"column {column.name!r} is a factor without levels; declare levels=[...]"
+            f"column {column.name!r} is a factor without levels; declare ``levels=[...]``"
         )
     cells = encoding(column).cells
     return tuple(Atom(column.name, code, cell[0]) for code, cell in enumerate(cells))

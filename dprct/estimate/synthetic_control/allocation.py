@@ -139,13 +139,16 @@ class Form:
     lam : float
         Penalty, for data divided by the bound.
     y_norm : float or None
-        Norm of the treated unit's pre-period over the bound; None where it is protected.
+        Norm of the treated unit's pre-period over the bound, and of its predictors; None where it
+        is protected.
     pre_fit : bool
         Whether the path before treatment is released.
     placebos : tuple of int
         Donors that are treated in pretence.
     shares : mapping from {"donor_weights", "prediction", "mean", "pre_fit", "placebos"} to Fraction
         Of the budget, of sum one.
+    reaches : tuple of int
+        Largest coordinate of each predictor, in grid steps.
     """
 
     n: int
@@ -157,6 +160,7 @@ class Form:
     pre_fit: bool
     placebos: tuple[int, ...]
     shares: Mapping[str, Fraction]
+    reaches: tuple[int, ...] = ()
 
     def allocation(self, budget: Budget, noise: Noise, scale: Scale, why: str) -> ControlAllocation:
         """Return the mechanisms of a fit at this budget.
@@ -179,12 +183,12 @@ class Form:
     @cached_property
     def grid(self) -> RidgeGrid:
         """Sensitivities of the weights of the treated unit."""
-        return RidgeGrid(self.n, self.T0, self.lam, self.y_norm)
+        return RidgeGrid(self.n, self.T0, self.lam, self.y_norm, self.reaches)
 
     @cached_property
     def placebo_grid(self) -> RidgeGrid:
         """Sensitivities of the weights of a placebo, whose own series is confidential."""
-        return RidgeGrid(self.n - 1, self.T0, self.lam, None)
+        return RidgeGrid(self.n - 1, self.T0, self.lam, None, self.reaches)
 
     def parts(self) -> dict[str, Part]:
         """Return every release by name, with its share and sensitivity."""
@@ -245,13 +249,13 @@ def check_noise(noise: object, budget: Budget) -> None:
     """
     if noise == "laplace" and budget.delta:
         raise ParameterError(
-            f"delta={float(budget.delta):g} buys nothing with noise='laplace'; leave delta out, or "
-            "use noise='gaussian'"
+            f"``delta={float(budget.delta):g}`` buys nothing with ``noise='laplace'``; leave "
+            "delta out, or use ``noise='gaussian'``"
         )
     if noise != "laplace" and not budget.delta:
         raise ParameterError(
-            f"noise={noise!r} needs delta > 0; give one far below one over the number of donors, "
-            "or use noise='laplace'"
+            f"``noise={noise!r}`` needs delta > 0; give one far below one over the number of "
+            "donors, or use ``noise='laplace'``"
         )
 
 
@@ -330,8 +334,8 @@ def _fine_enough(mu: Fraction, part: Part, budget: Budget, count: int) -> Analyt
 
 def _too_large(budget: Budget, count: int) -> ParameterError:
     return ParameterError(
-        f"{budget} is too large to be divided among {count} releases with noise='gaussian', whose "
-        "draws would need a finer grid; use noise='concentrated'"
+        f"{budget} is too large to be divided among {count} releases with ``noise='gaussian'``, "
+        "whose draws would need a finer grid; use ``noise='concentrated'``"
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -41,11 +42,19 @@ from dprct.estimate.synthetic_control.plan import (
     guarantee_of,
     warnings_of,
 )
+from dprct.estimate.synthetic_control.predictors import (
+    asked_of,
+    check_before,
+    check_predictor,
+    columns_of,
+    listed_predictors,
+)
 from dprct.estimate.synthetic_control.release import Series, UnitRelease, public_norm, released
 from dprct.estimate.synthetic_control.results import SyntheticControlResults
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
+from dprct.queries.donors import predictor_steps
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Plan
 from dprct.schema.columns import Unit, check_own
@@ -90,6 +99,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     mean_effect: bool = False
     pre_fit: bool = False
     placebos: str | tuple[Name, ...] = ()
+    predictors: Mapping[str, Real] | tuple[str, ...] | None = None
     budget_shares: Mapping[str, Real] | None = None
     noise: Noise = "laplace"
     neighbors: str = "replace-one"
@@ -112,8 +122,8 @@ class SyntheticControlSpec(Spec[PanelFacts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Outcome, unit and time."""
-        named = (self.outcome, self.unit, self.time)
+        """Outcome, unit, time, and predictors."""
+        named = (self.outcome, self.unit, self.time, *columns_of(self.predictors))
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
@@ -131,6 +141,10 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         yield lambda: check_own(schema.column(self.outcome))
         yield lambda: self.scale(facts)
         yield lambda: penalty_of(self.lam, 1)
+        yield self._check_predictors_used
+        yield lambda: asked_of(self.predictors)
+        for name in columns_of(self.predictors):
+            yield partial(check_predictor, schema, name, (self.unit, self.time))
         known = isinstance(self.donor_weights, str) and self.donor_weights in get_args(Weights)
         if isinstance(facts, PanelFacts) and known:
             yield lambda: placebos_of(self.placebos, facts.panel)
@@ -142,9 +156,18 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def _check_mean(self) -> None:
         if self.mean_effect and self.noise != "laplace":
             raise ParameterError(
-                f"mean_effect=True buys nothing with noise={self.noise!r}, where the mean of the "
-                "path is as precise; leave it out, or use noise='laplace'"
+                f"``mean_effect=True`` buys nothing with ``noise={self.noise!r}``, where the "
+                "mean of the path is as precise; leave it out, or use ``noise='laplace'``"
             )
+
+    def _check_predictors_used(self) -> None:
+        if self.predictors and self.donor_weights == "uniform":
+            raise ParameterError(
+                "predictors change ridge weights alone, and donor_weights='uniform' has none; "
+                "leave predictors out, or use donor_weights='ridge' or 'auto'"
+            )
+        for one in asked_of(self.predictors):
+            check_before(one, self.treatment_time)
 
     def guesses(self, facts: Facts) -> Iterator[PanelFacts]:
         """Yield panels that have as many rows as the file: who the donors are is in the rows."""
@@ -158,7 +181,11 @@ class SyntheticControlSpec(Spec[PanelFacts]):
                 panel = replace(panel, names=(*wanted, *donors[named:]))
             half = float(self.scale(facts).bound) / 2
             target = None if self.protect_treated else np.full(len(panel.times), half)
-            yield PanelFacts(facts.schema, facts.n, panel, target)
+            # which periods are averaged does not change what a predictor costs
+            asked = asked_of(self.predictors)
+            read = tuple(one.reader(facts.schema, (0,)) for one in asked)
+            extra = np.zeros(len(read), np.int64) if read and target is not None else None
+            yield PanelFacts(facts.schema, facts.n, panel, target, read, extra)
 
     def scale(self, facts: Facts) -> Scale:
         """Return the public bounds of the outcome.
@@ -194,14 +221,17 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         ParameterError
         """
         panel = facts.panel
-        pretended, penalty = placebos_of(self.placebos, panel), penalty_of(self.lam, panel.T0)
+        reaches = tuple(one.reach for one in facts.predictors)
+        pretended = placebos_of(self.placebos, panel)
+        penalty = penalty_of(self.lam, panel.T0 + sum(one.weight for one in facts.predictors))
         y_norm = None
         if facts.target is not None:
-            y_norm = public_norm(self.scale(facts), facts.target[: panel.T0])
+            before = facts.target[: panel.T0]
+            y_norm = public_norm(self.scale(facts), before, facts.target_extra)
         return {
             rule: Form(
                 len(panel.names), len(panel.times), panel.T0, rule, penalty, y_norm, self.pre_fit,
-                pretended, self.shares(rule),
+                pretended, self.shares(rule), reaches,
             )
             for rule in self.rules
         }  # fmt: skip
@@ -212,7 +242,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         if len(forms) == 1:
             [form] = forms.values()
             return form.allocation(budget, self.noise, scale, "")
-        why = "(chosen from public facts: dprct.defaults.ridge_pays)"
+        why = "(chosen from public facts: ``dprct.defaults.ridge_pays``)"
         ridge = forms["ridge"].allocation(budget, self.noise, scale, why)
         equal = forms["uniform"].allocation(budget, self.noise, scale, why)
         pays = ridge_pays(
@@ -227,7 +257,16 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         """Return what a fit promises."""
         assert isinstance(allocation, ControlAllocation)
         words = (record_of(facts.schema, self.unit), self.outcome, facts.panel.treated)
-        return guarantee_of(allocation, words)
+        return guarantee_of(allocation, words, self.predictor_words(facts))
+
+    @property
+    def matched(self) -> tuple[str, ...]:
+        """The names of the predictors, as they were given."""
+        return tuple(one.name for one in asked_of(self.predictors))
+
+    def predictor_words(self, facts: Facts) -> tuple[str, ...]:
+        """Return the predictors with their bounds and weights, in words."""
+        return tuple(one.words(facts.schema) for one in asked_of(self.predictors))
 
     def plan(self, facts: PanelFacts, allocation: Allocation) -> Plan:
         """Return the price and the noise of each part."""
@@ -235,7 +274,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         return Plan(
             self.method,
             allocation.budget,
-            facts_of(allocation),
+            facts_of(allocation, self.predictor_words(facts)),
             tuple(consequences_of(allocation.form)),
             tuple(warnings_of(allocation)),
         )
@@ -272,8 +311,8 @@ class SyntheticControl(
         ``"auto"`` takes the one that :func:`dprct.defaults.ridge_pays` expects to be better, from
         public facts alone.
     lam : number, optional
-        Ridge penalty, for data divided by the bound.  By default, ``20 T0``, where T0 is the number
-        of periods before treatment.
+        Ridge penalty, for data divided by the bound.  By default, ``20 T0``: T0 is the number of
+        periods before treatment, to which the weights of predictors are added.
     bound : number or (low, high), optional
         Public bounds of the outcome, instead of those of the schema.
     protect_treated : bool
@@ -286,6 +325,12 @@ class SyntheticControl(
     placebos : "all", or iterable of str or number
         Donors for which the method is run as if they were treated.  Each run takes a part of the
         budget.
+    predictors : mapping from name to number, or iterable of str, optional
+        Columns that ridge weights match besides the outcome before treatment, with public weights:
+        1, as for a list of names, counts as much as one period of the outcome.  A name takes
+        the mean over all periods before treatment, or over some, as Stata's ``synth`` writes them:
+        ``"beer(1984(1)1988)"``, ``"sales(1980&1985)"``.  Columns need bounds, from which they are
+        scaled, and a missing policy: a mean is over the periods that have a number.
     budget_shares : mapping from part to number, optional
         Shares of the budget, which sum to one, for those of ``donor_weights``, ``prediction``,
         ``mean``, ``pre_fit`` and ``placebos`` that are released.  By default, those of
@@ -304,13 +349,15 @@ class SyntheticControl(
 
     Notes
     -----
-    Relation: one donor's series is replaced by any other within the bounds.  The names and number n
-    of donors, the periods, bounds and lam are public; so is the treated unit, unless
-    ``protect_treated``. Data are divided by B = max |bound|, and y is the treated unit:
+    Relation: one donor's series, and its predictors, are replaced by any others within the bounds.
+    The names and number n of donors, the periods, bounds, weights of predictors and lam are public;
+    so is the treated unit, unless ``protect_treated``. Data are divided by B = max |bound|, and y
+    is the treated unit:
 
-    1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, rounded to a grid, with noise from
-       :func:`~dprct.privacy.ridge_sensitivity.ridge_l1` (Laplace) or
-       :func:`~dprct.privacy.ridge_sensitivity.ridge_l2`;
+    1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, and on predictors: each is scaled from its
+       bounds to [-1, 1] and multiplied by the root of its weight.  f is rounded to a grid, with
+       noise from :func:`~dprct.privacy.ridge_sensitivity.ridge_l1` (Laplace) or
+       :func:`~dprct.privacy.ridge_sensitivity.ridge_l2`, T0 plus the weights in the place of T0;
     2. ``g``: f shrunk towards equal weights and projected on the simplex, by post-processing;
     3. ``X_post' g`` with noise.  One donor moves each of the T - T0 values, and their mean if it is
        released, by at most ``max(g) (high - low)``.
@@ -335,6 +382,20 @@ class SyntheticControl(
     >>> result = model.fit(epsilon=20)
     >>> bool(abs(result.att - 0.3) < 0.2), result.guarantee.unit
     (True, 'donor')
+
+    Predictors are columns of a table, with public bounds and weights:
+
+    >>> import pandas as pd
+    >>> from dprct import Schema
+    >>> table = pd.DataFrame({"town": np.repeat(np.arange(6.0), 9), "year": list(range(9)) * 6})
+    >>> table = table.assign(sales=0.1 * table["town"], age=40 + table["town"])
+    >>> schema = Schema.from_frame(table).declare(
+    ...     sales=dict(bounds=(0, 1), missing="never"), age=dict(bounds=(20, 60), missing="never")
+    ... )
+    >>> panel = dict(outcome="sales", unit="town", time="year", treated=5, treatment_time=7)
+    >>> model = SyntheticControl(table, schema, predictors={"age(3/6)": 2}, **panel)
+    >>> print(model.plan(epsilon=2).facts["predictors"])
+    age(3/6) (20 to 60, weight 2)
     """
 
     saved_types = (UnitRelease, Series, PathNoise)
@@ -358,6 +419,7 @@ class SyntheticControl(
         mean_effect: bool = False,
         pre_fit: bool = False,
         placebos: str | Iterable[Name] = (),
+        predictors: Mapping[str, Real] | Iterable[str] | None = None,
         budget_shares: Mapping[str, Real] | None = None,
         noise: Noise = "laplace",
         neighbors: str = "replace-one",
@@ -368,7 +430,8 @@ class SyntheticControl(
             unit=noted_name(schema, "unit", unit), time=noted_name(schema, "time", time),
             donors=donors, donor_weights=donor_weights, lam=lam, bound=bound,
             protect_treated=protect_treated, mean_effect=mean_effect, pre_fit=pre_fit,
-            placebos=placebos, budget_shares=budget_shares, noise=noise, neighbors=neighbors,
+            placebos=placebos, predictors=predictors, budget_shares=budget_shares, noise=noise,
+            neighbors=neighbors,
         )  # fmt: skip
 
     def _set_up(
@@ -382,13 +445,14 @@ class SyntheticControl(
         mean_effect: bool = False,
         pre_fit: bool = False,
         placebos: str | Iterable[Name] = (),
+        predictors: Mapping[str, Real] | Iterable[str] | None = None,
         **options: Any,
     ) -> None:
         """Bind a table, whose panel is known already where it was given as arrays."""
         spec = SyntheticControlSpec(
             outcome=one_name(outcome, "outcome"), protect_treated=bool(protect_treated),
             mean_effect=bool(mean_effect), pre_fit=bool(pre_fit), placebos=listed(placebos),
-            **options,
+            predictors=listed_predictors(predictors), **options,
         )  # fmt: skip
         facts = self._bind(spec, data, schema, in_memory=True)
         rows = self._table.rows()
@@ -399,7 +463,11 @@ class SyntheticControl(
                 donors=spec.donors,
             )  # fmt: skip
         target = None if spec.protect_treated else panel.target(rows)
-        self.facts = PanelFacts(facts.schema, facts.n, panel, target)
+        asked, extra = asked_of(spec.predictors), None
+        read = tuple(one.reader(facts.schema, one.places(panel.times, panel.T0)) for one in asked)
+        if read and target is not None:
+            [extra] = predictor_steps(rows, read, panel.target_rows[None])
+        self.facts = PanelFacts(facts.schema, facts.n, panel, target, read, extra)
         spec.require(self.facts)
 
     @property
@@ -416,7 +484,12 @@ class SyntheticControl(
         panel, target = self.facts.panel, self.facts.target
         public = (panel.names, panel.treated, panel.times.tolist(), panel.T0)
         series = None if target is None else target.tolist()
-        digest = hashlib.sha256(repr((public, series)).encode()).hexdigest()
+        said: tuple[Any, ...] = (public, series)
+        if self.facts.predictors:
+            extra, read = self.facts.target_extra, self.facts.predictors
+            own = None if extra is None else extra.tolist()
+            said = (*said, own, [(one.column.name, one.periods, one.weight) for one in read])
+        digest = hashlib.sha256(repr(said).encode()).hexdigest()
         return {**super()._study(allocation), "panel": digest}
 
     def _read(
@@ -442,6 +515,7 @@ class SyntheticControl(
             guarantee=guarantee,
             outcome=self.spec.outcome,
             ledger=ledger,
+            predictors=self.spec.matched if form.rule == "ridge" else (),
         )
 
     def __repr__(self) -> str:
@@ -469,7 +543,7 @@ def check_complete(schema: Schema, outcome: object) -> None:
     if schema.column(name).missing != ():
         raise SchemaError(
             f"outcome {name!r} may be missing, or has no declared missing policy; declare "
-            "missing='never', for a synthetic control takes complete panels"
+            "``missing='never'``, for a synthetic control takes complete panels"
         )
 
 
@@ -479,14 +553,14 @@ def record_of(schema: Schema, unit: str | None) -> str:
     return declared.name if declared.id is not None and declared.id == unit else "donor"
 
 
-def penalty_of(lam: object, T0: int) -> float:
-    """Return the penalty, 20 T0 by default."""
+def penalty_of(lam: object, T0: float) -> float:
+    """Return the penalty, 20 T0 by default; with predictors, their weights are in T0."""
     if lam is None:
         return ridge_penalty(T0)
     penalty = number(lam)
     if not 0 < penalty <= LARGEST_PENALTY:
         raise ParameterError(
-            f"lam={given(lam)}; give a number above 0, such as 20 * T0, and at most "
+            f"``lam={given(lam)}``; give a number above 0, such as 20 * T0, and at most "
             f"{LARGEST_PENALTY:g}"
         )
     return penalty
@@ -497,12 +571,13 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
     if isinstance(wanted, str) and wanted == "all":
         wanted = panel.names
     if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):
-        raise ParameterError(f"placebos={given(wanted)}; give 'all' or a list of donors")
+        raise ParameterError(f"``placebos={given(wanted)}``; give 'all' or a list of donors")
     names = [str(name) for name in wanted]
     unknown = [name for name in names if name not in panel.names]
     if unknown or len(set(names)) < len(names):
         raise ParameterError(
-            "placebos= names what is not a donor, or a donor twice; name donors as the weights do"
+            "``placebos=`` names what is not a donor, or a donor twice; name donors as "
+            "the weights do"
         )
     if names and len(panel.names) < 3:
         raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from dprct.queries.donors import Predictor, Steps
     from dprct.schema.tables import Frame
 
     Array = NDArray[np.float64]
@@ -89,10 +90,16 @@ class PanelFacts(Facts):
         Who the donors are, and the periods.
     target : (T,) array or None
         The treated unit's series where it is public.
+    predictors : tuple of Predictor
+        What the weights match besides the outcome before treatment.
+    target_extra : (P,) array of int or None
+        The treated unit's coordinates of these, where they are public.
     """
 
     panel: Panel
     target: Array | None
+    predictors: tuple[Predictor, ...] = ()
+    target_extra: Steps | None = None
 
 
 def panel_of(
@@ -141,7 +148,9 @@ def panel_of(
     index, pool = _roles(treated, donors, names, labels, unit)
     start = number(treatment_time)
     if not math.isfinite(start):
-        raise ParameterError(f"treatment_time={given(treatment_time)}; give a number of {time!r}")
+        raise ParameterError(
+            f"``treatment_time={given(treatment_time)}``; give a number of {time!r}"
+        )
     T0 = int(np.searchsorted(times, start))
     panel = Panel(
         schema.column(outcome), rows[pool], rows[index],
@@ -219,7 +228,7 @@ def panel_of_arrays(
     labels, when = _named(donors.shape, names, treated, times)
     asked: object = T0
     if isinstance(asked, bool) or not isinstance(asked, Integral):
-        raise ParameterError(f"T0={given(T0)}; give the number of pre-periods, a whole number")
+        raise ParameterError(f"``T0={given(T0)}``; give the number of pre-periods, a whole number")
     table = pd.DataFrame({OUTCOME: np.append(donors.ravel(), target)})
     cells = np.arange(donors.size + len(when)).reshape(-1, len(when))
     column = Column(OUTCOME, missing=())
@@ -278,10 +287,10 @@ def check_shape(panel: Panel) -> None:
     if n < 2:
         raise ParameterError(f"donors: {n}; a synthetic control needs at least 2")
     if panel.T0 < 2:
-        raise ParameterError(f"T0={panel.T0} periods before treatment; give at least 2")
+        raise ParameterError(f"``T0={panel.T0}`` periods before treatment; give at least 2")
     if panel.T0 >= T:
         raise ParameterError(
-            f"no period after treatment (T0={panel.T0} of {T}); treatment_time is the first "
+            f"no period after treatment (``T0={panel.T0}`` of {T}); treatment_time is the first "
             "period with treatment, and at most the last one"
         )
 
@@ -303,9 +312,9 @@ def noted_name(schema: Schema, what: str, name: str | None) -> str:
                 return noted[key]
             raise ColumnError(
                 f"{what} is not given, and the file's xtset names {noted[key]!r}, which is not a "
-                f"column; give {what}=, one of {', '.join(schema.names[:8])}"
+                f"column; give ``{what}=``, one of {', '.join(schema.names[:8])}"
             )
-    raise ParameterError(f"{what} is not given, and the file notes no xtset; give {what}=")
+    raise ParameterError(f"{what} is not given, and the file notes no xtset; give ``{what}=``")
 
 
 def _units(frame: Frame, schema: Schema, unit: str) -> tuple[list[Any], NDArray[np.intp]]:
@@ -392,13 +401,13 @@ def _roles(
     if donors is None:
         return index, [i for i in range(len(names)) if i != index]
     if isinstance(donors, str):
-        raise ParameterError(f"donors={given(donors)} is one name; give a list of names")
+        raise ParameterError(f"``donors={given(donors)}`` is one name; give a list of names")
     if is_data(donors) and not set(np.asarray(donors).tolist()) <= {*names, *labels}:
-        raise ParameterError(f"donors= names a {unit!r} that is not in the data; list units")
+        raise ParameterError(f"``donors=`` names a {unit!r} that is not in the data; list units")
     pool = [_find(name, names, labels, "donors", unit) for name in donors]
     if index in pool or len(set(pool)) < len(pool):
         raise ParameterError(
-            f"donors= names the treated unit, or a unit twice; name every other {unit!r} once"
+            f"``donors=`` names the treated unit, or a unit twice; name every other {unit!r} once"
         )
     return index, pool
 
@@ -411,7 +420,8 @@ def _find(
             if isinstance(wanted, (str, Real)) and name == wanted:
                 return i
     raise ParameterError(
-        f"{argument}={given(wanted)} is not a {unit!r} of the data; give its name, code or label"
+        f"``{argument}={given(wanted)}`` is not a {unit!r} of the data; give its name, "
+        "code or label"
     )
 
 
@@ -422,20 +432,30 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
         if declared is None:
             name = "the outcome" if column is None else f"outcome {column.name!r}"
             raise SchemaError(
-                f"{name} has no bounds; declare bounds=(low, high) from public knowledge, never "
-                "from the data, or give bound="
+                f"{name} has no bounds; declare ``bounds=(low, high)`` from public knowledge, "
+                "never from the data, or give ``bound=``"
             )
         return Scale(float(declared[0]), float(declared[1]))
     pair = isinstance(bound, (tuple, list))
     ends = tuple(map(number, bound)) if isinstance(bound, (tuple, list)) else (number(bound),)
     if len(ends) != 1 + pair or any(math.isnan(end) for end in ends):
         raise ParameterError(
-            f"bound={given(bound)}; give a positive number B, or (low, high), from public knowledge"
+            f"``bound={given(bound)}``; give a positive number B, or ``(low, high)``, "
+            "from public knowledge"
         )
     return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
 
 
-_OF_TABLES = {"outcome", "treated", "treatment_time", "unit", "time", "donors", "bound"}
+_OF_TABLES = {
+    "outcome",
+    "treated",
+    "treatment_time",
+    "unit",
+    "time",
+    "donors",
+    "bound",
+    "predictors",
+}
 """Arguments that say where a panel stands in a table, or that ``from_arrays`` has itself."""
 
 

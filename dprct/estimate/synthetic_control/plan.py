@@ -10,13 +10,13 @@ from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.privacy.budget import Guarantee
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dprct.estimate.synthetic_control.allocation import ControlAllocation, Form
 
 
-def facts_of(allocation: ControlAllocation) -> dict[str, str]:
-    """Return the lines of a plan."""
+def facts_of(allocation: ControlAllocation, predictors: Sequence[str] = ()) -> dict[str, str]:
+    """Return the lines of a plan; ``predictors`` are in words."""
     form, scale = allocation.form, allocation.scale
     n, K, path = form.n, form.T - form.T0, allocation.path_sd()
     facts = {
@@ -26,6 +26,10 @@ def facts_of(allocation: ControlAllocation) -> dict[str, str]:
         "weights": allocation.chosen,
         "budget": ", ".join(f"{name} {float(share):.3g}" for name, share in form.shares.items()),
     }
+    if predictors and form.rule == "ridge":
+        facts["predictors"] = ", ".join(predictors)
+    elif predictors:
+        facts["predictors"] = "not used: equal weights match nothing"
     if form.rule == "ridge":
         sd = allocation.weight_sd
         facts["noise of weights"] = (
@@ -39,6 +43,9 @@ def facts_of(allocation: ControlAllocation) -> dict[str, str]:
     else:
         facts["noise of the path"] = f"sd {path / n:.4g} a period"
     facts["noise of the mean"] = f"the above over {math.sqrt(K):.3g}"
+    if form.pre_fit:
+        before = allocation.path_sd("pre_fit") / n
+        facts["noise before treatment"] = f"sd {before:.4g} a period, if weights are equal"
     if "mean" in form.shares:
         ways = _mean_ways(allocation).items()
         words = ", ".join(f"{sd:.4g} {way}" for way, sd in ways)
@@ -77,7 +84,9 @@ def consequences_of(form: Form) -> Iterator[str]:
         yield "the treated unit is not protected: its series counts as public"
 
 
-def guarantee_of(allocation: ControlAllocation, words: tuple[str, str, str]) -> Guarantee:
+def guarantee_of(
+    allocation: ControlAllocation, words: tuple[str, str, str], predictors: Sequence[str] = ()
+) -> Guarantee:
     """Return what a fit promises; ``words`` are the unit, the outcome and the treated unit."""
     unit, outcome, treated = words
     form, scale, cost = allocation.form, allocation.scale, allocation.cost()
@@ -90,12 +99,19 @@ def guarantee_of(allocation: ControlAllocation, words: tuple[str, str, str]) -> 
     ]
     if form.rule == "ridge":
         facts.append(f"the penalty lam = {form.lam:g}")
+    if predictors:  # equal weights too: whether they are used may have been decided with these
+        facts.append(
+            f"the predictors, with their bounds and weights: {', '.join(predictors)} (a donor's "
+            "own are protected with its series)"
+        )
+    series = "series and predictors" if predictors else "series"
     not_covered: tuple[str, ...] = ("that a unit is among the donors",)
     if form.y_norm is None:
         facts.append(f"that {treated!r} was treated (its series is protected as a donor's is)")
     else:
-        facts.append(f"the series of the treated unit {treated!r}")
-        not_covered = (f"the treated unit {treated!r}, whose series is public", *not_covered)
+        facts.append(f"the {series} of the treated unit {treated!r}")
+        verb = "are" if predictors else "is"
+        not_covered = (f"the treated unit {treated!r}, whose {series} {verb} public", *not_covered)
     return Guarantee(
         cost.measure,
         "replace-one",
@@ -132,13 +148,13 @@ def warnings_of(allocation: ControlAllocation) -> Iterator[str]:
     if form.rule == "ridge" and form.n * allocation.weight_sd**2 > 1:
         yield (
             "the noise of the ridge weights is longer than any weights: what is used will be about "
-            "equal weights, for which donor_weights='uniform' has all the budget"
+            "equal weights, for which ``donor_weights='uniform'`` has all the budget"
         )
     ways = _mean_ways(allocation) if "mean" in form.shares else None
     if ways and ways["from both"] >= ways["from a path with the whole share"] * (1 - 1e-9):
         yield (
-            "mean_effect=True costs the mean effect more than it gains with these shares and so "
-            "few periods after treatment; leave it out"
+            "``mean_effect=True`` costs the mean effect more than it gains with these shares and "
+            "so few periods after treatment; leave it out"
         )
     placebo = placebo_name(form.placebos[0], "prediction") if form.placebos else None
     if placebo is not None and allocation.path_sd(placebo) > 2 * path:

@@ -13,6 +13,7 @@ from dprct.estimate.synthetic_control.allocation import WEIGHTS, placebo_name
 from dprct.queries.donors import (
     UNIT,
     Donors,
+    predictor_steps,
     ridge_weights,
     series_steps,
     series_units,
@@ -184,9 +185,18 @@ class UnitRelease:
         return path**2 / (path**2 + self.mean.effect_noise.sd**2)
 
 
-def public_norm(scale: Scale, target: Array) -> float:
-    """Return the norm of a public series over the bound, as its grid has it, rounded up."""
-    return math.sqrt(squared_norm(scale.steps(target))) / UNIT * (1 + 1e-12)
+def public_norm(scale: Scale, target: Array, extra: Steps | None = None) -> float:
+    """Return the norm of a public series over the bound, as its grid has it, rounded up.
+
+    Parameters
+    ----------
+    scale : Scale
+    target : (T0,) array
+    extra : (P,) array of int, optional
+        Coordinates of predictors, on the grid already.
+    """
+    square = squared_norm(scale.steps(target)) + squared_norm(() if extra is None else extra)
+    return math.sqrt(square) / UNIT * (1 + 1e-12)
 
 
 def released(
@@ -194,13 +204,16 @@ def released(
 ) -> tuple[UnitRelease, ...]:
     """Draw everything, the treated unit first; the caller has charged the allocation."""
     panel, scale = facts.panel, allocation.scale
-    donors = Donors.of(frame, panel.outcome, panel.rows, scale, panel.T0)
+    predictors, extra = facts.predictors, facts.target_extra
+    donors = Donors.of(frame, panel.outcome, panel.rows, scale, panel.T0, predictors)
     if facts.target is None:
         target = series_steps(frame, panel.outcome, panel.target_rows, scale)
+        if predictors:
+            [extra] = predictor_steps(frame, predictors, panel.target_rows[None])
     else:
         target = scale.steps(facts.target)
     return (
-        release_treated(allocation, facts, donors, target, noise),
+        release_treated(allocation, facts, donors, target, noise, extra),
         *(release_placebo(allocation, facts, donors, j, noise) for j in allocation.form.placebos),
     )
 
@@ -211,12 +224,17 @@ def release_treated(
     donors: Donors,
     target: Steps,
     noise: NoiseSource,
+    extra: Steps | None = None,
 ) -> UnitRelease:
-    """Draw what is released of the treated unit, whose series on the grid is ``target``."""
+    """Draw what is released of the treated unit: its series and predictors are on the grid."""
     form = allocation.form
     grid = form.grid if form.rule == "ridge" else None
     names = facts.panel.treated, facts.panel.names
-    return _release(allocation, donors, target, facts.target, names, grid, lambda name: name, noise)
+    before = target[: form.T0]
+    matched = before if extra is None else np.append(before, extra)
+    return _release(
+        allocation, donors, matched, target, facts.target, names, grid, lambda name: name, noise
+    )
 
 
 def release_placebo(
@@ -228,13 +246,15 @@ def release_placebo(
     grid = form.placebo_grid if form.rule == "ridge" else None
     names = all_names[j], all_names[:j] + all_names[j + 1 :]
     return _release(
-        allocation, others, target, None, names, grid, lambda name: placebo_name(j, name), noise
-    )
+        allocation, others, donors.matched[j], target, None, names, grid,
+        lambda name: placebo_name(j, name), noise,
+    )  # fmt: skip
 
 
 def _release(
     allocation: ControlAllocation,
     donors: Donors,
+    matched: Steps,
     target: Steps,
     public: Array | None,
     names: tuple[str, tuple[str, ...]],
@@ -245,7 +265,7 @@ def _release(
     form = allocation.form
     noisy, sd, weights = None, 0.0, uniform(donors.n)
     if grid is not None:
-        sealed = ridge_weights(donors, target[: form.T0], grid)
+        sealed = ridge_weights(donors, matched, grid)
         found = allocation[part(WEIGHTS)].release(sealed, noise)
         noisy, sd = found.values, found.noise_sd
         weights = usable(noisy, sd)

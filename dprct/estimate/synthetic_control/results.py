@@ -70,6 +70,8 @@ class SyntheticControlResults(Shown):
     outcome : str
     ledger : str
         Where the budget was charged.
+    predictors : tuple of str
+        What the weights matched besides the outcome before treatment.
 
     Notes
     -----
@@ -89,6 +91,7 @@ class SyntheticControlResults(Shown):
     guarantee: Guarantee
     outcome: str = ""
     ledger: str = ""
+    predictors: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -427,6 +430,7 @@ def _sheet_facts(result: SyntheticControlResults) -> tuple[tuple[str, str], ...]
         ("Periods before", f"{result.T0:,}"),
         ("Periods after", f"{len(result.times) - result.T0:,}"),
         ("Weights", rule),
+        *((("Predictors", ", ".join(result.predictors)),) if result.predictors else ()),
     )
 
 

@@ -148,7 +148,7 @@ def packed_numbers(values: NDArray[Any], column: Column, layout: Layout = _NEWES
     if codes.any():
         raise SchemaError(
             f"column {column.name!r} holds missing codes such as '.a', and release "
-            f"{layout.release} has '.' alone; write version=113 or later"
+            f"{layout.release} has '.' alone; write ``version=113`` or later"
         )
     out[missing] = _old_missing(column.type, layout)
     return out
@@ -396,7 +396,7 @@ def _number(name: str, code: Code, layout: Layout) -> int:
             return int(code)
         raise SchemaError(
             f"label set {name!r} labels something other than a whole number of an int, which "
-            f"release {layout.release} cannot; write version=113 or later"
+            f"release {layout.release} cannot; write ``version=113`` or later"
         )
     if not layout.has_codes and (code == "." or isinstance(code, int)):
         number = _OLD_MISSING_LONG if code == "." else int(code)

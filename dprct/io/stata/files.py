@@ -27,6 +27,8 @@ from dprct.errors import (
     ParameterError,
     SchemaError,
     StataFormatError,
+    marked,
+    reword,
 )
 from dprct.io.stata.columns import (
     LabelSets,
@@ -316,7 +318,9 @@ def _part(
 ) -> tuple[list[str], range]:
     """Return the names and the rows to be read, refusing what the file does not have."""
     if isinstance(columns, str):
-        raise ParameterError(f"columns={columns!r} is text; give a list, such as [{columns!r}]")
+        raise ParameterError(
+            f"``columns={columns!r}`` is text; give a list, such as ``[{columns!r}]``"
+        )
     names = found.names
     asked = names if columns is None else list(columns)
     known, kept = set(names), set[str]()
@@ -324,13 +328,15 @@ def _part(
         if not isinstance(name, str) or name not in known:
             raise ColumnError.unknown(name, names)
         if name in kept:
-            raise ParameterError(f"columns= names {name!r} twice; name each column once")
+            raise ParameterError(f"``columns=`` names {name!r} twice; name each column once")
         kept.add(name)
     if not asked and names:
-        raise ParameterError("columns= is empty; name at least one column")
+        raise ParameterError("``columns=`` is empty; name at least one column")
     first, stop = (0, total) if rows is None else _ends(rows)
     if first > total:
-        raise ParameterError(f"rows= begins at {first:,} and the file has {total:,} rows; lower it")
+        raise ParameterError(
+            f"``rows=`` begins at {first:,} and the file has {total:,} rows; lower it"
+        )
     return [name for name in names if name in kept], range(first, min(stop, total))
 
 
@@ -342,8 +348,8 @@ def _ends(rows: int | range | tuple[int, int]) -> tuple[int, int]:
     whole = all(hasattr(end, "__index__") and not isinstance(end, (bool, type)) for end in ends)
     if len(ends) != 2 or not whole or not 0 <= ends[0] <= ends[1]:
         raise ParameterError(
-            f"rows={rows!r}; allowed: a number of rows, (first, stop) counted from 0, or a range "
-            "of step 1"
+            f"``rows={rows!r}``; allowed: a number of rows, (first, stop) counted from 0, or a "
+            "range of step 1"
         )
     return operator.index(ends[0]), operator.index(ends[1])
 
@@ -427,13 +433,13 @@ def opened(path: str | os.PathLike[str]) -> Iterator[Cursor]:
         raise file_error(error, path, "read") from None
     except (ValueError, struct.error, MemoryError, OverflowError, LookupError) as error:
         raise StataFormatError(
-            f"{os.fspath(path)!r} is damaged ({type(error).__name__} while it was read); "
+            f"{os.fspath(path)!r} is damaged (``{type(error).__name__}`` while it was read); "
             "copy or download it again"
         ) from None
 
 
 def _named(error: StataFormatError, path: str | os.PathLike[str]) -> StataFormatError:
-    error.args = (f"{os.fspath(path)!r}: {error.args[0]}", *error.args[1:])
+    reword(error, f"{os.fspath(path)!r}: {marked(error)}")
     return error
 
 
@@ -493,7 +499,7 @@ def check_fits(schema: Schema, layout: Layout, rows: int) -> None:
     """
     release, k = layout.release, len(schema.columns)
     if k > layout.most_columns:
-        mend = "drop some" if release == 119 else "write version=119 or drop some"
+        mend = "drop some" if release == 119 else "write ``version=119`` or drop some"
         raise SchemaError(f"{k:,} columns; release {release} holds {layout.most_columns:,}; {mend}")
     if rows > layout.most_rows:
         raise SchemaError(f"{rows:,} rows; release {release} holds {layout.most_rows:,}")
@@ -517,7 +523,7 @@ def _check_type(column: Column, layout: Layout) -> None:
     if not layout.tagged and (match is None or int(match[1]) > layout.widest):
         raise SchemaError(
             f"column {column.name!r} is {storage}, which release {layout.release} does not have "
-            f"(str1 to str{layout.widest}); write version=117 or later"
+            f"(str1 to str{layout.widest}); write ``version=117`` or later"
         )
 
 
@@ -590,7 +596,8 @@ def write_dta(
     """
     if not isinstance(schema, Schema):
         raise SchemaError(
-            f"schema is {type(schema).__name__}; write_dta takes the data, their schema and a path"
+            f"schema is ``{type(schema).__name__}``; write_dta takes the data, their "
+            "schema and a path"
         )
     layout = layout_of(schema, version)
     _check_names(data, schema)
@@ -615,7 +622,7 @@ def layout_of(schema: Schema, version: int | None = None) -> Layout:
         return LAYOUTS[119 if wide else release]
     if version not in RELEASES:
         allowed = ", ".join(map(str, RELEASES))
-        raise SchemaError(f"version={version!r}; allowed: {allowed}")
+        raise SchemaError(f"``version={version!r}``; allowed: {allowed}")
     return LAYOUTS[version]
 
 
@@ -634,7 +641,7 @@ def framing(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
 
 def _check_names(data: pd.DataFrame, schema: Schema) -> None:
     if not isinstance(data, pd.DataFrame):
-        raise SchemaError(f"data is {type(data).__name__}; give a pandas DataFrame")
+        raise SchemaError(f"data is ``{type(data).__name__}``; give ``a pandas DataFrame``")
     names = list(data.columns)
     if names == schema.names:
         return
@@ -721,7 +728,7 @@ def _binary_timestamp(text: str, layout: Layout) -> bytes:
         return padded_text(text, layout.timestamp, layout, "the timestamp")
     if text:
         raise SchemaError(
-            f"release {layout.release} holds no timestamp; write version=105 or later"
+            f"release {layout.release} holds no timestamp; write ``version=105`` or later"
         )
     return b""
 
@@ -759,8 +766,8 @@ def _characteristics(schema: Schema, layout: Layout) -> bytes:
     packed: list[bytes] = []
     if not layout.expansion and schema.file.characteristics:
         raise SchemaError(
-            f"release {layout.release} holds no notes and characteristics; write version=105 or "
-            "later, or drop them"
+            f"release {layout.release} holds no notes and characteristics; write ``version=105`` "
+            "or later, or drop them"
         )
     most = _LONGEST_CHARACTERISTIC if layout.expansion == "I" else 65_534 - 2 * layout.name
     for owner, name, text in schema.file.characteristics:

@@ -252,7 +252,7 @@ def padded_text(text: str, width: int, layout: Layout, what: str) -> bytes:
 
 def _mend(layout: Layout) -> str:
     if layout.release < 118:
-        return "write version=118 or change the text"
+        return "write ``version=118`` or change the text"
     return "give the undecodable text as bytes"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 import dprct
 from dprct import published
@@ -18,7 +19,10 @@ from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.convert import Likeness, Matrix, Record, Table
+from dprct.rbridge.convert import Likeness, Matrix, Record, RFunction, Table
+from dprct.rbridge.convert.calls import messages
+from dprct.rbridge.convert.vectors import fields, text
+from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
@@ -86,6 +90,8 @@ def model(
     """Return a method bound to its data; the data are checked against the schema here."""
     kind = method_named(method)
     named = dict(options or {})
+    if "index" in named:
+        named["index"] = _index_of(named["index"], data)
     if named.get("assignment") is not None:
         named["assignment"] = design_of(named["assignment"], data)
     given = options_for(kind, named)
@@ -93,7 +99,45 @@ def model(
         made = kind.from_formula(formula, data.data, data.schema, **given)
     else:
         made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
-    return Record(("dprct_model",), {"method": method}, live=Bound(made, data.like))
+    return Record(("dprct_model",), {"method": method_in_r(method)}, live=Bound(made, data.like))
+
+
+def _index_of(index: Any, table: Table) -> Any:
+    """Return functions of R that get factors as factors, and whose messages nobody hears.
+
+    A message may show rows, as may a warning, which the index keeps from everybody itself.
+    """
+    if isinstance(index, dict):
+        return {outcome: _index_of(rule, table) for outcome, rule in index.items()}
+    if not isinstance(index, RFunction):
+        return index
+    levels = _levels_of_factors(table)
+
+    def rule(rows: pd.DataFrame) -> Any:
+        token = messages.set(lambda _: None)
+        try:
+            return index(
+                rows.assign(**{n: _factor(rows[n], k) for n, k in levels.items() if n in rows})
+            )
+        finally:
+            messages.reset(token)
+
+    rule.__qualname__ = "of R's"
+    return rule
+
+
+def _levels_of_factors(table: Table) -> dict[str, list[str]]:
+    if table.like is None:
+        return {}
+    columns = fields(fields(table.like.attributes)["columns"])
+    names = [name for name, one in columns.items() if text(fields(one)["kind"]) == "factor"]
+    return {name: [*table.schema.labels_of(name).values()] for name in names}
+
+
+def _factor(codes: pd.Series[Any], levels: list[str]) -> pd.Series[Any]:
+    places = codes.where(codes.isin(range(1, len(levels) + 1)), 0).astype(int) - 1
+    kind = pd.CategoricalDtype(levels)
+    return pd.Series(pd.Categorical.from_codes(places, dtype=kind), codes.index)
 
 
 def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
@@ -127,7 +171,7 @@ def fit(
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
     if not isinstance(confirm, bool):
-        raise ParameterError(f"confirm is {type(confirm).__name__}; give True or False")
+        raise ParameterError(f"confirm is ``{type(confirm).__name__}``; give ``True`` or ``False``")
     method = model.method
     asked = _taken(method.fit, delta=delta, confirm=confirm)
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
@@ -29,6 +30,7 @@ def moments_record(moments: Moments) -> Record:
             "groups": [group.name for group in moments.groups],
             "outcomes": list(moments.outcomes),
             "nobs": moments.n,
+            "touched": None if moments.touched is None else asdict(moments.touched),
             "facts": dict(moments.facts()),
             "guarantee": guarantee_record(moments.guarantee),
             "ledger": moments.ledger,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import kinds_of
 from dprct.errors import ParameterError, instead_of
 from dprct.model import Model
 
@@ -64,10 +64,10 @@ def as_declared(value: Any, annotation: str) -> Any:
     (3, 3.0)
     """
     value = listed(value)
-    if "int" in _words(annotation) and not any(w in annotation for w in _FRACTIONS):
+    kinds = set(kinds_of(annotation)) - {"None"}
+    if "int" in kinds and not any(word in annotation for word in _FRACTIONS):
         value = whole_numbers(value)
-    alternatives = set(_words(annotation)) - {"None"}
-    if alternatives and alternatives <= _MANY and not isinstance(value, (list, dict, tuple)):
+    if kinds and kinds <= _MANY and not isinstance(value, (list, dict, tuple)):
         return [value]
     return value
 
@@ -92,14 +92,6 @@ def whole_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _words(annotation: str) -> list[str]:
-    """Return the alternatives of an annotation without what stands in brackets."""
-    text = annotation
-    while (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) != text:
-        text = shorter
-    return [word.strip(" '\"") for word in text.split("|")]
 
 
 def _renamed(function: Callable[..., Any]) -> Mapping[str, str]:

@@ -19,6 +19,7 @@ from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
 from dprct.results.protected import Origin
 from dprct.schema.columns import Column
+from dprct.schema.frames import date_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
+STATA_DAYS = 3_653
+"""From 1 January 1960 to 1 January 1970."""
+
+
 @dataclass(frozen=True)
 class Fitted:
     """Least squares, under R's names too, and the levels of its factors for a prediction."""
@@ -36,6 +41,8 @@ class Fitted:
     result: OLSResults
     shown: OLSResults
     levels: Mapping[str, tuple[Any, ...]]
+    dated: bool
+    """Whether its dates are days, and its times seconds, since 1970."""
 
 
 @export("ols")
@@ -51,20 +58,36 @@ def ols(
     standing: str | None = None,
 ) -> Record:
     """Return least squares with Stata's inference, its coefficients named as R asks."""
+    promised = _promised(data, standing)
+    rows = data.data if spelling is None else _dated_as_in_r(data)
     result = least_squares(
         formula,
-        data.data,
+        rows,
         data.schema,
         cov_type,
         cluster,
         weights,
         weights_type,
         absorb=() if absorb is None else absorb,
-        guarantee=_promised(data, standing),
+        guarantee=promised,
     )
-    levels = _levels(parse(formula, functions=True), data.data)
+    levels = _levels(parse(formula, functions=True), rows)
     shown = result if spelling is None else spelled(result, spelling)
-    return estimate_record(shown, "dprct_ols", live=Fitted(result, shown, levels))
+    live = Fitted(result, shown, levels, dated=spelling is not None)
+    return estimate_record(shown, "dprct_ols", live=live)
+
+
+def _dated_as_in_r(table: Table) -> pd.DataFrame:
+    """Return the rows with days, and seconds, since 1970, as R's lm() reads dates and times."""
+    shifted: dict[str, pd.Series[Any]] = {}
+    for name in map(str, table.data.columns):
+        column = table.schema.column(name)
+        kind = None if column.is_text else date_kind(column.format)
+        if kind == "d":
+            shifted[name] = table.data[name] - STATA_DAYS
+        elif kind == "c":
+            shifted[name] = table.data[name] / 1000 - STATA_DAYS * 86_400
+    return table.data.assign(**shifted) if shifted else table.data
 
 
 def _promised(data: Table, standing: str | None) -> Guarantee | None:
@@ -87,16 +110,17 @@ def ols_predict(estimate: Fitted, data: Table) -> pd.DataFrame:
     result = estimate.result
     if result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
+    given = _dated_as_in_r(data) if estimate.dated else data.data
     for name, known in estimate.levels.items():
-        if name in data.data and not data.data[name].dropna().isin([*known, ""]).all():
+        if name in given and not given[name].dropna().isin([*known, ""]).all():
             raise ParameterError(
                 f"column {name!r} has a level that it had not in the fit; give levels of the fit"
             )
     right = parse("~" + result.formula.partition("~")[2], functions=True)
-    rows = design(right, data.data, _with_levels(data.schema, estimate.levels), levels="schema")
+    rows = design(right, given, _with_levels(data.schema, estimate.levels), levels="schema")
     X = pd.DataFrame(rows.X, columns=list(rows.columns))
     used = X[list(result.params.index)].to_numpy()
-    fitted, errors = np.full((2, len(data.data)), np.nan)
+    fitted, errors = np.full((2, len(given)), np.nan)
     fitted[rows.used] = used @ result.params.to_numpy()
     squares = np.sum((used @ result.cov_params().to_numpy()) * used, axis=1)
     errors[rows.used] = np.sqrt(np.maximum(squares, 0))

@@ -14,6 +14,7 @@ from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
+from dprct.rbridge.dialect import in_r, method_in_r
 from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
@@ -55,19 +56,24 @@ def guarantee_record(guarantee: Guarantee) -> Record:
     return Record(("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(guarantee)})
 
 
+def _plan_in_r(plan: Plan) -> Plan:
+    return replace(plan.said_in(in_r), method=method_in_r(plan.method))
+
+
 def plan_record(plan: Plan) -> Record:
     """Return a plan as R's ``dprct_plan``."""
+    said = _plan_in_r(plan)
     return Record(
         ("dprct_plan",),
         {
-            "method": plan.method,
+            "method": said.method,
             "epsilon": float(plan.budget.epsilon),
             "delta": float(plan.budget.delta),
-            "facts": dict(plan.facts),
-            "consequences": list(plan.consequences),
-            "warnings": list(plan.warnings),
-            "refusal": plan.refusal,
-            "text": str(plan),
+            "facts": dict(said.facts),
+            "consequences": list(said.consequences),
+            "warnings": list(said.warnings),
+            "refusal": said.refusal,
+            "text": str(said),
         },
         live=plan,
     )
@@ -240,7 +246,9 @@ def table_record(table: ResultTable, **more: Any) -> Record:
 def result_text(result: Any, width: float) -> str | None:
     """Return a result as text of at most so many characters a line; None where it has no table."""
     shown = getattr(result, "shown", result)
-    if isinstance(shown, (ResultTable, Plan)):
+    if isinstance(shown, Plan):
+        return _plan_in_r(shown).to_text(whole(width, "width"))
+    if isinstance(shown, ResultTable):
         return shown.to_text(whole(width, "width"))
     if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
         # R goes on to break the lines of words

@@ -31,7 +31,7 @@ def whole(value: object, name: str) -> int:
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value // 1:
         return int(value)
-    raise ParameterError(f"{name}={given(value)}; give a whole number")
+    raise ParameterError(f"``{name}={given(value)}``; give a whole number")
 
 
 @export("config")

@@ -117,7 +117,7 @@ def study_protect(
     if resume is None and not study.promises and not accept_no_guarantee:
         raise ConfirmationError(
             f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
-            "epsilon is; give accept_no_guarantee=True, or use mv_histogram"
+            "epsilon is; give ``accept_no_guarantee=True``, or use mv_histogram"
         )
     check_places(study)
     model = bound_model(study)

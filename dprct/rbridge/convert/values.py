@@ -257,7 +257,7 @@ def to_r(value: Any) -> Any:
         return _sequence(value)
     if type(value).__module__.startswith("rpy2."):
         return value
-    raise ConversionError(f"a {type(value).__name__} has no form in R; return a Record")
+    raise ConversionError(f"a ``{type(value).__name__}`` has no form in R; return a Record")
 
 
 def _simple(value: Any) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.certificate.valid_groups import Level
-    from dprct.release.calibrated.targets import Target
+    from dprct.release.calibrated.covariates import Target
 
 Array = NDArray[np.float64]
 
@@ -60,14 +60,14 @@ class Groups:
         listed: list[Any] = values.tolist()
         if any(value is None or value == "" or value != value for value in listed):
             raise ParameterError(
-                f"subgroups= names {column!r}, which has missing values, so that some rows are in "
-                "no group; give them a level of their own"
+                f"``subgroups=`` names {column!r}, which has missing values, so that some rows "
+                "are in no group; give them a level of their own"
             )
         levels = sorted(set(listed), key=lambda v: v if isinstance(v, str) else f"{float(v):g}")
         if len(levels) < 2:
             raise ParameterError(
-                f"subgroups= names {column!r}, which has one level, so that its effects are those "
-                "of everybody; leave subgroups= out"
+                f"``subgroups=`` names {column!r}, which has one level, so that its effects are "
+                "those of everybody; leave ``subgroups=`` out"
             )
         place = {level: code for code, level in enumerate(levels)}
         return cls(column, tuple(levels), np.array([place[value] for value in listed], np.int64))
@@ -101,6 +101,37 @@ def balanced(table: NDArray[np.int64]) -> bool:
     return bool((table * table.sum() == products).all())
 
 
+def weights_of(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> Array:
+    """Return what a regression with factors of the groups makes of cells' means.
+
+    Returns
+    -------
+    (K - 1, G, K) array
+        The coefficient of every arm is the sum of these weights times means by group and arm.
+
+    Examples
+    --------
+    >>> arms, codes = np.array([0, 1, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 1])
+    >>> weights_of(arms, codes).round(2).tolist()
+    [[[-0.4, 0.4], [-0.6, 0.6]]]
+    """
+    groups, count = np.bincount(codes), len(np.bincount(arms))
+    treated = [arms == arm for arm in range(1, count)]
+    levels = [codes == code for code in range(len(groups))]
+    design = np.column_stack([*treated, *levels]).astype(np.float64)
+    rows = factored(Specification(design, count - 1, np.eye(count - 1)))[1].rows
+    cells = codes * count + arms
+    found = [np.bincount(cells, weights=row, minlength=len(groups) * count) for row in rows.T]
+    return np.array(found, np.float64).reshape(count - 1, len(groups), count)
+
+
+def _has_factors(matrix: Array, codes: NDArray[np.int64]) -> bool:
+    """Return whether covariates span all that is constant within groups."""
+    levels = np.equal.outer(codes, np.arange(len(np.bincount(codes)))).astype(np.float64)
+    left = np.linalg.norm(spanned(matrix).without(levels), axis=0)
+    return bool((left <= _CONSTANT * np.linalg.norm(levels, axis=0)).all())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
     """One outcome of all groups together.
@@ -111,9 +142,11 @@ class Joined:
     within : tuple of (K - 1,) arrays
         Of every group, errors of its own regression over the released ones.
     whole : bool
-        Whether regressions on all rows return the released effects.
+        Whether arms have the same shares in all groups.
+    held : tuple of bool
+        Of every set of covariates, whether the regression on all rows returns released effects.
     ratios : tuple of (K - 1,) arrays
-        The same of regressions on all rows, a set of covariates each.
+        Errors over released ones, of each of these.
     control : float or None
         Error of the control mean over its released error, where it has a target.
     """
@@ -121,6 +154,7 @@ class Joined:
     values: Array
     within: tuple[Array, ...]
     whole: bool
+    held: tuple[bool, ...]
     ratios: tuple[Array, ...]
     control: float | None
 
@@ -156,8 +190,11 @@ def joined(
     Notes
     -----
     **Effects.**  Where arms have the same shares in all groups, arms are orthogonal to whatever is
-    constant within groups, so that on all rows cells' means alone have the released effects.  Other
-    covariates x move them, for they differ by chance between cells.  With x_c what cells leave of x
+    constant within groups, so that on all rows cells' means alone have the released effects.  Where
+    they have not, only regressions with factors of the groups compare like with like: theirs are
+    weighted means of the groups' effects (:func:`weights_of`), which were released with them, and
+    the others are not held.  Other covariates x move them, for they differ by chance between cells.
+     With x_c what cells leave of x
     and x_s what the arms, and those covariates of the set that are constant within cells, leave of
     it, ``v = -x_c (x_c'x_c)^-1 x_s' means`` is added: it has no mean in any cell, and makes the
     coefficients of x zero, and so those of the arms what they are without x.
@@ -173,16 +210,16 @@ def joined(
     2. everywhere, until that regression's differences between groups, and the declared regressions
        on all rows, have none below.
     """
-    means, everybody = np.zeros(len(values)), np.zeros(len(target.effects))
+    means = np.zeros(len(values))
     for code, one in enumerate(target.within):
         here = codes == code
         means[here] = one.control + np.append(0.0, one.effects)[arms[here]]
-        everybody += here.mean() * one.effects
     e = values - means
     treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
     whole = same_shares(arms, codes)
-    if whole:
-        means = means + _without_slopes(means, treated, matrices, arms, codes)
+    held = tuple(whole or _has_factors(matrix, codes) for matrix in matrices)
+    kept = [matrix for matrix, is_held in zip(matrices, held, strict=True) if is_held]
+    means = means + _without_slopes(means, treated, kept, arms, codes)
     # 1: of each group, the factor that its own effects need
     crossed = _crossed(treated, codes, target.within)
     own = _factors(codes, crossed.design.shape[1], treated.shape[1] + 1)
@@ -191,7 +228,7 @@ def joined(
     growth = _Conditions.of(needed, means).factors(e)
     e = e * np.linalg.norm(growth.reshape(len(own), -1), np.inf, axis=1)[codes]
     # 2: of all groups, the factor that regressions on all rows need
-    sets = _on_all_rows(treated, matrices, target) if whole else []
+    sets = _on_all_rows(treated, kept, target)
     every = [_differences(treated, codes, target.within), *sets]
     if whole and target.control_error is not None:
         constant = np.column_stack([np.ones(len(arms)), treated])
@@ -204,9 +241,11 @@ def joined(
     if len(found) > len(sets):
         control = float(found.pop()[0])
     within = _Conditions.of(crossed, means).ratios(e).reshape(len(own), -1)
+    of_cells = np.array([one.control + np.append(0, one.effects) for one in target.within])
+    everybody = np.tensordot(weights_of(arms, codes), of_cells, axes=2)
     _check_effects(means + e, conditions[1 : 1 + len(sets)], everybody, column)
     return Joined(
-        means + e, tuple(within / np.sqrt(own)[:, None]), whole, tuple(found), control
+        means + e, tuple(within / np.sqrt(own)[:, None]), whole, held, tuple(found), control
     )  # fmt: skip
 
 
@@ -307,7 +346,7 @@ def _on_all_rows(
     """Return the declared regressions."""
     arms = treated.astype(np.float64)
     return [
-        Specification(np.column_stack([arms, matrix]), arms.shape[1], target.covariance)
+        Specification(np.column_stack([arms, matrix]), arms.shape[1], target.on_all_rows[1])
         for matrix in matrices
     ]
 

@@ -95,7 +95,7 @@ def treatment_of(
         return (treatment,) if isinstance(treatment, str) else tuple(treatment)
     if assignment is None:
         raise FormulaError(
-            f"neither treatment= nor assignment= says which terms of {formula!r} are the "
+            f"neither ``treatment=`` nor ``assignment=`` says which terms of {formula!r} are the "
             "treatment; name its columns"
         )
     return tuple(assignment.columns)
@@ -142,7 +142,7 @@ def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, T
             raise FormulaError(
                 f"{label!r} interacts or transforms the treatment, whose effect is released for "
                 "everybody together: its coefficient would be an artefact; leave it out, and name "
-                "a column of blocks in subgroups= for effects within its levels"
+                "a column of blocks in ``subgroups=`` for effects within its levels"
             )
         arms.append(label)
     absent = [name for name in treatment if name not in parsed.regressor_names]
@@ -227,13 +227,13 @@ def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
         if first != arms[0]:
             raise ParameterError(
                 f"a regression on C({column}) compares with its first level {first}, not with "
-                f"{arms[0]}; say control={levels[0]!r}"
+                f"{arms[0]}; say ``control={levels[0]!r}``"
             )
         return (column,) if levels == [0.0, 1.0] else (f"C({column})",)
     raise ParameterError(
         f"columns {', '.join(groups.columns)} together say who is in which arm, so that no "
         f"regression has one coefficient per arm against {CONTROL}; record every combination in a "
-        "0/1 column of its own (arms= of the design)"
+        "0/1 column of its own (``arms=`` of the design)"
     )
 
 
@@ -255,9 +255,9 @@ def check_covariates(covariates: object) -> None:
     """Refuse, as covariates of the regression, the word that said how these are drawn."""
     if isinstance(covariates, str) and covariates in ("auto", "histogram", "marginals", "filler"):
         raise ParameterError(
-            f"covariates={covariates!r} says how covariates are drawn, which is "
-            f"covariate_release={covariates!r}; covariates= lists the covariate terms of the "
-            "regression"
+            f"``covariates={covariates!r}`` says how covariates are drawn, which is "
+            f"``covariate_release={covariates!r}``; ``covariates=`` lists the covariate terms of "
+            "the regression"
         )
 
 
@@ -270,11 +270,12 @@ def check_slopes(regressions: Regressions) -> None:
     """
     if len(regressions.covariates) > 1:
         raise ParameterError(
-            "gamma='moments' calibrates one covariate set: with fewer covariates the regression "
-            "would return other effects; leave specifications= out, or say gamma='zero'"
+            "``gamma='moments'`` calibrates one covariate set: with fewer covariates the "
+            "regression would return other effects; leave ``specifications=`` out, or say "
+            "``gamma='zero'``"
         )
     if not regressions.covariates[0]:
-        raise ParameterError("gamma='moments' needs covariates in the regression; name some")
+        raise ParameterError("``gamma='moments'`` needs covariates in the regression; name some")
 
 
 def cluster_column(design: Design) -> str | None:
@@ -548,7 +549,7 @@ def _fated(column: Column, fate: Fate, part: str) -> Column:
     if column.derived is not None:
         raise SchemaError(
             f"column {column.name!r} is {part} and derived, which would recompute it; declare it "
-            "without derived="
+            "without ``derived=``"
         )
     if column.fate not in (None, fate):
         raise SchemaError(

@@ -38,6 +38,14 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
+from dprct.release.calibrated.covariates import (
+    FEWEST,
+    Target,
+    assigned,
+    joint_targets,
+    targets_of,
+    with_groups,
+)
 from dprct.release.calibrated.groups import Groups
 from dprct.release.calibrated.layout import check_arms, check_covariates, treatment_of
 from dprct.release.calibrated.outcomes import (
@@ -56,14 +64,6 @@ from dprct.release.calibrated.spec import (
     Wanted,
     written_of,
 )
-from dprct.release.calibrated.targets import (
-    FEWEST,
-    Target,
-    assigned,
-    joint_targets,
-    targets_of,
-    with_groups,
-)
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
 from dprct.schema.schema import check_schema
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
     from dprct.release.calibrated.covariates import Rule
-    from dprct.release.calibrated.layout import Layout
+    from dprct.release.calibrated.layout import Layout, Regressions
     from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
@@ -212,7 +212,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     being in one of them, so that effects within levels cost nothing.  Outcomes are constructed
     level by level; errors are then at least the released ones, and equal to them where levels are
     of one size.  Regressions on all rows return the effects of everybody where arms have the same
-    shares in every level; where they do not, :meth:`plan` and the file say so.
+    shares in every level; where they do not, those with a factor of the levels return the mean of
+    the levels' effects with the weights of least squares, and the others are artefacts, which
+    :meth:`plan` and the file say.
 
     With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
     released noisy counts say and at least as many as the declared regressions need; this is
@@ -319,7 +321,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """
         if "covariates" in options:
             check_covariates(options["covariates"])
-            raise ParameterError("covariates= are the terms of the formula; leave covariates= out")
+            raise ParameterError(
+                "``covariates=`` are the terms of the formula; leave ``covariates=`` out"
+            )
         columns = treatment_of(formula, options.get("treatment"), options.get("assignment"))
         written, arms = written_of(formula, columns)
         model = cls(data, schema, **{**options, **written, "treatment": columns})
@@ -417,6 +421,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         else:
             errors = self._control_errors(targets)
             facts["control means"] = _control_words(self.facts.effects.outcomes, errors)
+        facts |= _weighted_words(self.facts.regressions, targets)
         plan = replace(plan, facts=facts)
         valid = found.valid(
             self.spec.alphas, subsets=not self.spec.has_slopes,
@@ -461,7 +466,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             sizes = tuple(float(cell.rows) for cell in found.means.cells)
         targets = joint_targets(found, outcomes, indices)
         for name in spec.subgroups:
-            targets = with_groups(targets, found, name, outcomes)
+            weights = self._rows().weights()
+            targets = with_groups(targets, found, name, outcomes, weights)
         return found, targets, sizes
 
     def _calibrated(
@@ -578,6 +584,24 @@ def _control_words(outcomes: Sequence[AnyOutcome], errors: Sequence[float | None
     )
 
 
+def _weighted_words(regressions: Regressions, targets: Sequence[Target]) -> dict[str, str]:
+    """Return the effects of regressions with factors of groups, where estimates are others."""
+    told = []
+    for outcome, target in zip(regressions.outcomes, targets, strict=True):
+        if target.weighted is None:
+            continue
+        effects, covariance = target.weighted
+        errors = np.sqrt(np.diag(covariance)).tolist()
+        told += [
+            f"{outcome}: {arm} {effect:.6g} ({error:.4g})"
+            for arm, effect, error in zip(regressions.arms, effects.tolist(), errors, strict=False)
+        ]
+    if not told:
+        return {}
+    said = "means of the levels' effects with the weights of least squares: "
+    return {f"on all rows, with C({regressions.within})": said + "; ".join(told)}
+
+
 def _announced(
     release: Release, valid: Validity, layout: Layout, released_as: Sequence[Target]
 ) -> Release:
@@ -600,7 +624,7 @@ def _announced(
 def _errors_of(outcomes: Sequence[str], targets: Sequence[Target]) -> dict[str, list[float]]:
     """Return the released errors of the effects on every outcome."""
     return {
-        outcome: np.sqrt(np.diag(target.covariance)).tolist()
+        outcome: np.sqrt(np.diag(target.on_all_rows[1])).tolist()
         for outcome, target in zip(outcomes, targets, strict=True)
     }
 
@@ -611,8 +635,8 @@ def _clipped(table: BoundTable, schema: Schema, names: Iterable[str]) -> BoundTa
     for name in names:
         if isinstance(frame, nw.LazyFrame):
             raise EngineError(
-                "clip= moves values in memory, and this table lives in an engine; clip the outcome "
-                "in the engine, or collect the columns that the release uses"
+                "``clip=`` moves values in memory, and this table lives in an engine; clip the "
+                "outcome in the engine, or collect the columns that the release uses"
             )
         frame = with_clipped(frame, with_bounds(schema.column(name)))
     return table.with_frame(frame)

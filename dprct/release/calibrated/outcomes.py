@@ -19,7 +19,7 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
 from dprct.missing import tagged
-from dprct.release.calibrated.groups import Groups, joined
+from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, residuals
 from dprct.release.columns import assembled
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.groups import Design
+    from dprct.release.calibrated.covariates import Target
     from dprct.release.calibrated.layout import Layout, Regressions, TermSet
-    from dprct.release.calibrated.targets import Target
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -70,6 +70,18 @@ class PublicRows:
             None if self.clusters is None else self.clusters[order],
             None if self.groups is None else self.groups.taken(order),
         )
+
+    def weights(self) -> list[Array | None]:
+        """Return what regressions with factors of the groups make of means by group and arm.
+
+        Of every outcome; None where arms have the same shares in all groups.
+        """
+        found: list[Array | None] = []
+        for mask in self.observed:
+            assert self.groups is not None
+            arms, codes = self.arms[mask], self.groups.codes[mask]
+            found.append(None if same_shares(arms, codes) else weights_of(arms, codes))
+        return found
 
     def reassigned(self, design: Design, rng: np.random.Generator) -> PublicRows:
         """Return the rows with a fresh draw of treatment by the design.
@@ -140,7 +152,10 @@ class Constructed:
     control : float or None
         Error of the control mean over its released error, where it has a target.
     whole : bool
-        Whether regressions on all rows return the released effects, and not those of groups alone.
+        Whether arms have the same shares in all groups.
+    held : tuple of bool
+        Per covariate set: whether the regression on all rows returns released effects; all if
+        empty.
     """
 
     values: Array
@@ -149,6 +164,7 @@ class Constructed:
     classical: tuple[float | None, ...] = ()
     control: float | None = None
     whole: bool = True
+    held: tuple[bool, ...] = ()
 
 
 def covariate_matrices(
@@ -369,7 +385,7 @@ def constructed_in_groups(
     missing = tagged(np.zeros(len(observed)))
     return Constructed(
         np.where(observed, values, missing), (exact,), ratios,
-        control=found.control, whole=found.whole,
+        control=found.control, whole=found.whole, held=found.held,
     )  # fmt: skip
 
 
@@ -607,11 +623,17 @@ class Calibration:
     ) -> Validity:
         """Return what the file says of itself; ``subsets``: fewer covariates, the same effects."""
         regressions = self.layout.regressions
+        held = [all(flags) for flags in zip(*(one.held for one in self.outcomes), strict=True)]
+        sets = [
+            part
+            for part, is_held in zip(regressions.covariates, held or [True], strict=False)
+            if is_held and (self.groups is None or self.groups.holds(part))
+        ]
         ratios = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
             outcomes=regressions.outcomes,
             arms=regressions.arms,
-            covariates=regressions.covariates,
+            covariates=tuple(sets) if held and sets else regressions.covariates,
             cov_type="HC1" if self.clusters is None else "CR1",
             cluster=self.clusters,
             levels=levels,
@@ -629,7 +651,9 @@ class Calibration:
         if self.groups is None:
             return ""
         where = f"within levels of {self.groups.column}"
-        return f", on all rows and {where}," if self.groups.whole else f" {where}"
+        if self.groups.whole:
+            return f", on all rows and {where},"
+        return f" {where}, and on all rows those with C({self.groups.column}),"
 
 
 def _made(
@@ -690,8 +714,8 @@ def _error(
         cluster=clusters,
     )
     effects = [name for name in fit.params.index if _is_effect(str(name), layout)]
-    wanted = np.sqrt(np.diag(target.covariance))
-    gaps = np.abs(fit.params[effects].to_numpy(np.float64) - target.effects) / wanted
+    wanted = np.sqrt(np.diag(target.on_all_rows[1]))
+    gaps = np.abs(fit.params[effects].to_numpy(np.float64) - target.on_all_rows[0]) / wanted
     ratios = fit.bse[effects].to_numpy(np.float64) / wanted
     return float(np.linalg.norm(gaps, np.inf)), float(max(ratios.tolist(), key=_distance))
 

@@ -82,15 +82,16 @@ def _found(
     table: pd.DataFrame, schema: Schema, valid: Validity, targets: Targets
 ) -> Iterator[Found]:
     """Yield command, outcome, coefficient and error over released error."""
-    if valid.groups is not None and not valid.groups.whole:
-        return
     for terms in valid.covariates:
+        if valid.groups is not None and not valid.groups.holds(terms):
+            continue
         for outcomes in _by_rows(table, valid):
             for outcome, command, errors in _errors_by_command(
                 table, schema, valid, outcomes, terms
             ):
                 yield from _compared(command, outcome, errors, targets)
-    if valid.subsets_valid and () not in valid.covariates:
+    whole = valid.groups is None or valid.groups.whole
+    if valid.subsets_valid and whole and () not in valid.covariates:
         for outcome in valid.outcomes:
             fit = ols(_formula(valid, outcome, ()), table, schema, cluster=valid.cluster)
             errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))

@@ -83,8 +83,8 @@ class Specification:
     def _check_design(self) -> None:
         if self.design.ndim != 2 or not 1 <= self.effects < self.design.shape[1]:
             raise ParameterError(
-                f"effects={self.effects} does not fit a design of shape {self.design.shape}; give "
-                "the treatments first and an intercept after them"
+                f"``effects={self.effects}`` does not fit a design of shape {self.design.shape}; "
+                "give the treatments first and an intercept after them"
             )
         if not np.isfinite(self.design).all():
             raise ParameterError("the design has missing or infinite values; complete it first")

@@ -127,8 +127,8 @@ def shares_of(
     both = [name for name in outcomes if name in (COVARIATES, MOMENTS)]
     if both:
         raise ParameterError(
-            f"budget_shares= cannot tell the outcome {both[0]!r} from the part of the budget with "
-            "that name; rename the column, or leave budget_shares= out"
+            f"``budget_shares=`` cannot tell the outcome {both[0]!r} from the part of the budget "
+            "with that name; rename the column, or leave ``budget_shares=`` out"
         )
     if not isinstance(asked, Mapping) or set(asked) <= set(outcomes):
         return default, split_budget(asked, dict.fromkeys(outcomes, 1))
@@ -154,8 +154,8 @@ def division(
     share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
     if slopes and not budget.delta:
         raise ParameterError(
-            "gamma='moments' is Gaussian noise and needs a delta, far below 1/n; give one, or say "
-            "gamma='zero'"
+            "``gamma='moments'`` is Gaussian noise and needs a delta, far below 1/n; give one, "
+            "or say ``gamma='zero'``"
         )
     part = Budget(budget.epsilon * share, 0 if slopes else budget.delta)
     rule, reason = _rule(wanted, covariates, part)
@@ -165,8 +165,9 @@ def division(
         return Division(rule, reason, part, rest, of_slopes)
     if budget.delta:
         raise ParameterError(
-            f"delta={float(budget.delta):g}, and nothing of this release uses it (covariates are "
-            f"filler: {reason}); leave delta out" + (", and gamma='moments'" if slopes else "")
+            f"``delta={float(budget.delta):g}``, and nothing of this release uses it (covariates "
+            f"are filler: {reason}); leave delta out"
+            + (", and ``gamma='moments'``" if slopes else "")
         )
     return Division(rule, reason, Budget(0), budget, Budget(0))
 
@@ -191,8 +192,8 @@ def joint_division(
         return Division(rule, reason, part, rest, _share_of(budget, slopes), jointly=True)
     if slopes:
         raise ParameterError(
-            "gamma='moments' gives covariates coefficients, and they carry no information "
-            f"(covariates are filler: {reason}); leave gamma='moments' out"
+            "``gamma='moments'`` gives covariates coefficients, and they carry no information "
+            f"(covariates are filler: {reason}); leave ``gamma='moments'`` out"
         )
     return Division(rule, reason, Budget(0), budget, Budget(0), jointly=True)
 
@@ -483,7 +484,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         if not self.subgroups:
             return
         name, *others = self.subgroups
-        said = f"subgroups={list(self.subgroups)}"
+        said = f"``subgroups={list(self.subgroups)}``"
         if others:
             raise ParameterError(
                 f"{said} name {len(self.subgroups)} columns, and outcomes are constructed within "
@@ -491,7 +492,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             )
         if self.treatment_private:
             raise ParameterError(
-                f"{said} needs public groups, and with neighbors='replace-one' nothing of the "
+                f"{said} needs public groups, and with ``neighbors='replace-one'`` nothing of the "
                 "design is public; leave one of the two out"
             )
         if name not in blocks_of(self.effects.design, "weight"):
@@ -501,8 +502,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             )
         if self.has_slopes:
             raise ParameterError(
-                f"{said} does not go with gamma='moments', whose coefficients are those of "
-                "everybody; say gamma='zero'"
+                f"{said} does not go with ``gamma='moments'``, whose coefficients are those of "
+                "everybody; say ``gamma='zero'``"
             )
 
     def _check_clipped(self, schema: Schema) -> None:
@@ -563,9 +564,9 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         if not budget.delta:
             if self.treatment_private:
                 raise ParameterError(
-                    "neighbors='replace-one' needs a delta above 0, far below 1/n: the file's arms "
-                    "have released noisy sizes, which only the joint release of effects has; give "
-                    "a delta, or leave neighbors= out"
+                    "``neighbors='replace-one'`` needs a delta above 0, far below 1/n: the "
+                    "file's arms have released noisy sizes, which only the joint release of "
+                    "effects has; give a delta, or leave ``neighbors=`` out"
                 )
             return division(budget, *parts)
         refused = self.effects.not_joint(facts.effects)
@@ -647,11 +648,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         for name in self.subgroups:
             levels = blocks_of_levels(facts.effects, name)
             of_arms = [o.arms for o in facts.effects.outcomes if isinstance(o, Outcome)]
-            if not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
+            if levels and not all(balanced(sizes_by_level(arms.sizes, levels)) for arms in of_arms):
                 yield (
-                    f"arms have other shares in some levels of {name}: on the file's rows of "
-                    "everybody no regression but that of the arms crossed with the levels returns "
-                    "released effects; take the effect of everybody from the estimates"
+                    f"arms have other shares in some levels of {name}: of regressions on all rows "
+                    f"only those with C({name}) are calibrated, and return the mean of levels' "
+                    "effects with the weights of least squares; the estimates have that with the "
+                    "numbers of people"
                 )
 
     def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:
@@ -665,7 +667,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return (
             f"the smallest arm has about {expected:.4g} people, and arms of fewer than "
             f"{fewest:.4g} (as released) are not estimated; raise epsilon, or leave "
-            "neighbors='replace-one' out"
+            "``neighbors='replace-one'`` out"
         )
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:

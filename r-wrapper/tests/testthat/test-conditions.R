@@ -59,7 +59,7 @@ test_that("options are checked, and named", {
     class = "dprct_parameter_error"
   )
   moved <- private_ate(re78 ~ treat, nsw(), assignment = design_of_nsw(), radius = 2)
-  expect_error(plan(moved, epsilon = 1), "leave radius= out", class = "dprct_parameter_error")
+  expect_error(plan(moved, epsilon = 1), "leave radius out", class = "dprct_parameter_error")
   expect_error(plan(nsw_ate(), epsilon = -1), "epsilon", class = "dprct_error")
   for (wrong in list("1", NA, c(1, 2), NULL)) {
     expect_error(plan(nsw_ate(), epsilon = wrong), "give one number",
@@ -190,4 +190,58 @@ test_that("nothing that is kept of a call holds a row", {
   }
   expect_true(holds(data))
   for (x in kept) expect_false(holds(x))
+})
+
+test_that("no refusal keeps the data that do.call() put into its call", {
+  skip_without_python()
+  data <- data.frame(y = c(0.123456, 1, 1, 0), t = c(0, 1, 0, 1), m = factor(c("a", "b", "a", "b")))
+  asked <- list(
+    list(ols, list(y ~ t, data, groups = "x")), list(ols, list(y ~ t, data, cluster = 1)),
+    list("ols", list(y ~ t, data, where = list(a = 1))), list(private_ate, list(y ~ m, data)),
+    list(protected, list(data)), list(guarantee, list(data)), list(itt_table, list(data, "y", "t", 1, 2, 3)),
+    list(published_laplace, list(c("0.123456", "1"), 1, 1)),
+    list(published_variance, list(c("0.123456", "1"), 1)),
+    list(published_randomized_response, list(data$y, 1))
+  )
+  for (one in asked) {
+    refused <- tryCatch(do.call(one[[1L]], one[[2L]]), error = identity)
+    expect_s3_class(refused, "dprct_error")
+    expect_no_match(paste(deparse(unclass(refused)), collapse = ""), "0.123456", fixed = TRUE)
+  }
+})
+
+test_that("a refusal names the call of its user, not one of the package's own", {
+  skip_without_python()
+  data <- data.frame(y = c(0, 1, 1, 0), t = c(0, 1, 0, 1))
+  called <- function(expr) deparse(conditionCall(tryCatch(expr, error = identity))[[1L]])
+  expect_identical(called(ols(y ~ poly(t, 2), data)), "ols")
+  expect_identical(called(ols(y ~ t, as.list(data))), "ols")
+  expect_identical(called(declare(data, y = 1)), "declare")
+  expect_identical(called(read_dta(1)), "read_dta")
+  expect_identical(called(private_ate(y ~ t, data, assignment = "simple")), "private_ate")
+})
+
+test_that("a function of R is an index, and nobody hears what it says of the rows", {
+  skip_without_python()
+  facts <- list(y = list(bounds = c(0, 4), missing = "never"), t = list(levels = 0:1, missing = "never"))
+  data <- data.frame(y = rep(0:4, 20), t = rep(0:1, 50), x = rep(c(-1, 1, 0, 1), 25))
+  data$g <- factor(rep(c("b", "a"), each = 50), c("b", "a"))
+  data <- declare(data,
+    x = list(levels = -1:1, missing = "never"), g = list(levels = c("a", "b"), missing = "never"),
+    facts = facts
+  )
+  seen <- NULL
+  said <- function(rows) {
+    message("the smallest is ", min(rows$x))
+    warning("the largest is ", max(rows$x))
+    seen <<- rows$g
+    2 * rows$x + (rows$g == "a")
+  }
+  expect_silent(model <- private_ate(y ~ t, data,
+    assignment = design_simple("t", shares = 0.5), index = said, index_columns = c("x", "g"),
+    index_bounds = c(-2, 6)
+  ))
+  expect_silent(found <- fit(model, epsilon = 1, rng = 1))
+  expect_identical(nobs(found), 100L)
+  expect_identical(levels(seen), c("b", "a"))
 })

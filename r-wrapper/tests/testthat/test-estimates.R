@@ -104,6 +104,8 @@ test_that("synthetic controls give a path", {
   }
   model <- make(synthetic_control)
   expect_s3_class(plan(model, epsilon = 5), "dprct_plan")
+  matched <- make(synthetic_control, predictors = c("y(1&4)" = 2))
+  expect_output(print(plan(matched, epsilon = 5)), "y(1&4) (-1 to 1, weight 2)", fixed = TRUE)
   result <- fit(model, epsilon = 5, rng = 1)
   expect_s3_class(result, "dprct_result")
   expect_true(all(c("time", "counterfactual") %in% names(tidy(result))))
@@ -179,7 +181,7 @@ test_that("the features of a released function are read by their labels", {
 test_that("the published IPW gives its number and says that nothing is promised", {
   skip_without_python()
   model <- published_ipw(treat ~ age, read_dta(nsw_file()), outcome = "re78")
-  expect_error(plan(model, epsilon = 5, delta = 1e-6), "classical=FALSE", fixed = TRUE)
+  expect_error(plan(model, epsilon = 5, delta = 1e-6), "classical = FALSE", fixed = TRUE)
   result <- fit(model, epsilon = 0.5, delta = 1e-6, rng = 1)
   expect_s3_class(result, "dprct_result")
   expect_identical(names(coef(result)), tidy(result)$term)
@@ -227,6 +229,7 @@ test_that("with a delta private_ate shows effects within subgroups", {
   expect_match(names(coef(within)), "black=[01]")
   expect_error(effects(result, by = "age"), "is no subgroup of this release; it has black")
   plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
+  expect_error(effects(plain), "by is missing", class = "dprct_parameter_error")
   expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
 })
 

@@ -69,6 +69,11 @@ test_that("coefficients and effects are combined, tested and tabled", {
   expect_s3_class(joint, "dprct_wald")
   expect_equal(joint$df, 2)
   expect_output(print(joint), "Test of")
+  for (f in list(wald_test, lincom)) {
+    expect_error(f(lm(re78 ~ treat, nsw()), "treat = 0"), "object is lm; give",
+      class = "dprct_parameter_error"
+    )
+  }
   single <- wald_test(m, "treat = 0")
   expect_equal(single$p.value, tidy(m)$p.value, tolerance = 0.05)
   expect_equal(unname(coef(lincom(m, "treat"))), unname(coef(m)))

@@ -26,6 +26,8 @@ test_that("a fit on a release or its table carries the guarantee, and says what 
   found <- ols(income ~ treated, moved)
   expect_false(guarantee(found)$holds)
   expect_match(guarantee(found)$sentence, "does not describe the column income")
+  turned <- ols(income ~ treated, protected(release)[400:1, ])
+  expect_match(guarantee(turned)$sentence, "left out or reordered")
   part <- ols(income ~ treated, release, subset = seq_len(300))
   expect_false(guarantee(part)$holds)
 })

@@ -245,6 +245,8 @@ test_that("predictions have lm's errors and intervals, and rows can be augmented
   expect_equal(predict(ours, new), predict(theirs, new), tolerance = 1e-10)
   expect_equal(augment(ours, data)$.resid, unname(residuals(theirs)), tolerance = 1e-10)
   expect_false(".resid" %in% names(augment(ours, data[c("x", "g")])))
+  expect_identical(augment(ours, newdata = data), augment(ours, data))
+  expect_error(augment(ours), "data is missing", class = "dprct_parameter_error")
   expect_error(predict(ours, new, interval = "both"), "should be one of")
   expect_error(predict(ours, new, se.fit = NA), "TRUE or FALSE", class = "dprct_parameter_error")
 })
@@ -261,4 +263,66 @@ test_that("subset= takes a condition, as lm does", {
   expect_error(ols(y ~ x, data, subset = "age > 20"), "subset is not a condition",
     class = "dprct_parameter_error"
   )
+})
+
+test_that("dates, times and text are what lm() makes of them", {
+  skip_without_python()
+  set.seed(8)
+  n <- 40
+  data <- data.frame(
+    y = rnorm(n), day = as.Date("2006-08-08") + sample(99, n), w = runif(n),
+    time = as.POSIXct("2006-08-08", tz = "UTC") + 3600 * sample(99, n),
+    s = sample(c("_x", "apple", "Banana", "cherry"), n, TRUE), m = factor(sample(c("a", "b"), n, TRUE))
+  )
+  new <- data[c(2, 9), ]
+  for (formula in list(y ~ time, y ~ day + s)) {
+    ours <- ols(formula, data)
+    theirs <- lm(formula, data)
+    expect_identical(names(coef(ours)), names(coef(theirs)))
+    expect_equal(coef(ours), coef(theirs), tolerance = 1e-6)
+    expect_equal(predict(ours, new), predict(theirs, new), tolerance = 1e-6)
+  }
+  numbers <- transform(new, day = as.numeric(day))
+  expect_equal(predict(ours, numbers), predict(ours, new), tolerance = 1e-6)
+  expect_identical(is.na(unname(predict(ours, transform(new, s = NA)))), c(TRUE, TRUE))
+  # a formula in quotes is the same formula
+  quoted <- ols("y ~ m + s", data)
+  expect_equal(coef(quoted), coef(lm(y ~ m + s, data)), tolerance = 1e-8)
+  some <- lm(y ~ m, data, weights = w, subset = day > as.Date("2006-09-01"))
+  for (weighted in list(
+    ols(y ~ m, data, weights = w, subset = day > as.Date("2006-09-01")),
+    ols(y ~ m, data, weights = ~w, subset = day > as.Date("2006-09-01"))
+  )) {
+    expect_equal(coef(weighted), coef(some), tolerance = 1e-8)
+  }
+  expect_identical(coef(ols(y ~ m, data, absorb = ~s)), coef(ols(y ~ m, data, absorb = "s")))
+  expect_identical(summary(quoted)$r.squared, glance(quoted)$r.squared)
+  expect_identical(attr(terms(quoted), "term.labels"), c("m", "s")) # by which waldtest() updates
+})
+
+test_that("what lm() would read otherwise is refused, and so is a level in per cent", {
+  skip_without_python()
+  data <- data.frame(y = c(1, 3, 2, 5, 4, 6), long.name = 1:6, g = factor(rep(c("a", "b", "c"), 2)))
+  refused <- function(expr) expect_error(expr, class = "dprct_error")
+  summed <- data
+  contrasts(summed$g) <- contr.sum(3)
+  expect_match(conditionMessage(refused(ols(y ~ g, summed))), "contrasts(g) <- NULL", fixed = TRUE)
+  gaps <- transform(data, g = addNA(replace(g, 1, NA)))
+  expect_match(conditionMessage(refused(ols(y ~ g, gaps))), "NA among its levels", fixed = TRUE)
+  expect_match(conditionMessage(refused(ols(g ~ y, data))), "'g' is a factor", fixed = TRUE)
+  expect_match(conditionMessage(refused(ols(y ~ long.name | g, data))), "absorb = \"g\"", fixed = TRUE)
+  expect_match(conditionMessage(refused(ols(y ~ long.nam, data))), "did you mean 'long.name'", fixed = TRUE)
+  expect_match(conditionMessage(refused(itt_table(data, "y", "long.nam"))), "mean 'long.name'", fixed = TRUE)
+  expect_match(conditionMessage(refused(ols(y ~ other, data))), "it has y, long.name, g", fixed = TRUE)
+  ours <- ols(y ~ long.name, data)
+  for (level in list(95, 0, NA, "a", c(0.9, 0.95))) {
+    refused(confint(ours, level = level))
+    refused(tidy(ours, conf.int = TRUE, conf.level = level))
+    refused(predict(ours, data, interval = "confidence", level = level))
+  }
+  refused(tidy(ours, conf.int = "yes"))
+  model <- nsw_ate()
+  for (f in list(coef, fitted, residuals, weights, deviance, df.residual, sigma)) {
+    expect_error(f(model), "before it is fitted", class = "dprct_parameter_error")
+  }
 })

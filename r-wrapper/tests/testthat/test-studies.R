@@ -66,7 +66,7 @@ test_that("a release that was paid for is written again without another charge",
 test_that("what a study may not do is refused, and a study can be saved", {
   skip_without_python()
   trial <- study_in(release = c("method = 'published_mv_histogram'", "epsilon = 1.0"))
-  expect_error(protect(trial), "accept_no_guarantee=TRUE", class = "dprct_confirmation_error")
+  expect_error(protect(trial), "accept_no_guarantee = TRUE", class = "dprct_confirmation_error")
   expect_error(plan(trial, epsilon = 2), "says its own epsilon", class = "dprct_parameter_error")
   expect_error(check("study.toml"), "give a study", class = "dprct_parameter_error")
   expect_error(study(tempfile(fileext = ".toml")), class = "dprct_file_error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,6 +170,35 @@ def test_a_function_that_fails_on_some_row_is_no_refusal_and_moves_no_other_row(
     found = index.values(rows.replace(30.0, 43.125))
     assert found[[0, 2]].tolist() == [20.0, 40.0]
     assert np.isnan(found[1])
+
+
+def test_a_function_that_warns_of_some_row_is_not_heard() -> None:
+    """Its warning says what the rows hold, and that there is one says it, too."""
+
+    def warns(rows: pd.DataFrame) -> Any:
+        warnings.warn(f"the oldest is {rows['age'].max()}", stacklevel=1)
+        return rows["age"]
+
+    index = indexes_of(warns, (0, 1), ["age"], ["y"], Complete("t"), SCHEMA)["y"]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        index.check(SCHEMA)
+        assert index.values(pd.DataFrame({"age": [20.0, 30.0]})).tolist() == [20.0, 30.0]
+    assert heard == []
+
+
+def test_one_number_of_one_row_may_come_without_its_vector() -> None:
+    """R has no other form of it; of several rows one number is refused all the same."""
+
+    def squeezed(rows: pd.DataFrame) -> Any:
+        return rows["age"].to_numpy().squeeze()
+
+    index = indexes_of(squeezed, (0, 1), ["age"], ["y"], Complete("t"), SCHEMA)["y"]
+    index.check(SCHEMA)
+    assert index.values(pd.DataFrame({"age": [20.0]})).tolist() == [20.0]
+    one = indexes_of(lambda _: 1.0, (0, 1), ["age"], ["y"], Complete("t"), SCHEMA)["y"]
+    with pytest.raises(ParameterError, match="one number per row"):
+        one.check(SCHEMA)
 
 
 def test_a_function_that_looks_at_other_rows_of_many_is_given_each_alone() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from scipy.stats import norm
 
 from dprct.estimate.effects import NoisyVariance
-from dprct.estimate.ipw.expected import Declared, signs_of
-from dprct.estimate.ipw.results import NormalEffect
+from dprct.estimate.ipw.results import Declared, NormalEffect, signs_of
 
 
 def test_a_plan_says_how_sure_the_sign_is() -> None:

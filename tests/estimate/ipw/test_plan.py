@@ -7,8 +7,8 @@ import pytest
 
 from dprct import IPW, Accountant
 from dprct.errors import ParameterError
-from dprct.estimate.ipw.expected import Declared, expected_effect
 from dprct.estimate.ipw.release import Form, effect_sd, slope_kept
+from dprct.estimate.ipw.results import Declared, expected_effect
 from dprct.privacy.mechanisms import split
 from dprct.queries.weighting import Scheme
 

@@ -92,6 +92,34 @@ def test_a_file_of_version_1_is_read(moments: Moments, tmp_path: Any) -> None:
     jsonschema.validate(json.loads(json.dumps(old)), json.loads(rules))
 
 
+def test_the_rows_that_were_moved_are_in_version_3(tmp_path: Any) -> None:
+    rows = pd.DataFrame({"wage": np.linspace(-4, 4, 500)})
+    asked = PrivateMoments(
+        rows, Schema((SCHEMA.column("wage"),), dataset_id="villages"), columns=["wage"],
+        sd={"wage": 2.0}, radius=1.5, touched=0.1,
+    )  # fmt: skip
+    m = asked.fit(epsilon=8, delta=1e-6)
+    assert m.touched is not None
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert back.touched == m.touched
+    assert abs(m.touched.share - 0.25) < 6 * m.touched.bse < 0.2
+    assert f"({m.touched})" in back.summary()
+    assert f"({m.touched})" in str(back.certificate().limits)
+    content = json.loads(json.dumps(m.to_dict()))
+    assert content["moments"] == 3
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(content, json.loads(rules))
+    layout = {key: value for key, value in content["layout"].items() if key != "touched"}
+    less = {key: value for key, value in content.items() if key != "touched"}
+    for other in ({**content, "moments": 2}, {**content, "layout": layout}, less):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(other, json.loads(rules))
+        assert "give one that Moments.save wrote" in hostile(other, tmp_path)
+    # a smaller part of the budget for the count, and more noise than its size needs
+    larger = {**content["layout"], "touched": 2 * content["layout"]["touched"]}
+    assert "smaller than its guarantee" in hostile({**content, "layout": larger}, tmp_path)
+
+
 def test_no_row_and_no_seed_is_saved(moments: Moments, tmp_path: Any) -> None:
     seeded = PrivateMoments(
         pd.DataFrame({"wage": np.zeros(10)}), Schema((SCHEMA.column("wage"),)), columns=["wage"]
@@ -206,7 +234,7 @@ def test_noise_below_the_guarantee_is_refused(moments: Moments, tmp_path: Any) -
     [
         ("", "not JSON"),
         ("[]", "no key 'moments'"),
-        ('{"moments": 3}', "its version is not 1"),
+        ('{"moments": 4}', "its version is not 1"),
         ('{"moments": NaN}', "not JSON"),
         ("[" * 100_000, "not JSON"),
         ('{"moments": 1, "digest": "0"}', "was changed"),

@@ -256,6 +256,39 @@ def test_a_plan_is_a_function_of_public_facts() -> None:
     assert "moves nobody" in str(model(columns=["wage"]).plan(1, 1e-6))
 
 
+MOVED: dict[str, Any] = {
+    "columns": ["wage", "age"], "sd": {"wage": 1.2, "age": 1.0}, "radius": 2.0, "touched": 0.02,
+}  # fmt: skip
+LATE: dict[str, Any] = {
+    "columns": ["wage", "age", "late"], "sd": {"wage": 1.2, "age": 1.0, "late": 1.0},
+    "missing": "public",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"assignment": HALF}, LATE])
+def test_the_share_of_rows_that_are_moved_is_released_with_its_error(
+    options: dict[str, Any],
+) -> None:
+    asked = model(**{**MOVED, **options})
+    scales = pd.Series(asked.spec.sd)
+    squared = ((ROWS[list(scales.index)].fillna(0) / scales) ** 2).sum(axis=1)
+    expected = float((squared > 4).mean())
+    m = asked.fit(epsilon=4, delta=1e-6)
+    assert m.touched is not None
+    assert 0.05 < expected < 0.5
+    assert abs(m.touched.share - expected) < 6 * m.touched.bse + 2e-3
+    # the law of the noise: a fiftieth of mu squared
+    mu = float(asked._allocated(Budget(4, 1e-6)).cost().squared_mu()[0]) ** 0.5
+    assert m.touched.bse == pytest.approx(1 / (mu * math.sqrt(0.02) * N), rel=1e-3)
+    without = model(**{**MOVED, **options, "touched": None})
+    ratio = m.drawn.sigma / without.fit(epsilon=4, delta=1e-6).drawn.sigma
+    assert ratio == pytest.approx(0.98**-0.5, rel=1e-6)
+    said = " ".join(str(asked.plan(4, 1e-6)).split())
+    assert f"with noise sd {m.touched.bse:.4g}, for 2.0% of mu squared" in said
+    offered = " ".join(str(without.plan(4, 1e-6)).split())
+    assert f"touched=0.02 releases it with noise sd {m.touched.bse:.4g}" in offered
+
+
 def test_a_saved_ledger_entry_is_read_again(tmp_path: Any) -> None:
     account = dprct.Accountant.open(
         tmp_path / "study.ledger.json", dataset_id="study", epsilon=3, delta=1e-5
@@ -301,6 +334,9 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
         "is the treatment",
     ),
     ({"columns": ROWS["wage"]}, ParameterError, "columns="),
+    ({"columns": ["wage"], "touched": 0.6}, ParameterError, "touched=0.6"),
+    ({"columns": ["wage"], "touched": True}, ParameterError, "touched= is True"),
+    ({"columns": ["wage"], "touched": 0.02}, ParameterError, "this radius moves nobody"),
     ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
     ({"columns": ["wage"], "weights": "age"}, ParameterError, "no option weights="),
     ({"columns": ["wage"], "sd": {"wage": math.inf}}, ParameterError, "give a finite number"),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -64,6 +66,14 @@ def model(data: Any = ONE, schema: Schema = SCHEMA, **options: Any) -> PrivateMo
     return PrivateMoments(data, schema, **{**given, **options})
 
 
+def weighted(data: pd.DataFrame) -> tuple[pd.DataFrame, Schema]:
+    """Return rows with weights that go with a regressor and the error, and their schema."""
+    rng = np.random.default_rng(11)
+    w = np.exp(0.5 * data["age"].clip(-2, 2) + 0.5 * rng.normal(size=len(data))).clip(0, 5)
+    column = Column("w", bounds=(0, 8), missing=())
+    return data.assign(w=w), replace(SCHEMA, columns=(*SCHEMA.columns, column))
+
+
 NEXT_TO_NONE = 1e6
 """In steps squared, of which sums have millions of millions; of noise 0 no constant is told."""
 
@@ -84,6 +94,52 @@ def without_noise(asked: PrivateMoments) -> Moments:
         matrix = np.array(found, dtype=object).reshape((len(one.regressors),) * 2)
         scores.append(DrawnScores(one.outcome, one.regressors, matrix + matrix.T, NEXT_TO_NONE))
     return replace(first, drawn=replace(drawn, scores=tuple(scores)))
+
+
+@pytest.mark.parametrize("options", [{}, {"assignment": HALF}])
+def test_without_noise_weights_are_those_of_stata(options: dict[str, Any]) -> None:
+    """Weighted least squares with HC1, as of pweights: neither depends on the size of weights."""
+    data, schema = weighted(ONE)
+    m = without_noise(model(data, schema, weights="w", cov_type="HC1", radius="box", **options))
+    found = m.ols(FORMULA)
+    other = smf.wls(FORMULA, data, weights=data["w"]).fit(cov_type="HC1")
+    names = list(other.params.index)
+    np.testing.assert_allclose(found.params[names], other.params, atol=2e-3)
+    np.testing.assert_allclose(found.bse[names], other.bse, rtol=0.03)
+    plain = smf.ols(FORMULA, data).fit(cov_type="HC1")
+    assert np.abs(plain.params - other.params).max() > 0.02
+    assert (found.nobs, found.df_resid) == (len(data), other.df_resid)
+    half = without_noise(
+        model(data.assign(w=data["w"] / 2), schema, weights="w", radius="box", cov_type="HC1")
+    )
+    np.testing.assert_allclose(half.ols(FORMULA).params[names], other.params, atol=4e-3)
+    np.testing.assert_allclose(half.ols(FORMULA).bse[names], other.bse, rtol=0.03)
+
+
+def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
+    data, schema = weighted(ONE)
+    asked = model(data, schema, weights="w", cov_type="HC1", assignment=HALF)
+    m = asked.fit(epsilon=8, delta=1e-6)
+    for wrong in (
+        lambda: m.effects(),
+        lambda: m.ols("score ~ age"),
+        lambda: m.ols(FORMULA, cov_type="by group"),
+        lambda: m.ols(FORMULA, where={"tutor": 1.0}),
+    ):
+        with pytest.raises(ParameterError, match=r"equal weights|scores of .* were not"):
+            wrong()
+    back = Moments.load(m.save(tmp_path / "weighted.moments.json"))
+    assert back.weights == "w"
+    assert back.to_dict() == m.to_dict()
+    content = json.loads(json.dumps(m.to_dict()))
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(content, json.loads(rules))
+    assert content["moments"] == 3
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**content, "moments": 2}, json.loads(rules))
+    pd.testing.assert_series_equal(back.ols(FORMULA).bse, m.ols(FORMULA).bse)
+    assert "weighted by w, 8 at most" in back.summary()
+    assert "weigh so much" in " ".join(str(asked.plan(8, 1e-6)).split())
 
 
 GROUPED: list[dict[str, Any]] = [
@@ -202,6 +258,9 @@ def test_what_takes_rows_to_be_independent_is_refused() -> None:
 
 
 BAD: list[tuple[Any, Schema, dict[str, Any], str]] = [
+    (ONE, SCHEMA, {"weights": "age"}, "needs bounds, 0 or above"),
+    (ONE, SCHEMA, {"weights": "tutor", "assignment": HALF}, "makes groups"),
+    (ONE, SCHEMA, {"weights": "hours", "cov_type": None}, "needs the scores"),
     (ONE, SCHEMA, {"cov_type": "HC3"}, "HC3"),
     (ONE, SCHEMA, {"cov_type": "CR1"}, "max_rows is 1"),
     (MANY, PANEL, {"cov_type": "HC1"}, "say cov_type='CR1'"),

@@ -260,7 +260,7 @@ def test_an_old_name_from_r_is_answered_with_the_new_one(method: str, old: str, 
 
 
 def test_what_a_call_from_r_lacks_is_named() -> None:
-    with pytest.raises(ParameterError, match=r"^PrivateATE needs outcome=, which is not given"):
+    with pytest.raises(ParameterError, match=r"^PrivateATE needs outcome=; give it"):
         exported("model")("PrivateATE", rows(), {"treatment": "t"})
     with pytest.raises(ParameterError, match="treatment= follows from the formula; leave it out"):
         exported("model")("IPW", rows(), {"outcome": "y", "treatment": "t"}, "t ~ x")

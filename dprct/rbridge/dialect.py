@@ -1,0 +1,142 @@
+"""The fragments of code in messages and plans, as R writes them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from dprct.fragments import Dialect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FUNCTIONS = {
+    "Simple": "design_simple",
+    "Complete": "design_complete",
+    "Block": "design_block",
+    "Cluster": "design_cluster",
+    "BlockCluster": "design_block_cluster",
+    "Factorial": "design_factorial",
+    "Custom": "design_custom",
+    "Accountant": "accountant",
+    "Accountant.load": "accountant",
+    "Accountant.open": "accountant",
+    "MVHistogram": "mv_histogram",
+    "Marginals": "marginals",
+    "Calibrated": "calibrated",
+    "Hybrid": "hybrid",
+    "GenModel": "gen_model",
+    "PrivateATE": "private_ate",
+    "SyntheticControl": "synthetic_control",
+    "IPW": "ipw",
+    "CATE": "cate",
+    "PrivateAdditive": "private_additive",
+    "PrivateMoments": "private_moments",
+    "Moments.load": "read_moments",
+    "read": "read_dta",
+    "Schema": "schema",
+    "Schema.from_dta": "schema",
+}
+"""Names in ``dprct`` (and, the papers' forms, in ``dprct.published``), and R's functions."""
+
+TYPES = {
+    "str": "text",
+    "float": "a number",
+    "int": "a whole number",
+    "bool": "TRUE or FALSE",
+    "list": "a vector",
+    "tuple": "a vector",
+    "ndarray": "a vector",
+    "dict": "a named vector or list",
+    "mapping": "named list",
+    "DataFrame": "a data frame",
+    "Table": "a data frame",
+    "NoneType": "NULL",
+    "RFunction": "a function",
+    "nan": "NaN",
+    "inf": "Inf",
+}
+"""What Python calls the values that came from R."""
+
+
+class _R(Dialect):
+    between = " = "
+    constants: Mapping[object, str] = {True: "TRUE", False: "FALSE", None: "NULL"}
+
+    phrases: Mapping[str, str] = {
+        "a data frame": "a data frame",
+        "a DataFrame": "a data frame",
+        "a dict": "a named list",
+        "a list": "a vector",
+        "a pandas DataFrame": "a data frame",
+        "a pandas or Polars data frame": "a data frame",
+        "a tuple": "a vector",
+        " or a numpy Generator": "",
+        "pandas frame": "data frame",
+        "pip install": "install_dprct()",
+    }
+
+    def option(self, name: str) -> str:
+        return name
+
+    def series(self, node: ast.expr, items: list[str]) -> str:
+        elements = getattr(node, "elts", [])
+        plain = not any(isinstance(one, ast.List | ast.Tuple | ast.Dict) for one in elements)
+        return f"{'c' if plain else 'list'}({', '.join(items)})"
+
+    def key(self, node: ast.expr) -> str:
+        name = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+        plain = name[:1].isalpha() and name.replace("_", "").replace(".", "").isalnum()
+        return name if plain else f"`{name}`"
+
+    def mapping(self, pairs: list[tuple[str, str]]) -> str:
+        return f"list({', '.join(f'{key} = {value}' for key, value in pairs)})"
+
+    def call(self, function: str, arguments: str) -> str:
+        of, _, method = function.rpartition(".")
+        if method == "declare_rest":
+            return f"declare({of}, rest = {arguments})"
+        if of.islower() and of not in ("dprct", "dprct.published"):
+            return f"{method}({', '.join(filter(None, [of, arguments]))})"
+        return super().call(function, arguments)
+
+    def name(self, name: str) -> str:
+        own = name.removeprefix("dprct.").removeprefix("published.")
+        if own in FUNCTIONS:
+            paper = "published_" if "published." in name else ""
+            return f"{paper}{FUNCTIONS[own]}"
+        return TYPES.get(own, own.replace(".", "$"))
+
+
+_DIALECT = _R()
+
+
+def in_r(message: object) -> str:
+    """Return an error, a warning or a message with its fragments of code as R writes them.
+
+    Parameters
+    ----------
+    message : object
+
+    Examples
+    --------
+    >>> in_r("outcome 'y' needs ``bounds=(low, high)``; or say ``attrition=True``")
+    "outcome 'y' needs bounds = c(low, high); or say attrition = TRUE"
+    >>> in_r("give ``dprct.Complete('treat')``, or use ``dprct.published.IPW``")
+    "give design_complete('treat'), or use published_ipw"
+    >>> in_r("give ``missing=['.', '.a']``, or ``{'x': 1, 'y z': 2}``")
+    "give missing = c('.', '.a'), or list(x = 1, `y z` = 2)"
+    """
+    return _DIALECT.words(message)
+
+
+def method_in_r(method: str) -> str:
+    """Return what a method is called, with the name of the function that asks for it in R.
+
+    Examples
+    --------
+    >>> method_in_r("PrivateATE (Laplace, closed-form intervals)"), method_in_r("published.IPW")
+    ('private_ate (Laplace, closed-form intervals)', 'published_ipw')
+    """
+    name, blank, rest = method.partition(" ")
+    return f"{_DIALECT.name(name)}{blank}{rest}"
