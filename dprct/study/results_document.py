@@ -145,7 +145,9 @@ class ResultsDocument:
         """Return the numbers about the fit as a whole, such as a mean effect over all periods."""
         [about] = self.content["glance"]
         told = {
-            _ABOUT.get(name, name): f"{cell:,}" if name in _ABOUT else _label(cell)
+            _ABOUT.get(name, name): (
+                f"{cell:,}" if name in _ABOUT and type(cell) is int else _label(cell)
+            )
             for name, cell in about.items()
             if cell is not None and (name, cell) != ("cov_type", "private")
         }
