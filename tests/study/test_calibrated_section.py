@@ -144,7 +144,7 @@ def test_the_plan_is_free_and_names_the_noise(study):
           ("[calibrated]", "[calibrated]\nmissing = 99")], "outside the bounds"),
         ([("bounds = [18, 65], ", "")], "age"),
         ([('treat = {fate = "public"', 'treat = {fate = "modelled"')], "'treat'"),
-        ([("[calibrated]", '[calibrated]\nclip = ["age"]')], "clip names 'age', which is no"),
+        ([("[calibrated]", '[calibrated]\nclip = ["age"]')], 'clip names "age", which is no'),
         ([("[calibrated]", '[calibrated]\nindex = "0.1 * age"')], "index_bounds"),
         ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
          "would change the effect"),
@@ -155,7 +155,7 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
           ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster"),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "is not a group"),
-        ([("income = 3.0", "wages = 3.0")], "sd names 'wages', which is not an outcome"),
+        ([("income = 3.0", "wages = 3.0")], 'sd names "wages", which is not an outcome'),
         ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares"),
     ],
 )  # fmt: skip
@@ -428,7 +428,7 @@ def test_a_relation_that_a_study_demands_is_demanded_of_every_charge(study):
     spec = load_study(path)
     assert ledger(spec).relation == "replace-one"
     (refused,) = unaffordable(spec)
-    assert "does not hold under relation='replace-one'" in refused
+    assert "does not hold under ``relation='replace-one'``" in refused
     assert run("protect", path, "--yes") == 2
     assert ledger(spec).ledger == ()
 

@@ -518,7 +518,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         filled = filled_words(place.variable for place in facts.layout.places)
         consequences = (
             f"the estimands are those of columns clipped to their bounds{moved}{filled}",
-            "the regressions in formulas= are free from now on, and no others are estimated"
+            "the regressions in ``formulas=`` are free from now on, and no others are estimated"
             if self.weights is not None or grid.rows > 1
             else "every linear regression on released columns is free from now on",
         )
