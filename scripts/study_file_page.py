@@ -182,7 +182,7 @@ def in_markdown(text: str) -> str:
     """Return a sentence of a docstring for a cell of a table, its values as TOML writes them."""
     text = re.sub(r":\w+:`~?(?:[\w]+\.)*([\w]+)`", r"`\1`", text)
     text = " ".join(text.replace("``", "`").replace("|", r"\|").split())
-    return re.sub(r"`([^`]*)`", lambda found: f"`{in_toml(found[1])}`", text)
+    return re.sub(r"`([^`]*=[^`]*)`", lambda found: f"`{in_toml(f'``{found[1]}``')}`", text)
 
 
 IN_A_STUDY_FILE = {

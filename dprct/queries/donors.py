@@ -360,7 +360,7 @@ def _too_many(n: int, T0: int, reaches: Sequence[int]) -> ParameterError:
         )
     return ParameterError(
         f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
-        "of each: use donor_weights='uniform'"
+        "of each: use ``donor_weights='uniform'``"
     )
 
 

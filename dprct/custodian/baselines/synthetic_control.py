@@ -297,7 +297,7 @@ class Means:
             if known is None:
                 raise SchemaError(
                     f"predictor {one.column!r} has no bounds, by which ridge scales it; declare "
-                    "bounds, or use donor_weights='simplex'"
+                    "bounds, or use ``donor_weights='simplex'``"
                 )
         low, high = np.array(bounds).T
         root = np.sqrt([one.weight for one in self.asked])
@@ -561,15 +561,15 @@ class SyntheticControl:
         asked = asked_of(listed_predictors(predictors))
         if asked and donor_weights not in ("ridge", "simplex"):
             raise ParameterError(
-                f"donor_weights={given(donor_weights)} takes no predictors; use 'simplex' or "
+                f"``donor_weights={given(donor_weights)}`` takes no predictors; use 'simplex' or "
                 "'ridge', or leave predictors out"
             )
         if importance == "fitted" and (
             not asked or donor_weights != "simplex" or isinstance(predictors, Mapping)
         ):
             raise ParameterError(
-                "importance='fitted' chooses the weights of predictors; give predictors as a list "
-                "of names, and donor_weights='simplex'"
+                "``importance='fitted'`` chooses the weights of predictors; give predictors as a "
+                "list of names, and ``donor_weights='simplex'``"
             )
         self.means = Means.of(asked, frame, schema, panel) if asked else None
         self.importance, self._schema = importance, schema

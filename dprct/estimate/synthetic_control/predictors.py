@@ -123,15 +123,15 @@ def asked_of(predictors: Any) -> tuple[Asked, ...]:
         return ()
     if not isinstance(predictors, (Mapping, tuple, list)):
         raise ParameterError(
-            f"predictors={given(predictors)}; give names such as {_LIKE}, or a mapping from these "
-            "to weights"
+            f"``predictors={given(predictors)}``; give names such as {_LIKE}, or a mapping from "
+            "these to weights"
         )
     pairs = (
         predictors.items() if isinstance(predictors, Mapping) else ((p, 1.0) for p in predictors)
     )
     found = [_one(name, weight) for name, weight in pairs]
     if len({(one.column, one.times) for one in found}) < len(found):
-        raise ParameterError("predictors= names one twice; name each once, with its weight")
+        raise ParameterError("``predictors=`` names one twice; name each once, with its weight")
     return tuple(found)
 
 
@@ -194,14 +194,14 @@ def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | Non
     bounds = bounds_of(column)
     if bounds is None:
         raise SchemaError(
-            f"predictor {column.name!r} has no bounds; declare bounds=(low, high) from public "
+            f"predictor {column.name!r} has no bounds; declare ``bounds=(low, high)`` from public "
             "knowledge, never from the data"
         )
     check_extent(column.name, *bounds)
     if column.missing is None:
         raise SchemaError(
-            f"predictor {column.name!r} has no declared missing policy; declare missing='never', "
-            "or its missing codes: a mean is taken over the periods that have a number"
+            f"predictor {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or its missing codes: a mean is taken over the periods that have a number"
         )
     check_own(column)
 
