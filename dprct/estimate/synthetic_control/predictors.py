@@ -201,7 +201,8 @@ def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | Non
     if column.missing is None:
         raise SchemaError(
             f"predictor {column.name!r} has no declared missing policy; declare "
-            "``missing='never'``, or its missing codes: a mean is taken over the periods that have a number"
+            "``missing='never'``, or its missing codes: a mean is taken over the "
+            "periods that have a number"
         )
     check_own(column)
 
