@@ -11,6 +11,7 @@ import pytest
 import dprct
 from dprct.errors import FormulaError, ParameterError, SimulationError
 from dprct.rbridge.api.models import METHODS, method_named
+from dprct.rbridge.api.results import plan_record
 from dprct.rbridge.convert import Table
 from dprct.rbridge.registry import exported
 from dprct.schema import Schema
@@ -44,7 +45,9 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
     )
     through = exported("fit")(effect, 1.0, rng=4.0).fields["coefficients"]
     pd.testing.assert_series_equal(through, direct.fit(1, rng=4).params)
-    assert exported("plan")(effect, 1.0).fields["text"] == str(direct.plan(1))
+    assert (
+        exported("plan")(effect, 1.0).fields["text"] == plan_record(direct.plan(1)).fields["text"]
+    )
 
 
 def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effect: Any) -> None:
@@ -57,7 +60,10 @@ def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effec
     )
     through = exported("fit")(effect, 1.0, 1e-6, rng=4.0).fields["coefficients"]
     pd.testing.assert_series_equal(through, direct.fit(1, 1e-6, rng=4).params)
-    assert exported("plan")(effect, 1.0, 1e-6).fields["text"] == str(direct.plan(1, 1e-6))
+    assert (
+        exported("plan")(effect, 1.0, 1e-6).fields["text"]
+        == plan_record(direct.plan(1, 1e-6)).fields["text"]
+    )
     options = {"assignment": design, "radius": 2.0}
     moved = exported("model")("PrivateATE", nsw, options, "re78 ~ treat").live
     with pytest.raises(ParameterError, match="leave radius= out"):
