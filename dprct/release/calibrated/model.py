@@ -211,10 +211,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     With ``subgroups``, the moments of every block and arm are in that release anyway, each person
     being in one of them, so that effects within levels cost nothing.  Outcomes are constructed
     level by level; errors are then at least the released ones, and in most fits equal to them where
-    levels are of one size (the certificate says).  Regressions on all rows return the effects of everybody where arms have the same
-    shares in every level; where they do not, those with a factor of the levels return the mean of
-    the levels' effects with the weights of least squares, and the others are artefacts, which
-    :meth:`plan` and the file say.
+    levels are of one size (the certificate says).  Regressions on all rows return the effects of
+    everybody where arms have the same shares in every level; where they do not, those with a factor
+    of the levels return the mean of the levels' effects with the weights of least squares, and the
+    others are artefacts, which :meth:`plan` and the file say.
 
     With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
     released noisy counts say and at least as many as the declared regressions need; this is
