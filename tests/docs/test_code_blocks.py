@@ -119,6 +119,31 @@ def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "study.moments.json").exists()
 
 
+def test_the_difference_in_differences_of_panels() -> None:
+    """What is released is the regression with fixed effects of persons and clustered errors."""
+    (block,) = blocks("docs/panels.md", "python")
+    rng, people, waves = np.random.default_rng(0), 4000, 4
+    person, wave = np.repeat(np.arange(people), waves), np.tile(np.arange(waves), people)
+    treated = (person % 2 == 0) & (wave >= 2)
+    wage = (
+        10 + 3 * rng.normal(size=people)[person] + wave + 2 * treated + rng.normal(size=len(wave))
+    )
+    data = pd.DataFrame({"person": person, "wave": wave, "treated": treated * 1.0, "wage": wage})
+    exec(block.replace("epsilon=4", "epsilon=30"), names := {"data": data})
+    clipped = names["data"]
+    columns = [dprct.Column(name, missing=()) for name in clipped]
+    raw = dprct.ols(
+        "wage ~ treated + C(wave) | person", (clipped, dprct.Schema(tuple(columns))),
+        cluster="person",
+    )  # fmt: skip
+    fit = names["fit"]
+    assert 0.033 < float(raw.bse["treated"]) < 0.039
+    # rows that are moved into the ball and a little noise move it by a fraction of its error
+    assert abs(fit.params["treated_within"] - raw.params["treated"]) < 0.15
+    assert 0.8 < fit.bse["treated_within"] / raw.bse["treated"] < 1.5
+    assert fit.bse_noise["treated_within"] < 0.03
+
+
 def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     block, _ = blocks("docs/calibrated.md", "python")
@@ -179,6 +204,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "first_file.md",
         "heterogeneous_effects.md",
         "large_data.md",
+        "panels.md",
         "private_moments.md",
         "synthetic_control.md",
         "which_correction.md",
