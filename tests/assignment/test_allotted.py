@@ -64,7 +64,7 @@ def test_missing_blocks_are_a_problem_of_the_data():
 
 def test_blocks_without_shares_are_a_problem_of_the_data():
     (problem,) = check(Block("t", block="s", shares={1: 0.5}), t=[1, 0, 1, 0])
-    assert "shares= lacks 1 of the blocks of 's'" in problem
+    assert "``shares=`` lacks 1 of the blocks of 's'" in problem
 
 
 def test_simple_sizes_are_judged_by_their_probability():

@@ -297,5 +297,5 @@ def test_pools_have_the_same_shares() -> None:
 def test_labels_and_names_are_checked() -> None:
     with pytest.raises(ParameterError, match="not a block of the design"):
         pooled(UNITS, {2: "p"}, EQUAL)
-    with pytest.raises(ParameterError, match="as text"):
+    with pytest.raises(ParameterError, match="blocks= has the pool 3; give a text"):
         pooled(UNITS, {1: 3}, EQUAL)  # type: ignore[dict-item]
