@@ -77,7 +77,7 @@ ONE_WORKER = ("tests/statistical/test_demo_effect.py", "tests/rbridge/")
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected to itself: searching it for garbage takes a twentieth of the suite."""
+    """Leave what was collected to itself: searching it for garbage takes a twentieth of a run."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
