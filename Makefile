@@ -57,8 +57,8 @@ check-all: check test-versions audit bench release
 
 wheel: build/wheel/.made
 
-build/wheel/.made: pyproject.toml README.md scripts/venv $(sources)
-	@rm -rf build/wheel && scripts/venv .venv-release build twine uv
+build/wheel/.made: pyproject.toml README.md scripts/venv scripts/uv $(sources)
+	@rm -rf build/wheel && scripts/venv .venv-release build twine
 	@.venv-release/bin/python -m build -q --wheel --outdir build/wheel .
 	@touch $@
 
@@ -139,11 +139,11 @@ browser:
 latex:
 	@scripts/latex-for-tests
 
-$(dev): pyproject.toml scripts/venv
+$(dev): pyproject.toml scripts/venv scripts/uv
 	@scripts/venv $(VENV) --editable '.[dev]'
 	@touch $@
 
-$(demo): pyproject.toml README.md scripts/venv $(sources)
+$(demo): pyproject.toml README.md scripts/venv scripts/uv $(sources)
 	@scripts/venv $(DEMO_VENV) .
 	@touch $@
 

@@ -134,7 +134,7 @@ def main() -> None:
     for n, correlation in ((2_000, 0.0), (2_600, 0.5), (3_200, 0.5), (4_000, 0.5)):
         print(chosen(n, correlation, runs), flush=True)
     for p, n in ((p, n) for p in (10, 20) for n in (10_000, 100_000, 1_000_000)):
-        print(ratios(n, p, runs if n * p <= 1e7 else runs // 2), flush=True)
+        print(ratios(n, p, runs), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """What a fit costs over one engine pass of the same sums: docs/large_data.md has the numbers.
 
-Usage: python scripts/bench_passes.py [--rows 1e7] [--engines duckdb polars spark] [--cluster]
+Usage: python scripts/bench_passes.py [--rows 1e7] [--engines duckdb polars spark] [--turns 5]
 
 Prints the table "Fits over one pass".  Rows are 20 columns of doubles and a treatment in a Parquet
 file that is made first.  Each measurement is a process of its own: the processor time of all its
 threads and children, and the most memory that Python's process held.  A fit of a few rows goes
-before it: imports and the start of an engine are part of neither.  ``--cluster`` gives Spark two
-executors in processes of their own.
+before it: imports and the start of an engine are part of neither.  ``--turns`` instead
+takes plain pass and fit in turn in one process, and prints the median of the ratios but the first:
+Java compiles while it runs, so that what comes first pays for what comes after.  ``--cluster``
+gives Spark two executors in processes of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,11 +40,17 @@ def main() -> None:
     arguments.add_argument("--engines", nargs="+", default=["duckdb", "polars", "spark"])
     arguments.add_argument("--what", nargs="+", default=[*SAID])
     arguments.add_argument("--cluster", action="store_true")
+    arguments.add_argument("--turns", type=int, default=0)
     arguments.add_argument("--one", nargs=3, help="engine, what, file")
     given = arguments.parse_args()
     if given.one:
         engine, what, file = given.one
-        print(json.dumps(measured(engine, what, file, cluster=given.cluster)))
+        found = (
+            in_turn(engine, what, file, given.turns, cluster=given.cluster)
+            if given.turns
+            else measured(engine, what, file, cluster=given.cluster)
+        )
+        print(json.dumps(found))
         return
     rows = int(given.rows)
     print(f"| {rows:,} rows x {len(COLUMNS)} columns | {' | '.join(given.engines)} |")
@@ -52,6 +61,10 @@ def main() -> None:
         for what in given.what:
             cells = []
             for engine in given.engines:
+                if given.turns:
+                    found = _apart(engine, what, file, given.cluster, given.turns)
+                    cells.append(f"{found['ratio']:.2f}")
+                    continue
                 ours, plain = (
                     _apart(engine, which, file, given.cluster) for which in (what, f"{what} plain")
                 )
@@ -77,9 +90,9 @@ duckdb.sql(made).write_parquet(sys.argv[2])
 """
 
 
-def _apart(engine: str, what: str, file: str, cluster: bool) -> dict[str, float]:
+def _apart(engine: str, what: str, file: str, cluster: bool, turns: int = 0) -> dict[str, float]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, "--one", engine, what, file]
+    command = [sys.executable, __file__, "--turns", str(turns), "--one", engine, what, file]
     found = subprocess.run(
         [*command, *(["--cluster"] if cluster else [])], check=True, stdout=subprocess.PIPE
     )
@@ -100,6 +113,19 @@ def measured(engine: str, what: str, file: str, *, cluster: bool) -> dict[str, f
     seconds = _processor(children) - started
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
     return {"seconds": seconds, "gigabytes": used}
+
+
+def in_turn(engine: str, what: str, file: str, turns: int, *, cluster: bool) -> dict[str, float]:
+    """Return the median of processor times of a fit over those of the plain pass before it."""
+    data, plain, children = ENGINES[engine](file, cluster)
+    ratios = []
+    for _ in range(turns + 1):
+        started = _processor(children)
+        plain(what)
+        between = _processor(children)
+        _fit(what, data)
+        ratios.append((_processor(children) - between) / (between - started))
+    return {"ratio": statistics.median(ratios[1:])}
 
 
 def _few() -> Any:

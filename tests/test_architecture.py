@@ -77,6 +77,11 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
         "unique",
     ): "public groups that occur: arms, blocks and public missingness",
     ("dprct/estimate/ate/plan.py", "joint_plan", "describe"): "a mechanism says its law",
+    (
+        "dprct/release/calibrated/outcomes.py",
+        "_sizes_of",
+        "unique",
+    ): "clusters of the arms in the file itself, which is released",
     ("dprct/estimate/moments/plan.py", "released_said", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/queries/ball.py", "units_of", "unique"): "codes of whose a row is, which stay inside",

@@ -2,7 +2,8 @@
 
 from dprct.certificate.certificate import Certificate, Needed, ValuesDigest
 from dprct.certificate.page import certificate_page
-from dprct.certificate.valid_regressions import Reading, Specification, Validity
+from dprct.certificate.reading import Reading
+from dprct.certificate.valid_regressions import Specification, Validity
 
 __all__ = [
     "Certificate",

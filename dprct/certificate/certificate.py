@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprct.certificate.valid_regressions import Reading
+from dprct.certificate.reading import Reading
 from dprct.errors import ParameterError, SimulationError
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.privacy.budget import Guarantee
@@ -330,7 +330,7 @@ class RegressionWorth:
     verdict : str
         valid, effects only, artefact or cannot run.
     reason : str
-        Why it is not valid; empty where it is.
+        Why it is not valid; of a valid one empty, or how its number differs from the original's.
     """
 
     file: str

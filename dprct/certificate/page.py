@@ -8,14 +8,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from dprct.certificate.certificate import CAVEATS, worth_by_table
-from dprct.certificate.valid_regressions import shown
+from dprct.certificate.reading import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
     from dprct.certificate.certificate import Certificate
-    from dprct.certificate.valid_regressions import Reading
+    from dprct.certificate.reading import Reading
     from dprct.privacy.budget import Guarantee
 
 _STYLE = """

@@ -7,18 +7,19 @@ file is read as any other.
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from dprct.certificate.reading import TOLERANCE
+from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
 from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from dprct.formula import Formula
     from dprct.schema.schema import Schema
@@ -45,6 +46,8 @@ class Specification:
         Rule that counts absorbed effects; that of ``areg`` is that of dummies.
     within : str or float or None
         The one level of the file's groups that all rows have, where they are of one.
+    among : tuple of int or None
+        The arms that rows have, where they are those of some arms; 0 is the control group.
     """
 
     outcome: str
@@ -56,6 +59,7 @@ class Specification:
     intercept: bool = True
     fe_df: str = "areg"
     within: Level | None = None
+    among: tuple[int, ...] | None = None
 
     @property
     def errors(self) -> str:
@@ -104,129 +108,6 @@ def term_key(term: str) -> str:
     return ":".join(sorted((spelt[0] if len(spelt) == 1 else term).split(":")))
 
 
-TOLERANCE = 5e-5
-"""A ratio this far below one is called too small: less would not show in the table."""
-
-_HEADING = ("command", "smallest", "largest")
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorRatio:
-    """What one command finds on the file, as a share of the released error.
-
-    Parameters
-    ----------
-    command : str
-        As in Stata, with ``y``, ``t`` and ``x`` for outcome, arms and covariates.
-    smallest, largest : float
-        Over all outcomes, arms and covariate sets; NaN where the errors do not exist.
-    where : str
-        Outcome and arm of the smallest.
-
-    Examples
-    --------
-    >>> ErrorRatio("regress y t x", 0.9, 1.1, "earn on treat").too_small
-    True
-    """
-
-    command: str
-    smallest: float
-    largest: float
-    where: str = ""
-
-    @property
-    def too_small(self) -> bool:
-        """Whether some interval of this command is narrower than the valid one."""
-        return self.smallest < 1 - TOLERANCE
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a reader of a calibrated file finds.
-
-    Parameters
-    ----------
-    ratios : tuple of ErrorRatio
-    breaks : tuple of str
-        Idioms that stop, or give artefacts.
-
-    Examples
-    --------
-    >>> reading = Reading((ErrorRatio("regress y t x, vce(robust)", 1.0, 1.0),))
-    >>> print(reading.lines()[1])
-    regress y t x, vce(robust)    1.0000   1.0000
-    >>> Reading.from_dict(reading.to_dict()) == reading
-    True
-    """
-
-    ratios: tuple[ErrorRatio, ...] = ()
-    breaks: tuple[str, ...] = ()
-
-    def lines(self) -> list[str]:
-        """Return the table of errors as lines in columns; ``!`` marks those that are too small."""
-        width = max(len(ratio.command) for ratio in self.ratios) if self.ratios else 0
-        rows = [
-            (ratio.command, shown(ratio.smallest), shown(ratio.largest), _remark(ratio))
-            for ratio in self.ratios
-        ]
-        return [
-            f"{command:<{width}}  {low:>8} {high:>8}  {remark}".rstrip()
-            for command, low, high, remark in [(*_HEADING, ""), *rows]
-        ]
-
-    def blocks(self) -> list[str]:
-        """Return what a certificate prints: the table, and what breaks."""
-        return [
-            "How commands read this file: the error that they find over the released one, which",
-            "holds sampling and privacy noise (over outcomes, arms and covariate sets):",
-            *self.lines(),
-            "",
-            "What breaks on this file:",
-            *(f"- {line}" for line in self.breaks),
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-ready values; an error that does not exist is null."""
-        return {
-            "ratios": [
-                {key: _plain(value) for key, value in asdict(ratio).items()}
-                for ratio in self.ratios
-            ],
-            "breaks": list(self.breaks),
-        }
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Reading:
-        """Return what :meth:`to_dict` wrote."""
-        ratios = tuple(
-            ErrorRatio(
-                entry["command"],
-                _number(entry["smallest"]),
-                _number(entry["largest"]),
-                entry["where"],
-            )
-            for entry in content["ratios"]
-        )
-        return cls(ratios, tuple(content["breaks"]))
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _remark(ratio: ErrorRatio) -> str:
-    return "! too small" if ratio.too_small else ""
-
-
-def shown(ratio: float) -> str:
-    """Return a ratio with four decimals; one that does not exist is ``none``."""
-    return f"{ratio:.4f}" if math.isfinite(ratio) else "none"
-
-
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 CHARACTERISTIC = "dprct_valid"
 """Name of the characteristic of the data set."""
 
@@ -245,7 +126,7 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_LATER = {"m", "h", "w"}
+_LATER = {"m", "h", "w", "b"}
 """Parts that files of earlier releases do not have."""
 
 NOT_RELEASED = "n.r."
@@ -290,6 +171,8 @@ class Validity:
         Whether the regression on the arms alone finds these errors, with the calibrated ones.
     groups : ValidGroups or None
         Groups of rows within which regressions return released effects, too.
+    sizes : ValidArms or None
+        Rows of every arm, where regressions on the rows of some arms return released effects.
 
     Raises
     ------
@@ -320,6 +203,7 @@ class Validity:
     control_errors: tuple[float | None, ...] = ()
     control_found: bool = False
     groups: ValidGroups | None = None
+    sizes: ValidArms | None = None
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -390,6 +274,8 @@ class Validity:
             content |= {"m": self.control_errors, "h": int(self.control_found)}
         if self.groups is not None:
             content["w"] = self.groups.to_dict()
+        if self.sizes is not None:
+            content["b"] = self.sizes.to_dict()
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
@@ -428,6 +314,7 @@ class Validity:
                 ),
                 control_found=bool(content.get("h", 0)),
                 groups=ValidGroups.from_dict(content["w"]) if "w" in content else None,
+                sizes=ValidArms.from_dict(content["b"]) if "b" in content else None,
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -579,10 +466,17 @@ class Validity:
         if self.tells_control(spec) and spec.intercept:
             others = f"{self._of_constant(spec)} {others}"
         return (
-            f"{CALIBRATED} the errors of {', '.join(self.arms)} contain sampling and privacy "
+            f"{CALIBRATED} the errors of {self._named(spec)} contain sampling and privacy "
             f"noise; intervals and tests are valid at {shown_levels(self.levels)}, at no other "
             f"level. {others}"
         )
+
+    def _named(self, spec: Specification) -> str:
+        """Return the arms whose coefficients a valid regression has."""
+        some, terms = self._some(spec), {term_key(term) for term in spec.terms}
+        places = (place - 1 for place in some if place)
+        arms = [self.arms[k] for k in places] if some else self.arms
+        return ", ".join(arm for arm in arms if term_key(arm) in terms)
 
     def _of_constant(self, spec: Specification) -> str:
         """Return what the constant of a valid regression is."""
@@ -633,13 +527,16 @@ class Validity:
     def tells_control(self, spec: Specification) -> bool:
         """Whether the file says of a regression's control group what is known of its mean."""
         terms = {term_key(term) for term in spec.terms}
-        compares = all(term_key(arm) in terms for arm in self.arms)
+        some = self._some(spec)
+        compares = some[:1] == (0,) or all(term_key(arm) in terms for arm in self.arms)
         told = bool(self.control_errors) or self.groups is not None
         return told and spec.outcome in self.outcomes and compares
 
     def _whole(self, spec: Specification) -> int | None:
         """Return how many rows a regression has where nothing is left out; None if not known."""
-        place = self.outcomes.index(spec.outcome)
+        place, some = self.outcomes.index(spec.outcome), self._some(spec)
+        if self.sizes is not None and some:
+            return self.sizes.rows_of(some, place)
         if self.groups is not None and spec.within is not None:
             return self.groups.rows_of(spec.within, place)
         return self.rows[place] if self.rows else None
@@ -651,9 +548,13 @@ class Validity:
         if spec.outcome not in self.outcomes:
             released = ", ".join(self.outcomes)
             return f"the effects on {spec.outcome!r} were not released; released: {released}"
-        terms = {term_key(term) for term in spec.terms}
+        terms, some = {term_key(term) for term in spec.terms}, self._some(spec)
+        if self.sizes is not None and some:
+            apart = self.sizes.reason(some, terms, tuple(map(term_key, self.sizes.columns)))
+            if apart is not None:
+                return apart
         absent = [arm for arm in self.arms if term_key(arm) not in terms]
-        if absent:
+        if absent and not some:
             return f"the regression lacks the treatment {', '.join(absent)}"
         if not spec.intercept:
             return "the regression has no intercept"
@@ -662,6 +563,7 @@ class Validity:
         whole = self._whole(spec)
         if whole is not None and spec.rows not in (None, whole):
             said = self.groups.others(spec.within) if self.groups else "subgroups were not released"
+            said = "those of an arm belong together" if some else said
             return f"it uses {spec.rows:,d} of {whole:,d} rows; {said}"
         reason = self.groups and self.groups.reason(terms, self._arm_keys, spec.within)
         return reason or self._unknown_terms(spec)
@@ -676,6 +578,11 @@ class Validity:
 
     def _unknown_terms(self, spec: Specification) -> str | None:
         found, known = self._sets(spec)
+        if self._some(spec) and found:
+            return (
+                "on the rows of some arms the regression on these arms alone is calibrated, and "
+                f"not one with {', '.join(sorted(found))}"
+            )
         part_of = set.__lt__ if self.groups is None else self.groups.is_part
         if found in known or (self.subsets_valid and any(part_of(found, part) for part in known)):
             return None
@@ -697,7 +604,8 @@ class Validity:
         """Return why the errors are not the released ones, where the effects are."""
         mine = "the effects are the released ones, but their errors are not"
         kind = "CR1" if spec.cov_type == "cluster" else spec.cov_type
-        if kind != self.cov_type and not (self.classical and kind == "nonrobust"):
+        some = self._some(spec)
+        if kind != self.cov_type and (some or not self.classical or kind != "nonrobust"):
             return f"{mine}: those of {self.errors} are calibrated, not {spec.errors}"
         if self.cluster is not None and spec.cluster != self.cluster:
             return f"{mine}: they are calibrated for clusters {self.cluster}"
@@ -706,7 +614,27 @@ class Validity:
         found, known = self._sets(spec)
         if found not in known:
             return f"{mine}: they are calibrated for all declared covariates, not for some of them"
-        return None
+        return self._few_rows(some, self.outcomes.index(spec.outcome), mine)
+
+    def _few_rows(self, some: tuple[int, ...], place: int, mine: str) -> str | None:
+        """Return why errors on the rows of some arms are smaller than the released ones."""
+        if self.sizes is None or not some:
+            return None
+        if some[0]:
+            return f"{mine}: errors of effects were released, not those of other differences"
+        factor = self.sizes.factor(some, place)
+        if factor >= 1 - TOLERANCE:
+            return None
+        if not self.sizes.rows:
+            return f"{mine}: by how much they differ, arms' numbers of rows in the file will say"
+        return (
+            f"{mine}: {self.errors} finds {factor:.5f} times those on all rows, because it divides "
+            "by rows less columns"
+        )
+
+    def _some(self, spec: Specification) -> tuple[int, ...]:
+        """Return the arms whose rows a regression has, in order; none where it has all rows."""
+        return spec.among if self.sizes is not None and spec.among is not None else ()
 
     @property
     def _arm_keys(self) -> set[str]:
@@ -746,6 +674,7 @@ class Validity:
             f"{other}subgroups, {other}interactions, weights, logit and probit are artefacts.",
         ]
         lines += [self.groups.words(arms, self.errors)] if self.groups is not None else []
+        lines += [self.sizes.words(self.errors)] if self.sizes is not None else []
         lines += [self.control_words()] if self.control_errors else []
         if real:
             lines.append(
@@ -757,6 +686,7 @@ class Validity:
     def control_words(self) -> str:
         """Return what is known of the means of the control group, in one paragraph."""
         arms = " ".join(self.arms)
+        rows = ", on all rows or those of control and some arms," if self.sizes is not None else ""
         told = [
             f"{outcome} {f'{error:.3g}' if error is not None else NOT_RELEASED}"
             for outcome, error in zip(self.outcomes, self.control_errors, strict=True)
@@ -768,9 +698,9 @@ class Validity:
             "too large: take these"
         )
         return (
-            f"The constant of least squares on {arms} alone is the mean of the control group, "
-            f"which is noisy; of no other regression is it. Its standard errors (sampling and "
-            f"privacy noise together): {', '.join(told)}; {found}."
+            f"The constant of least squares on {arms} alone{rows} is the mean of the control "
+            "group, which is noisy; of no other regression is it. Its standard errors (sampling "
+            f"and privacy noise together): {', '.join(told)}; {found}."
         )
 
 

@@ -189,6 +189,8 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
     made = bindings(memory.derived, used)
     note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]
     wanted = {*place.treatments}
+    by = " ".join(one.text for one in groups)
+    of_rows = re.findall(r"[A-Za-z_]\w*", f"{sample} {by}")
     return Regression(
         file=place.file,
         line=place.line,
@@ -217,7 +219,8 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         merges=tuple(map(known, memory.merges)),
         intercept=parsed.option("noconstant", 5) is None,
         unknown=memory.unknown,
-        groups=known(" ".join(one.text for one in groups)),
+        groups=known(by),
+        remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
     )
 
 

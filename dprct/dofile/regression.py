@@ -72,6 +72,8 @@ class Regression:
         Commands that came before on the same data and may have changed them in any way.
     groups : str
         The variables of ``by``, for each of whose values the estimation is repeated.
+    remade : tuple of str
+        Variables of ``sample`` and ``groups`` that the do-files make or change, but ``_merge``.
     """
 
     file: str
@@ -98,6 +100,7 @@ class Regression:
     unknown: tuple[str, ...] = ()
     groups: str = ""
     merges: tuple[str, ...] = ()
+    remade: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -339,11 +339,12 @@ def _sides(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> tuple[Array, 
         apart = z - t
         near = apart < 0
         upper = np.exp(t * t / 2 - x / b)
-        some = ~near & (apart < _SURE)
+        sure = apart >= _SURE
+        some = ~(near | sure)
         upper[some] *= special.ndtr(apart[some])
         upper[near] = bell[near] * special.erfcx((t - z)[near] * _ROOT_HALF) / 2
         lower = np.zeros(x.shape)
-        some = bell > 0
+        some = (bell > 0) & ~sure  # where Phi is 1, lower / upper < e^(-81/2) / 2: no digit is lost
         lower[some] = bell[some] * special.erfcx((t + z)[some] * _ROOT_HALF) / 2
     return z.reshape(shape)[()], upper.reshape(shape)[()], lower.reshape(shape)[()]
 
@@ -410,7 +411,7 @@ def correction_bounds(rho: float, alpha: float) -> tuple[float, float]:
     >>> low <= correction(1.0, 0.05) <= high
     True
     """
-    low, high = _bracket(*_checked(rho, alpha))
+    (low, _), (high, _) = _bracket(*_checked(rho, alpha))
     return low, high + 2 * _TOLERANCE
 
 
@@ -423,13 +424,13 @@ def _checked(rho: float, alpha: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def _bracket(rho: float, alpha: float) -> tuple[float, float]:
+def _bracket(rho: float, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the ends between which c lies, each with its shortfall."""
     ratios = _ratios(rho)
-    if _shortfall(0.0, rho, alpha, ratios) <= 0:
-        return 0.0, 0.0
-    low, high = 0.0, 1.0
-    while _shortfall(high, rho, alpha, ratios) > 0:
-        low, high = high, 2 * high
+    low = high = (0.0, _shortfall(0.0, rho, alpha, ratios))
+    while high[1] > 0:
+        c = 2 * high[0] or 1.0
+        low, high = high, (c, _shortfall(c, rho, alpha, ratios))
     return low, high
 
 
@@ -437,11 +438,16 @@ def _bracket(rho: float, alpha: float) -> tuple[float, float]:
 def _correction(rho: float, alpha: float) -> float:
     from scipy.optimize import brentq
 
-    low, high = _bracket(rho, alpha)
+    ends = _bracket(rho, alpha)
+    low, high = (c for c, _ in ends)
     if high == 0:
         return 0.0
-    root = brentq(_shortfall, low, high, args=(rho, alpha, _ratios(rho)), xtol=_TOLERANCE)
-    return float(root) + 2 * _TOLERANCE
+    known, ratios = dict(ends), _ratios(rho)  # the search begins by asking for both ends again
+
+    def shortfall(c: float) -> float:
+        return known[c] if c in known else _shortfall(c, rho, alpha, ratios)
+
+    return float(brentq(shortfall, low, high, xtol=_TOLERANCE)) + 2 * _TOLERANCE
 
 
 def worst_coverage(rho: float, c: float, alpha: float = 0.05) -> float:

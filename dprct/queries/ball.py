@@ -69,11 +69,15 @@ class Part:
         The part is 1 where the column has this code of its encoding, else 0.
     fill : float or None
         What stands for a missing value; the middle of the bounds if None.
+    gap : bool
+        Whether a row without a value is at the centre of whatever the part is multiplied to: it
+        is in a group that regressions on the column leave out, and takes no room in the ball.
     """
 
     column: Column
     level: int | None = None
     fill: float | None = None
+    gap: bool = False
 
     def __post_init__(self) -> None:
         check_own(self.column)
@@ -152,6 +156,10 @@ class Scaled:
         if len(self.parts) > 1:
             value = value.clip(*self.bounds)
         steps = ((value - self.centre) * self.per_unit + 0.5).floor().cast(nw.Float64)
+        gaps = {part.column.name: part.column for part in self.parts if part.gap}
+        if gaps:
+            here = reduce(lambda a, b: a & b, [has_value(column) for column in gaps.values()])
+            steps = nw.when(here).then(steps).otherwise(nw.lit(0.0))
         ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
         return steps if max(map(abs, ends)) < FARTHEST else steps.clip(-FARTHEST, FARTHEST)
 
@@ -359,6 +367,8 @@ class MomentCells:
         Private columns whose codes make cells, the missing codes among them.
     present : str or None
         Rows without a value of this column are in no group, where that was declared public.
+    lacking : tuple of Column
+        Private columns of which a row has a value or none: each makes two cells of one.
     """
 
     public: int = 1
@@ -368,11 +378,13 @@ class MomentCells:
     values: tuple[tuple[float | str, ...], ...] = ((),)
     levels: tuple[Column, ...] = ()
     present: str | None = None
+    lacking: tuple[Column, ...] = ()
 
     @property
     def inner(self) -> int:
         """Private cells of one public group."""
-        return len(self.values) * math.prod(encoding(column).size for column in self.levels)
+        coded = math.prod(encoding(column).size for column in self.levels)
+        return len(self.values) * (coded << len(self.lacking))
 
     @property
     def size(self) -> int:
@@ -382,7 +394,8 @@ class MomentCells:
     @property
     def divides(self) -> bool:
         """Whether rows have different private cells, or none."""
-        return bool(self.treatment or self.levels or self.present is not None)
+        inner = self.treatment or self.levels or self.lacking
+        return bool(inner) or self.present is not None
 
     def cell(self) -> nw.Expr:
         """Return the private cell of a row, -1 for none, of a frame that is ``prepared``."""
@@ -399,9 +412,19 @@ class MomentCells:
             coded = encoding(column)
             code = coded.expression().clip(0, coded.size - 1)
             found = nw.when(found >= 0).then(found * coded.size + code).otherwise(nw.lit(-1))
+        for column in self.lacking:
+            gone = nw.when(has_value(column)).then(nw.lit(0, nw.Int64)).otherwise(nw.lit(1))
+            found = nw.when(found >= 0).then(found * 2 + gone).otherwise(nw.lit(-1))
         if self.present is not None:
             found = nw.when(present(self.present)).then(found).otherwise(nw.lit(-1))
         return found.cast(nw.Int64)
+
+
+def has_value(column: Column) -> nw.Expr:
+    """Return whether each row has a value of a column; a missing text is null or empty."""
+    if column.is_text:
+        return ~nw.col(column.name).is_null() & (nw.col(column.name) != "")
+    return present(column.name)
 
 
 def _equal(name: str, value: float | str) -> nw.Expr:
@@ -491,7 +514,8 @@ def check_in_engine(width: int) -> None:
 def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
     """Return the columns that are coded, each once."""
     coded = [part.column for c in grid.columns for part in c.parts if part.level is not None]
-    return list({column.name: column for column in (*coded, *cells.levels)}.values())
+    texts = [column for column in cells.lacking if column.is_text]
+    return list({column.name: column for column in (*coded, *cells.levels, *texts)}.values())
 
 
 def _in_memory(

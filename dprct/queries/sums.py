@@ -204,18 +204,22 @@ class Clipped:
         """Return k (int64, 0 to 2^20) as an expression."""
         return self.whole().cast(nw.Int64)
 
-    def whole(self) -> nw.Expr:
+    def whole(self, *, clip: bool = True) -> nw.Expr:
         """Return k, a whole double from 0 to 2^20, as an expression.
 
-        Nothing has to be clipped again: y - l and its quotient by g rise with y, whatever is
-        rounded, and at y = u the quotient is 2^20, because g is the rounded u - l over a power of
-        two.
+        Nothing has to be clipped after this: y - l and its quotient by g rise with y, whatever is
+        rounded, k is 0 at l, and at y = u the quotient is 2^20, because g is the rounded u - l over
+        a power of two.  For the same reason k without ``clip`` is this k wherever it is from 0 to
+        2^20, and elsewhere y is beyond its bounds or missing.
         """
         assert self.column.bounds is not None
         low, high = map(float, self.column.bounds)
         name = self.column.name
-        y = as_is_within(nw.col(name).cast(nw.Float64), low, high, clipped(name, low, high))
-        return (divided(y - low, self.step) + 0.5).floor().cast(nw.Float64)
+        y = nw.col(name).cast(nw.Float64)
+        if clip:
+            y = as_is_within(y, low, high, clipped(name, low, high))
+        above = y - low if low else y
+        return (divided(above, self.step) + 0.5).floor().cast(nw.Float64)
 
 
 def check_extent(name: str, low: float, high: float) -> None:
@@ -284,14 +288,8 @@ def cross_products(
 
 def _bounded(values: list[int], each: int, relation: Relation) -> IntegerVector:
     """Seal integers of which one record moves each by at most ``each``."""
-    d = len(values)
-    return IntegerVector(
-        np.array(values, dtype=object),
-        l1=d * each,
-        l2_squared=d * each**2,
-        l_inf=each,
-        relation=relation,
-    )
+    d, held = len(values), np.array(values, dtype=object)
+    return IntegerVector(held, l1=d * each, l2_squared=d * each**2, l_inf=each, relation=relation)
 
 
 # Passes over a table: whole numbers added group by group, in the table's own engine.
@@ -305,11 +303,7 @@ EXACT = 1 << 53
 
 
 def added(
-    frame: Table,
-    sums: Mapping[str, nw.Expr],
-    by: Sequence[str] = (),
-    *,
-    doubles: bool = False,
+    frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str] = (), *, doubles: bool = False
 ) -> list[list[Any]]:
     """Add whole numbers over all rows, or group by group, and count the rows.
 
@@ -335,7 +329,14 @@ def added(
     Where the numbers stay below 2^63 / n (as doubles, up to 2^53 / n), no engine wraps or rounds,
     so that the result depends neither on the order of rows nor on how they are partitioned.
     """
-    kind = nw.Float64 if doubles else nw.Int64
+    found = answered(frame, sums, by, nw.Float64 if doubles else nw.Int64)
+    return [as_whole(row, len(by)) for row in found]
+
+
+def answered(
+    frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str], kind: IntoDType
+) -> list[tuple[Any, ...]]:
+    """Return what :func:`added` returns, sums as the engine gives them."""
     numbers = {name: e.cast(kind) for name, e in sums.items()}
     if isinstance(frame, nw.LazyFrame):  # no engine has to hold what it adds
         wanted = [e.sum().alias(name) for name, e in numbers.items()]
@@ -344,10 +345,12 @@ def added(
         wanted = [nw.col(name).sum() for name in numbers]
     wanted.append(nw.len().alias(_ROWS))
     found = collected(frame.group_by(*by).agg(*wanted) if by else frame.select(*wanted))
-    return [
-        [*map(_key, row[: len(by)]), *(int(number or 0) for number in row[len(by) :])]
-        for row in found.select(*by, *sums, _ROWS).rows()
-    ]
+    return list(found.select(*by, *sums, _ROWS).rows())
+
+
+def as_whole(row: Sequence[Any], keys: int) -> list[Any]:
+    """Return a row of an answer: ``keys`` keys, then sums as Python integers."""
+    return [*map(_key, row[:keys]), *(int(number or 0) for number in row[keys:])]
 
 
 def steps_of(column: Column, fill: float | None = None) -> nw.Expr:
@@ -355,13 +358,14 @@ def steps_of(column: Column, fill: float | None = None) -> nw.Expr:
     return whole_steps_of(column, fill).cast(nw.Int64)
 
 
-def whole_steps_of(column: Column, fill: float | None = None) -> nw.Expr:
-    """Return k of :func:`steps_of` as a double."""
+def whole_steps_of(column: Column, fill: float | None = None, *, clip: bool = True) -> nw.Expr:
+    """Return k of :func:`steps_of` as a double; without ``clip``, see :meth:`Clipped.whole`."""
     grid = Clipped(column)
-    if fill is None:
-        return grid.whole()
-    filled = nw.lit(float(grid.steps_at(fill)))
-    return nw.when(present(column.name)).then(grid.whole()).otherwise(filled)
+    k = grid.whole(clip=clip)
+    if fill is None and (clip or column.missing == ()):
+        return k
+    filled = nw.lit(0.0 if fill is None else float(grid.steps_at(fill)))
+    return nw.when(present(column.name)).then(k).otherwise(filled)
 
 
 def present(name: str) -> nw.Expr:

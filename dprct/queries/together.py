@@ -6,13 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from dprct.queries.sums import EXACT, GRID, Asked, Sums, added, present, whole_steps_of
+from dprct.queries.sums import (
+    EXACT,
+    GRID,
+    Asked,
+    Sums,
+    added,
+    answered,
+    as_whole,
+    present,
+    whole_steps_of,
+)
 from dprct.schema.tables import check_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dprct.schema.tables import Counted, Table
+
+_BEYOND, _SECOND = "__beyond", "__second"
 
 
 def summed(
@@ -45,29 +57,26 @@ def summed(
     -----
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
     and int64 below 8e12.  The number of rows is public, and held against those that were added.
+
+    Clipping costs an engine as much as adding, and at the door every value was within its bounds.
+    So the pass adds k without clipping, and with it how many rows have a k that is not from 0 to
+    2^20.  If there are none, these are the sums of clipped values.  Else the table is not what it
+    was, nothing of the pass is used, and another one clips every value.  Spark clips at once: its
+    floor is of int64 and fails on what is beyond that.
     """
     wanted = list(dict.fromkeys(asked))
     public = () if counted is None else counted.present
     keys = [f"__by{k}" for k in range(len(by))]
     rows = [key.alias(name) for key, name in zip(by.values(), keys, strict=True)]
-    for j, one in enumerate(wanted):
-        k = whole_steps_of(one.column, one.fill)
-        if one.present is not None:
-            k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0.0))
-            rows.append(_flag(present(one.present)).alias(f"__n{j}"))
-        rows.append(k.alias(f"__k{j}"))
     rows += [_flag(present(name)).alias(f"__has{i}") for i, name in enumerate(public)]
-    squares = frame.select(*rows).with_columns(
-        *[(nw.col(f"__k{j}") * nw.col(f"__k{j}")).alias(f"__q{j}") for j in range(len(wanted))]
-    )
-    parts = squares.with_columns(
-        *[
-            (nw.col(f"__q{j}") * (1 / GRID)).floor().cast(nw.Float64).alias(f"__h{j}")
-            for j in range(len(wanted))
-        ]
-    )
     doubles = counted is not None and counted.rows * GRID <= EXACT
-    found = added(parts, _sums(wanted, public), keys, doubles=doubles)
+    found = None
+    if counted is not None and doubles and not frame.implementation.is_pyspark():
+        steps = frame.select(*rows, *_steps(wanted, clip=False))
+        found = _unclipped(steps, keys, wanted, public, _two_groups(frame, tuple(by), counted))
+    if found is None:
+        steps = frame.select(*rows, *_steps(wanted))
+        found = added(_squared(steps, wanted), _sums(wanted, public), keys, doubles=doubles)
     if counted is not None:
         check_counts(_counts(found, tuple(by), counted), counted)
     groups: dict[Asked, list[tuple[tuple[Any, ...], int, int, int]]] = {one: [] for one in wanted}
@@ -78,6 +87,77 @@ def summed(
             s, high, low = (next(sums) for _ in range(3))
             groups[one].append((key, n, s, GRID * high + low))
     return Sums(groups)
+
+
+def _unclipped(
+    steps: Table, keys: Sequence[str], wanted: Sequence[Asked], public: Sequence[str], two: _Two
+) -> list[list[Any]] | None:
+    """Return the sums of k that nothing clipped; None if a row has a k that is to be clipped."""
+    ks = [nw.col(f"__k{j}") for j in range(len(wanted))]
+    # no engine takes a NaN for a number of at most 2^20, and null is within nothing
+    held = [(k >= 0) & (k <= GRID) for k in ks]
+    if two is not None:
+        held.append((nw.col(keys[0]) == two[0]) | (nw.col(keys[0]) == two[1]))
+    within = nw.all_horizontal(*held, ignore_nulls=False)
+    beyond = nw.when(within).then(nw.lit(0.0)).otherwise(nw.lit(1.0))
+    squared = _squared(steps.with_columns(beyond.alias(_BEYOND)), wanted)
+    sums = {_BEYOND: nw.col(_BEYOND), **_sums(wanted, public)}
+    if two is None:
+        found = answered(squared, sums, keys, nw.Float64)
+    else:
+        found = _apart(squared, sums, keys[0], two)
+    if any(row[len(keys)] for row in found):
+        return None
+    return [as_whole((*row[: len(keys)], *row[len(keys) + 1 :]), len(keys)) for row in found]
+
+
+_Two = tuple[Any, Any] | None
+
+
+def _two_groups(frame: Table, by: tuple[str, ...], counted: Counted) -> _Two:
+    """Return the two public values of a key by which Polars need not group; None elsewhere.
+
+    A sum by group costs Polars twice a sum of all rows, and DuckDB no more than that.
+    """
+    if not frame.implementation.is_polars() or by != counted.keys or len(by) != 1:
+        return None
+    values = [key[0] for key in counted.groups]
+    return (values[0], values[1]) if len(values) == 2 and None not in values else None
+
+
+def _apart(
+    frame: Table, sums: Mapping[str, nw.Expr], key: str, two: tuple[Any, Any]
+) -> list[tuple[Any, ...]]:
+    """Return the sums of two groups: those of the second, and the first's as what is left of all.
+
+    All are whole doubles of at most 2^53, so that the difference is exact.
+    """
+    rows = frame.with_columns(_flag(nw.col(key) == two[1]).alias(_SECOND))
+    ofs = {f"{name}__2": e * nw.col(_SECOND) for name, e in sums.items()}
+    ((*found, n),) = answered(rows, {**sums, **ofs, _SECOND: nw.col(_SECOND)}, (), nw.Float64)
+    every, second = (*found[: len(sums)], n), found[len(sums) :]
+    first = [a - b for a, b in zip(every, second, strict=True)]
+    return [(two[0], *first), (two[1], *second)]
+
+
+def _steps(wanted: Sequence[Asked], *, clip: bool = True) -> Iterator[nw.Expr]:
+    """Yield k of every outcome, 0 where a row does not count, and whether it counts."""
+    for j, one in enumerate(wanted):
+        k = whole_steps_of(one.column, one.fill, clip=clip)
+        if one.present is not None:
+            k = nw.when(present(one.present)).then(k).otherwise(nw.lit(0.0))
+            yield _flag(present(one.present)).alias(f"__n{j}")
+        yield k.alias(f"__k{j}")
+
+
+def _squared(steps: Table, wanted: Sequence[Asked]) -> Table:
+    """Return the steps with k^2 and h."""
+    each = range(len(wanted))
+    squares = [(nw.col(f"__k{j}") * nw.col(f"__k{j}")).alias(f"__q{j}") for j in each]
+    high = [(nw.col(f"__q{j}") * (1 / GRID)).floor().cast(nw.Float64) for j in each]
+    return steps.with_columns(*squares).with_columns(
+        *[h.alias(f"__h{j}") for j, h in enumerate(high)]
+    )
 
 
 def _flag(holds: nw.Expr) -> nw.Expr:

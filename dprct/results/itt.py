@@ -84,6 +84,8 @@ def _specifications(
     cluster = None if regressions.groups is None else regressions.groups_name or "given by row"
     valid, every = Validity.of(regressions.schema), np.ones(len(regressions.frame), bool)
     within = None if valid is None else level_of(valid.groups, regressions.frame, every)
+    sizes = None if valid is None else valid.sizes
+    among = None if sizes is None else sizes.among(regressions.frame, every)
     terms = {
         panel: terms_of(parse(f"~ {side}", functions=True))
         for panel, side in regressions.panels.items()
@@ -97,6 +99,7 @@ def _specifications(
             rows=int(nobs),
             weighted=regressions.weights is not None,
             within=within,
+            among=among,
         )
         for panel, outcome, nobs in zip(
             estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True

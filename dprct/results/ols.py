@@ -551,6 +551,7 @@ def ols(
         within=None
         if valid is None or valid.groups is None
         else level_of(valid.groups, data, keep),
+        among=None if valid is None or valid.sizes is None else valid.sizes.among(data, keep),
     )
     given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]

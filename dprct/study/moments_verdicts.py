@@ -147,7 +147,8 @@ class Served:
                 "artefact",
                 f"a declared number stands for missing values of {', '.join(lost)}, whose rows "
                 "the do-file leaves out",
-                'missing = "public" makes groups of them, where who has a value is public',
+                'missing = "private" leaves them out, as the do-file does, and keeps who they are '
+                "private",
             )
         fixed = [one.partition("=")[0] for one in where]
         if constant := [one for one in fixed if one in parse(formula, structural=True).names]:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
@@ -321,6 +322,9 @@ class CalibratedExperiment:
             subsets_valid=not spec.has_slopes,
             rounded=spec.legal == "strict",
             groups=ValidGroups(column=spec.subgroups[0]) if spec.subgroups else None,
+            sizes=ValidArms(columns=regressions.arms)
+            if regressions.serve_some_arms and spec.legal != "strict"
+            else None,
         )
 
 

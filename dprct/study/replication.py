@@ -659,6 +659,8 @@ def stata_line(one: Verdict) -> str:
         column, level = one.group
         by = f"by {column}, sort: {command}"
         command = by if row.groups else f"{command} if {column} == {spelled(level)}"
+    if one.some is not None:
+        command += f" if {one.some.condition()}"
     return f"{command}, {' '.join(options)}" if options else command
 
 

@@ -128,6 +128,7 @@ def cells_of(
         cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
         try:
             rows = data if one.group is None else data[data[one.group[0]] == one.group[1]]
+            rows = rows if one.some is None else rows[one.some.of(rows)]
             fit = _fit(row, rows, schema, cov_type, cluster)
             intervals = fit.conf_int(level)
             for name in _shown(row):
@@ -280,7 +281,7 @@ def _rows(
                     _number(cell.width / true.width) if sure and true.width > 0 else "",
                 ]
             )
-        said = one.kind if sure else f"{one.kind}: {one.reason}"
+        said = f"{one.kind}: {one.reason}" if one.reason else one.kind
         yield [what, name, said, *cells]
 
 

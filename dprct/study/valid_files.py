@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dprct.certificate.reading import TOLERANCE
+from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from dprct.certificate.valid_groups import Level
     from dprct.formula.syntax import Factor
     from dprct.schema.schema import Schema
+
+    Where = tuple[str, Level] | SomeArms | None
 
 STATA, R = "valid.do", "valid.R"
 """What the files are called, after the protected file."""
@@ -49,14 +53,14 @@ class Shown:
         The right side, arms first.
     numbers : mapping of str to tuple of float
         Of each arm, the released effect and its error.
-    where : (str, str or float), optional
-        Column and level to which the rows are confined.
+    where : (str, str or float) or SomeArms, optional
+        Column and level, or the arms, to which the rows are confined.
     """
 
     outcome: str
     terms: tuple[str, ...]
     numbers: dict[str, tuple[float, float]]
-    where: tuple[str, Level] | None = None
+    where: Where = None
 
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
@@ -101,12 +105,12 @@ def first_line(name: str, dataset_id: str) -> str:
 def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
     """Yield every calibrated regression, with its numbers."""
     for outcome, part, where in islice(_every(valid), MOST):
-        terms = (*valid.arms, *part)
+        arms = [arm for arm in valid.arms if not _lacks(where, arm)]
+        terms = (*arms, *part)
         formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
         try:
-            rows = data if where is None else data[data[where[0]] == where[1]]
-            fit = ols(formula, rows, schema, valid.cov_type, valid.cluster)
-            numbers = {arm: (float(fit.params[arm]), float(fit.bse[arm])) for arm in valid.arms}
+            fit = ols(formula, _rows(data, where), schema, valid.cov_type, valid.cluster)
+            numbers = {arm: (float(fit.params[arm]), float(fit.bse[arm])) for arm in arms}
         except (DprctError, KeyError):  # an arm that this file cannot tell from another
             continue
         yield Shown(outcome, terms, numbers, where)
@@ -114,16 +118,31 @@ def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Show
 
 def _every(
     valid: Validity,
-) -> Iterator[tuple[str, tuple[str, ...], tuple[str, Level] | None]]:
-    """Yield outcome and covariates of every calibrated regression, and the level of its rows."""
-    groups = valid.groups
-    for outcome in valid.outcomes:
+) -> Iterator[tuple[str, tuple[str, ...], Where]]:
+    """Yield outcome and covariates of every calibrated regression, and what its rows are."""
+    groups, sizes = valid.groups, valid.sizes
+    for place, outcome in enumerate(valid.outcomes):
         for part in valid.covariates:
             if groups is None or groups.holds(part):
                 yield outcome, part, None
         if groups is not None:
             for level in groups.levels:
                 yield outcome, (), (groups.column, level)
+        if sizes is None:
+            continue
+        for two in sizes.pairs():
+            if sizes.factor(two, place) >= 1 - TOLERANCE:
+                yield outcome, (), SomeArms(sizes.columns, two)
+
+
+def _lacks(where: Where, arm: str) -> bool:
+    return isinstance(where, SomeArms) and arm in where.absent
+
+
+def _rows(data: pd.DataFrame, where: Where) -> pd.DataFrame:
+    if where is None:
+        return data
+    return data[where.of(data) if isinstance(where, SomeArms) else data[where[0]] == where[1]]
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
@@ -159,7 +178,9 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
             )
             continue
         command = " ".join(["regress", one.outcome, *map(str, words)])
-        if one.where is not None:
+        if isinstance(one.where, SomeArms):
+            command += f" if {one.where.condition()}"
+        elif one.where is not None:
             command += f" if {one.where[0]} == {spelled(one.where[1])}"
         lines += [f"{command}, {valid.errors}", *_asserted(one)]
     lines[at:at] = made.values()
@@ -240,7 +261,9 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
         told = ", ".join(f"{error:.12g}" for _, error in one.numbers.values())
         rows = ""
-        if one.where is not None:
+        if isinstance(one.where, SomeArms):
+            rows = f", subset = {_in_r_rows(one.where)}"
+        elif one.where is not None:
             level = one.where[1]
             told_level = (
                 json.dumps(level, ensure_ascii=False) if isinstance(level, str) else f"{level:.17g}"
@@ -257,6 +280,11 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
             f"agrees(errors(fit{cluster})[c({arms})], c({told}))",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _in_r_rows(some: SomeArms) -> str:
+    """Return the rows of the control group and some arms in R's words."""
+    return " & ".join(f"{_quoted(column)} == 0" for column in some.absent)
 
 
 def _in_r(term: str) -> str:

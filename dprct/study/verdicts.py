@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
+from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile.varlists import bare_names
+from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
 from dprct.formula.design_matrix import is_missing
@@ -107,6 +109,8 @@ class Released:
         The files that were merged into it before the release, by name.
     key : str or None
         The column by which they were.
+    pooled : set of str
+        Blocks of the design that the released effects leave out.
     """
 
     name: str
@@ -118,6 +122,7 @@ class Released:
     together: tuple[frozenset[str], ...] = ()
     parts: Mapping[str, Part] = field(default_factory=dict)
     key: str | None = None
+    pooled: frozenset[str] = frozenset()
 
     def part(self, name: str) -> Part | None:
         """Return the part of a name that a do-file uses, None if it is none."""
@@ -144,7 +149,7 @@ class Released:
         all of them, or where a condition is not read.
         """
         groups = None if self.valid is None else self.valid.groups
-        if groups is None or (row.groups and row.groups != groups.column):
+        if groups is None or row.remade or (row.groups and row.groups != groups.column):
             return None
         said = [part for part in row.sample.split("&") if row.sample and not self.holds(part)]
         if row.groups:
@@ -160,8 +165,36 @@ class Released:
         level, groups = self.level_of(row), None if self.valid is None else self.valid.groups
         return None if level is None or groups is None else (groups.column, level)
 
+    def some_arms(self, row: Regression) -> SomeArms | None:
+        """Return the arms to whose rows a condition confines a regression.
+
+        None where it is no condition on the columns of the arms alone, or holds in all of them.
+        Comparisons with numbers are read, joined by ``&``, and these by ``|``.
+        """
+        sizes = None if self.valid is None else self.valid.sizes
+        if sizes is None or row.remade or row.groups or not row.sample:
+            return None
+        text = row.sample.replace(" ", "")
+        text = text[1:-1] if re.fullmatch(r"\([^()]*\)", text) else text
+        parts = re.split(r"[&|]", text)
+        if any(part.count("(") != part.count(")") for part in parts):  # of several comparisons
+            return None
+        comparisons = [_compared(part) for part in parts]
+        names = [found["name"] for found in comparisons if found is not None]
+        if len(names) < len(comparisons) or not {*names} <= {*sizes.columns}:
+            return None
+        ways = [[*map(_compared, way.split("&"))] for way in text.split("|")]
+        places = tuple(
+            place
+            for place in range(1 + len(sizes.columns))
+            if any(all(_meets(one, sizes.values(place)) for one in way) for way in ways)
+        )
+        if not 1 < len(places) <= len(sizes.columns):
+            return None
+        return SomeArms(sizes.columns, places)
+
     def _always(self, part: str) -> bool:
-        found = _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
+        found = _compared(part)
         if found is None:
             return False
         # rows of the parts are those that match, so that a merge finds all of them in both
@@ -170,9 +203,21 @@ class Released:
         )
         if not values:
             return False
-        number = math.inf if found["number"].startswith(".") else float(found["number"])
-        compare = _COMPARE[found["how"]]
-        return all(compare(value, number) for value in values)
+        return all(_meets(found, {found["name"]: value}) for value in values)
+
+
+def _compared(part: str) -> re.Match[str] | None:
+    """Return the parts of a comparison of a column with a number; None of anything else."""
+    return _COMPARISON.fullmatch(part.replace(" ", "").removeprefix("(").removesuffix(")"))
+
+
+def _meets(comparison: re.Match[str] | None, values: Mapping[str, float]) -> bool:
+    """Whether a comparison holds in rows with these values."""
+    if comparison is None:
+        return False
+    said = comparison["number"]
+    number = math.inf if said.startswith(".") else float(said)
+    return _COMPARE[comparison["how"]](values[comparison["name"]], number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +231,13 @@ class Verdict:
         Whether coefficients of the treatment and their errors are the released ones, the
         coefficients alone, or neither; or whether the command would stop.
     reason : str
-        Why it is not valid; empty where it is.
+        Why it is not valid; of a valid one empty, or how its number differs from the original's.
     remedy : str
         What would change it, where something would.
     group : (str, str or float), optional
         Column and level of the released group that its rows are; of ``by g:`` the first level.
+    some : SomeArms, optional
+        The arms to whose rows it is confined.
     """
 
     regression: Regression
@@ -198,6 +245,7 @@ class Verdict:
     reason: str = ""
     remedy: str = ""
     group: tuple[str, Level] | None = None
+    some: SomeArms | None = None
 
     def __str__(self) -> str:
         row = self.regression
@@ -338,9 +386,10 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
             continue
         remedy = "merge before the release" if step == "merge" else ""
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
-    if released.level_of(row) is not None:
+    if released.level_of(row) is not None or released.some_arms(row) is not None:
         return None
-    if (row.sample and not released.holds(row.sample)) or row.groups:
+    selects = row.sample and (row.remade or not released.holds(row.sample))
+    if selects or row.groups:
         where = row.sample or f"by {row.groups}"
         reason = f"it uses the rows with {where}; subgroups were not released"
         return Verdict(row, "artefact", reason, _for_subgroups(row, released))
@@ -413,7 +462,7 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     assert isinstance(row.outcome, str)
     if row.endogenous:
         return _two_stage(row, released, released.valid)
-    several = len(row.cluster) > 1
+    several, some = len(row.cluster) > 1, released.some_arms(row)
     spec = Specification(
         outcome=row.outcome,
         terms=_crossed(row, released.valid),
@@ -423,15 +472,20 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
         intercept=row.intercept,
         fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
         within=released.level_of(row),
+        among=None if some is None else some.places,
     )
     reason, group = released.valid.reason(spec), released.group_of(row)
     if reason is None and several:
         reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
     if reason is None:
-        return Verdict(row, "valid", group=group)
+        used = sorted(b for b in released.pooled if {b, f"C({b})"} & {*spec.terms})
+        differs = f"the release compares whole arms; on the original {', '.join(used)} may move it"
+        return Verdict(row, "valid", differs if used else "", group=group, some=some)
     if reason.startswith(_ONLY):
         remedy = f"run it with {released.valid.errors}"
-        return Verdict(row, "effects only", reason, remedy, group)
+        if some is not None:
+            remedy = f"run it on all rows and arms with {released.valid.errors}"
+        return Verdict(row, "effects only", reason, remedy, group, some)
     return Verdict(row, "artefact", reason, _remedy(reason, row))
 
 
@@ -569,12 +623,15 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     """
     schema = study.declared(Schema.from_dta(study.data))
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
-    valid, treatments, whole = None, None, frozenset[str]()
+    valid, treatments = None, None
+    whole = pooled = frozenset[str]()
     experiment = study.experiment
     if isinstance(experiment, CalibratedExperiment):
         if experiment.design is None or experiment.formula is None:
             return []
         treatments, valid = [*experiment.design.columns], experiment.valid()
+        if experiment.calibrated.blocks == "ignore":
+            pooled = frozenset(blocks_of(experiment.design, "weight"))
         whole = frozenset(c.name for c in schema.columns if c.missing == ())
     known = others.headers
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name, others=known)
@@ -587,7 +644,7 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         return verdicts(rows, Released(study.data.name, served, served=moments))
     instead = _COARSE if study.estimate is None else _NUMBERS
     released = Released(
-        study.data.name, fates, valid, instead, _declared(schema), together=(whole,)
+        study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
     )
     return verdicts(rows, replace(released, parts=others.parts, key=others.key))
 

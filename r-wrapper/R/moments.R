@@ -19,7 +19,9 @@
 #' @param sd,centre Lists by column, from public knowledge: scales, and where the columns are about.
 #' @param radius Rows further from the centres than this, in units of `sd`, are moved to that
 #'   distance; `"box"` moves nobody.
-#' @param missing `"public"`, a number that stands for missing values, or a list of these by column.
+#' @param missing `"private"`: regressions leave out who has no value, and who that is stays
+#'   private; `"public"`: it is public; a number that stands for missing values; or a list of these
+#'   by column.
 #' @param attrition Whether rows were lost after the assignment.
 #' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
 #'   `cov_type`; the regressions in `formulas` alone are then estimated.

@@ -83,7 +83,7 @@ def test_drawn_assignments_pass_their_own_check(design):
 
 @every_design
 def test_propensities_are_those_of_the_draws(design):
-    draws, rng = 800, np.random.default_rng(6)
+    draws, rng = 400, np.random.default_rng(6)
     seen = np.zeros((len(FRAME), len(design.groups.names)))
     for _ in range(draws):
         codes = design.groups.codes(design.assign(FRAME, rng))

@@ -9,7 +9,7 @@ import pytest
 
 from dprct.certificate.certificate import CAVEATS, Certificate, PermittedDifference, digest_of
 from dprct.certificate.page import certificate_page, text
-from dprct.certificate.valid_regressions import ErrorRatio, Reading
+from dprct.certificate.reading import ErrorRatio, Reading
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 

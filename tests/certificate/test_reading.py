@@ -9,7 +9,7 @@ import pytest
 
 from dprct.certificate import certificate as certificates
 from dprct.certificate.certificate import Certificate
-from dprct.certificate.valid_regressions import TOLERANCE, ErrorRatio, Reading
+from dprct.certificate.reading import TOLERANCE, ErrorRatio, Reading
 from dprct.privacy.budget import Budget, Guarantee
 
 SCHEMA_FILE = Path(certificates.__file__).with_name("certificate.schema.json")

@@ -187,10 +187,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames and not any("case" in names for names in given):
         cases = beside("refusals").CASES
         metafunc.parametrize("case", cases, ids=[case.words for case in cases])
-    if "engine" in metafunc.fixturenames and not any("engine" in names for names in given):
-        metafunc.parametrize("engine", beside("engines").ENGINES, indirect=True)
-    if "query" in metafunc.fixturenames:
-        metafunc.parametrize("query", beside("engines").QUERIES)
+    in_engines = "engine" in metafunc.fixturenames and not any("engine" in each for each in given)
+    asked = "query" in metafunc.fixturenames
+    engines = beside("engines")
+    if in_engines and asked:
+        metafunc.parametrize(("engine", "query"), engines.matrix(), indirect=["engine"])
+    elif in_engines:
+        metafunc.parametrize("engine", engines.ENGINES, indirect=True)
+    elif asked:
+        metafunc.parametrize("query", engines.QUERIES)
 
 
 @pytest.fixture

@@ -156,10 +156,11 @@ class Case:
             table = pl.from_pandas(plain, nan_to_null=True).lazy()
         return getattr(dprct, self.method)(table, self.schema, **self.options)
 
-    def neighbours(self) -> Iterator[tuple[str, list[pd.DataFrame], bool]]:
-        """Yield sets of legal tables, any two of which differ in one row alone.
+    def neighbours(self) -> Iterator[tuple[str, pd.DataFrame, list[tuple[pd.DataFrame, bool]]]]:
+        """Yield sets of legal tables, any two of which differ in one row alone, and none twice.
 
-        Beside each stands whether all are to be fitted, or the first and the last two alone.
+        Each set is a table and its neighbours, and with each neighbour whether it is to be fitted:
+        all of an ordinary table's are, and else those whose row is at the first or last corner.
         """
         base, alone = self.table(), self.corners()
         for words, table in (
@@ -168,15 +169,19 @@ class Case:
             ("all but two alike, at the first corner", self._alike(base, 0, -1)),
             ("all but two alike, at the last corner", self._alike(base, -1, 0)),
         ):
-            tables = [table]
-            for corner in alone:
-                # in a panel, one record is a donor's whole series
-                record = table["region"] == 0 if self.panel else 0
+            # in a panel, one record is a donor's whole series
+            record = table["region"] == 0 if self.panel else table.index == 0
+            same = _content(table[record])
+            found: dict[tuple[object, ...], tuple[pd.DataFrame, bool]] = {}
+            for place, corner in enumerate(alone):
                 moved = table.copy()
                 for name, value in corner.items():
                     moved.loc[record, name] = value
-                tables.append(moved)
-            yield words, tables, table is base and not self.random_draws
+                row = _content(moved[record])
+                if row != same:
+                    last = place >= len(alone) - 2
+                    found[row] = moved, last or (table is base and not self.random_draws)
+            yield words, table, list(found.values())
 
     def corners(self) -> list[dict[str, Any]]:
         """Return what a row can be changed to: column by column, and all at once."""
@@ -219,6 +224,14 @@ class Case:
         if "a" in self.private:
             table["b"] = 0.0
         return table
+
+
+def _content(rows: pd.DataFrame) -> tuple[object, ...]:
+    """Return what rows hold: of numbers the bytes, which tell missing codes apart."""
+    return tuple(
+        rows[name].to_numpy().tobytes() if rows[name].dtype == np.float64 else tuple(rows[name])
+        for name in rows.columns
+    )
 
 
 CASES: list[Case] = []
@@ -368,7 +381,8 @@ PUBLIC: dict[str, Any] = {
     **MOMENTS, "missing": "public", "lists": ("who has a value of",), "columns": ["g", "x", "C(k)"],
 }  # fmt: skip
 case(**PUBLIC, name="missing public", private="g x k", present=("g", "x", "k"))
-case(**MOMENTS | {"missing": "private"}, name="missing private", private="g x", columns=["g", "x"])
+case(**MOMENTS | {"missing": "private"}, name="missing private", private="g x k",
+     columns=["g", "x", "C(k)"])  # fmt: skip
 
 # weighting
 IPW: dict[str, Any] = {

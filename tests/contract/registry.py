@@ -123,8 +123,14 @@ class Subject:
     @property
     def unit(self) -> str:
         """What one record is."""
-        return str(self.make(self.make_table()).guarantee(dprct.Budget(1, self.delta)).unit)
+        if self.name not in UNITS:
+            guarantee = self.make(self.make_table()).guarantee(dprct.Budget(1, self.delta))
+            UNITS[self.name] = str(guarantee.unit)
+        return UNITS[self.name]
 
+
+UNITS: dict[str, str] = {}
+"""By subject: every accountant asks for it, and it is a public fact of the subject."""
 
 SUBJECTS: dict[str, Subject] = {}
 

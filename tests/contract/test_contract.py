@@ -70,7 +70,8 @@ def neighbours(subject: Any) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]
             moved = table.copy()
             for name in free:
                 moved.loc[row, name] = corners[name][side]
-            yield f"{words}, moved to corner {side}", table, moved
+            if not moved.equals(table):  # a row that is there already has not moved
+                yield f"{words}, moved to corner {side}", table, moved
     for name in subject.may_miss:
         gone, all_but_one = base.copy(), base.copy()
         gone.loc[7, name] = np.nan
@@ -193,15 +194,8 @@ def test_one_bound_table_alone_holds_the_rows(subject: Any, leaks: Any, reachabl
     assert leaks(model) == [] or subject.published
 
 
-AWKWARD = {
-    "NaN": np.nan,
-    "infinity": np.inf,
-    "minus infinity": -np.inf,
-    "far above": 1e300,
-    "far below": -1e300,
-    "a subnormal": 5e-324,
-    "the lower bound": -200_000.0,
-}
+AWKWARD = [1.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 5e-324, -200_000.0]
+EVERYWHERE = {"NaN": np.nan, "infinity": np.inf, "far below": -1e300}
 
 
 def test_fit_is_total(strict: Any, draws: list[str], planted: Any) -> None:
@@ -210,10 +204,9 @@ def test_fit_is_total(strict: Any, draws: list[str], planted: Any) -> None:
     free = [name for name in strict.modelled if name not in strict.design]
     rows = len(strict.make_table())
     tables: dict[str, dict[str, Any]] = {"as it is": {}}
-    for words, value in AWKWARD.items():
+    for words, value in EVERYWHERE.items():
         tables[f"{words}, everywhere"] = {name: np.full(rows, value) for name in free}
-    awkward = [1.0, *AWKWARD.values()]
-    cycle = np.array(awkward)[np.arange(rows) % len(awkward)]
+    cycle = np.array(AWKWARD)[np.arange(rows) % len(AWKWARD)]
     tables["one of each, and an ordinary one"] = dict.fromkeys(free, cycle)
     for words, columns in tables.items():
         model = strict.make(strict.make_table())
@@ -235,21 +228,17 @@ def test_neighbours_lead_to_the_same_warnings(strict: Any) -> None:
         assert said[id(one)][1] == there, words
 
 
-@pytest.mark.parametrize("alone", ["one block", "the treated"])
-def test_who_is_alone_in_a_cell_is_no_matter(strict: Any, alone: str) -> None:
-    data = strict.make_table()
-    free = [name for name in strict.modelled if name not in strict.design]
-    where = data["block"] == 1 if alone == "one block" else data["t"] == 1
-    for name in free:
-        if name in ("y", "w"):
-            data.loc[where, name] = strict.bounds[1]
-            data.loc[~where, name] = strict.bounds[0]
-    (result, noted), (_, usual) = (
-        quietly(lambda table=table: strict.fit(strict.make(table)))
-        for table in (data, strict.make_table())
-    )
-    assert result.guarantee.holds
-    assert noted == usual
+def test_who_is_alone_in_a_cell_is_no_matter(strict: Any) -> None:
+    _, usual = quietly(lambda: strict.fit(strict.make(strict.make_table())))
+    for alone, members in (("block", 1), ("t", 1)):
+        data = strict.make_table()
+        where = data[alone] == members
+        for name in ("y", "w"):
+            if name in strict.modelled and name not in strict.design:
+                data[name] = np.where(where, *reversed(strict.bounds))
+        result, noted = quietly(lambda table=data: strict.fit(strict.make(table)))
+        assert result.guarantee.holds
+        assert noted == usual, alone
 
 
 def without_cells(result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +77,18 @@ def matrix() -> list[Any]:
 def test_effects_are_the_same_in_every_engine(
     people: Any, engines: ModuleType, design: str
 ) -> None:
-    answers = []
-    for data in (engines.rows().to_pandas(), people):
-        model = PrivateATE(data, engines.SCHEMA, outcome="y", **EFFECTS[design])
-        result = model.fit(epsilon=1, rng=3)
-        guarantee = str(model.guarantee(result.guarantee.budget))
-        answers.append([*result.params, *result.bse, guarantee])
-    assert answers[0] == answers[1]
+    assert effects(design, people, engines) == effects_in_pandas(design, engines)
+
+
+def effects(design: str, data: Any, engines: ModuleType) -> list[Any]:
+    model = PrivateATE(data, engines.SCHEMA, outcome="y", **EFFECTS[design])
+    result = model.fit(epsilon=1, rng=3)
+    return [*result.params, *result.bse, str(model.guarantee(result.guarantee.budget))]
+
+
+@functools.cache
+def effects_in_pandas(design: str, engines: ModuleType) -> list[Any]:
+    return effects(design, engines.rows().to_pandas(), engines)
 
 
 def test_effects_can_tell_data_apart(engines: ModuleType) -> None:
@@ -104,12 +110,18 @@ ONE_SPARK = [*FAST, "Spark", pytest.param("Spark, skewed", marks=pytest.mark.aud
 def test_a_release_of_modelled_columns_is_the_same_to_the_bit(
     method: Any, people: Any, engines: ModuleType
 ) -> None:
-    one, other = (
-        method(data, _only(engines.SCHEMA, "y", "x", "g")).fit(epsilon=2, rng=8).protected
-        for data in (engines.rows().to_pandas(), people)
-    )
-    assert one.to_csv() == other.to_csv()
-    assert one["y"].nunique() > 10
+    other = modelled(method, people, engines)
+    assert modelled_in_pandas(method, engines).to_csv() == other.to_csv()
+    assert other["y"].nunique() > 10
+
+
+def modelled(method: Any, data: Any, engines: ModuleType) -> Any:
+    return method(data, _only(engines.SCHEMA, "y", "x", "g")).fit(epsilon=2, rng=8).protected
+
+
+@functools.cache
+def modelled_in_pandas(method: Any, engines: ModuleType) -> Any:
+    return modelled(method, engines.rows().to_pandas(), engines)
 
 
 @pytest.mark.parametrize("engine", [*FAST, pytest.param("Spark", marks=pytest.mark.audit)],
@@ -139,16 +151,22 @@ CALIBRATED = [
 def test_a_calibrated_file_is_made_from_an_engine(
     people: Any, engines: ModuleType, design: str
 ) -> None:
-    used = {"observed": ("y", "t"), "clusters in blocks": ("y", "whole", "block", "school")}[design]
-    schema = _only(engines.SCHEMA, *used, fate=None)
-    one, other = (
-        Calibrated(data, schema, outcome="y", **EFFECTS[design]).fit(epsilon=4, rng=2)
-        for data in (engines.rows().to_pandas(), people)
-    )
+    one, other = calibrated_in_pandas(design, engines), calibrated(design, people, engines)
     assert one.estimates.params.tolist() == other.estimates.params.tolist()
     name = one.estimates.params.index[0]
     assert one.protected[name].sum() == other.protected[name].sum()
     assert one.protected["y"].isna().sum() == other.protected["y"].isna().sum()
+
+
+def calibrated(design: str, data: Any, engines: ModuleType) -> Any:
+    used = {"observed": ("y", "t"), "clusters in blocks": ("y", "whole", "block", "school")}[design]
+    schema = _only(engines.SCHEMA, *used, fate=None)
+    return Calibrated(data, schema, outcome="y", **EFFECTS[design]).fit(epsilon=4, rng=2)
+
+
+@functools.cache
+def calibrated_in_pandas(design: str, engines: ModuleType) -> Any:
+    return calibrated(design, engines.rows().to_pandas(), engines)
 
 
 def _only(schema: Schema, *names: str, fate: Any = "modelled") -> Schema:

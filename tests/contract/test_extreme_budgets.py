@@ -32,12 +32,14 @@ CONFIRM = {"confirm": True}
 Bounds = tuple[float, float]
 
 
-def checked(model: Any, epsilon: float, delta: float, **options: Any) -> str:
+def checked(
+    model: Any, epsilon: float, delta: float, facts: dict[str, str] | None = None, **options: Any
+) -> str:
     """Plan and fit at a budget; return the refusal, or nothing where both work.
 
-    ``options`` are those of ``fit``.
+    ``facts`` are those of the model's accountants, if they are known; ``options`` those of ``fit``.
     """
-    accountant, said = accountant_for(model), []
+    accountant, said = Accountant(1e7, 0.999, **facts or facts_of(model)), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DprctWarning)
         for deed in (
@@ -63,20 +65,20 @@ def made(make: Callable[[], Any]) -> Any:
     return None
 
 
-def accountant_for(model: Any) -> Accountant:
-    """An accountant that takes whatever a fit of this model costs, if any budget pays for it."""
+def facts_of(model: Any) -> dict[str, str]:
+    """Facts of an accountant that takes what a fit costs, if any budget pays for it."""
     for ordinary in (Budget(1), Budget(1, 1e-6)):
         with contextlib.suppress(ParameterError):
             likely = model.guarantee(ordinary)
-            return Accountant(1e7, 0.999, relation=likely.relation, unit=str(likely.unit))
-    return Accountant(1e7, 0.999)
+            return {"relation": likely.relation, "unit": str(likely.unit)}
+    return {}
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_a_budget_is_drawn_or_refused_before_the_charge(
-    strict: Any, epsilon: float, delta: float
-) -> None:
-    checked(strict.make(strict.make_table()), epsilon, delta, **strict.options)
+def test_a_budget_is_drawn_or_refused_before_the_charge(strict: Any) -> None:
+    model = strict.make(strict.make_table())
+    facts = facts_of(model)
+    for epsilon, delta in BUDGETS:
+        checked(model, epsilon, delta, facts, **strict.options)
 
 
 def declared(y: Bounds, w: Bounds, *modelled: str) -> Schema:

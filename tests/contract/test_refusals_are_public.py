@@ -24,7 +24,7 @@ from dprct.errors import DprctError, DprctWarning, ParameterError
 from dprct.privacy.noise import Secure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 METHODS = (
     "MVHistogram", "Marginals", "Calibrated", "PrivateATE", "IPW", "CATE", "PrivateAdditive",
@@ -50,7 +50,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def seen(
-    case: Any, table: Any, drawn: list[str], *, fitted: bool, power: bool = False
+    case: Any, table: Any, drawn: list[str], *, fitted: bool = True, power: bool = False
 ) -> dict[str, Any]:
     """Return everything that a bystander sees of a table, but for what was released."""
     found: dict[str, Any] = {}
@@ -87,27 +87,25 @@ def fitting(case: Any, model: Any, *, power: bool) -> dict[str, Any]:
     return found
 
 
-def differences(case: Any, drawn: list[str]) -> list[str]:
-    """Return what differs between neighbours, in words."""
-    found = []
-    for words, given, all_fitted in case.neighbours():
+def differences(
+    case: Any, drawn: list[str], ordinary: dict[str, Any] | None = None
+) -> Iterator[str]:
+    """Yield what differs between neighbours, in words; put what is seen of one table in a place."""
+    for words, base, moved in case.neighbours():
         # those of which every one is fitted are Polars', which takes half as long
-        tables = [case.in_polars(table) for table in given] if all_fitted else given
-        first = seen(case, tables[0], drawn, fitted=True, power=True)
-        for table in tables[1:]:
-            last = any(table is one for one in tables[-2:])
-            other = seen(case, table, drawn, fitted=all_fitted or last, power=last)
-            keys = {**first, **other} if last else other
-            found += [
+        in_polars = words == "an ordinary table" and not case.random_draws
+        first = seen(case, case.in_polars(base) if in_polars else base, drawn, power=True)
+        if ordinary is not None:
+            ordinary |= {} if ordinary else first
+        for left, (table, fitted) in zip(reversed(range(len(moved))), moved, strict=True):
+            given, power = case.in_polars(table) if in_polars else table, fitted and left < 2
+            other = seen(case, given, drawn, fitted=fitted, power=power)
+            keys = {**first, **other} if power else other
+            yield from (
                 f"{words}: {key}: {first.get(key)} / {other.get(key)}"
                 for key in keys
                 if first.get(key) != other.get(key)
-            ]
-    return found
-
-
-def test_neighbours_look_alike(case: Any, drawn: list[str]) -> None:
-    assert differences(case, drawn) == []
+            )
 
 
 REFUSED = {
@@ -115,14 +113,15 @@ REFUSED = {
     "PrivateATE: arms that the schema lets overlap, treatment private",
     "PrivateATE: missing private, treatment private", "CATE: shares lack a block",
     "SyntheticControl: may be missing", "IPW: weights",
-    "PrivateMoments: arms that the schema lets overlap", "PrivateMoments: missing private",
+    "PrivateMoments: arms that the schema lets overlap",
 }  # fmt: skip
 """Cases that are refused, whatever the rows are."""
 
 
-def test_what_a_case_uses_is_listed(case: Any, drawn: list[str]) -> None:
-    """A case that is refused for another reason, or lists less than it uses, shows nothing."""
-    found = seen(case, case.table(), drawn, fitted=True)
+def test_neighbours_look_alike(case: Any, drawn: list[str]) -> None:
+    """A case that is refused for another reason, or lists less than it uses, would show nothing."""
+    found: dict[str, Any] = {}
+    assert list(differences(case, drawn, found)) == []
     assert ("refused" in found) == (case.words in REFUSED), found.get("refused")
     facts = " / ".join(found["guarantee"]["public_facts"]) if "guarantee" in found else None
     for words in case.lists:
@@ -130,17 +129,18 @@ def test_what_a_case_uses_is_listed(case: Any, drawn: list[str]) -> None:
 
 
 def test_tables_of_a_case_are_legal_and_differ_in_one_record(case: Any) -> None:
-    for words, (base, *others), _ in case.neighbours():
-        if words == "everybody alike":  # as in the two sets after it, but for two people
-            continue
-        case.schema.validate(base)
-        changed = [table[_differs(table, base)] for table in others]
-        assert {len(rows) for rows in changed} <= ({0, 8} if case.panel else {0, 1})
-        assert any(len(rows) for rows in changed)
-        rows = pd.concat(changed)
-        if "id" in rows:
-            rows["id"] = np.arange(len(rows)) + 1.0
-        case.schema.validate(rows)
+    legal = []
+    for words, base, moved in case.neighbours():
+        changed = [table[_differs(table, base)] for table, _ in moved]
+        assert {len(rows) for rows in changed} == ({8} if case.panel else {1})
+        assert sum(fitted for _, fitted in moved) >= 1
+        if words == "an ordinary table":
+            case.schema.validate(base)
+        legal += [base, *changed]
+    rows = pd.concat(legal)
+    if "id" in rows:
+        rows["id"] = np.arange(len(rows)) + 1.0
+    case.schema.validate(rows)
 
 
 def _differs(table: pd.DataFrame, base: pd.DataFrame) -> Any:
@@ -247,7 +247,7 @@ def test_a_planted_refusal_is_found(
         check(data, options)
 
     monkeypatch.setattr(kind, "__init__", faulty)
-    assert differences(case, drawn)
+    assert next(differences(case, drawn), None)
 
 
 LOOSE: dict[str, Callable[[Any], Any]] = {
@@ -284,5 +284,4 @@ def test_a_planted_choice_is_found(
         "draws": ("_draw", faulty_draw),
     }
     monkeypatch.setattr(kind, *planted[place])
-    found = differences(case, drawn)
-    assert any(f": {place}: " in line for line in found), found
+    assert any(f": {place}: " in line for line in differences(case, drawn))

@@ -52,7 +52,7 @@ def test_no_neighbour_moves_the_sums_further_and_some_as_far(
     rng = np.random.default_rng(constant + other_group)
     base = [[0, 0.3, -1, 2], [1, 5, 5, 5]]
     largest = 0
-    for one in range(60):
+    for one in range(30):
         first = rng.normal(size=3) * 10.0 ** rng.integers(-2, 3)
         if one % 3 == 0:  # of fixed length 2: then h^2 = -k's is where the bound is met
             first *= 2 / np.linalg.norm(first)

@@ -92,8 +92,8 @@ def test_bins_that_people_declare_have_a_key(bounds: tuple[float, float], bins: 
     low, high = map(float, bounds)
     key = key_of(EqualBins(low, high, bins))
     values = trying(EqualBins(low, high, bins), bins)
-    expected = [bisect_left(edges_of(low, high, bins).tolist(), x) for x in values]
-    assert codes(key, values) == expected
+    edges = edges_of(low, high, bins).tolist()
+    assert codes(key, values) == [bisect_left(edges, x) for x in values]
 
 
 @pytest.mark.parametrize(("rule", "terms"), [

@@ -525,6 +525,10 @@ for engine in (False, True):
     moments("missing public" + ", in Polars" * engine,
             {"columns": ["y", "w", "C(x)"], "missing": "public"},
             may_miss={"y": "public", "x": "public"}, engine=engine)  # fmt: skip
+for engine in (False, True):
+    moments("missing private" + ", in Polars" * engine,
+            {"columns": ["y", "w", "C(x)"], "missing": "private"},
+            may_miss={"y": "private", "x": "private"}, engine=engine)  # fmt: skip
 moments("missing is a number", {"columns": ["y", "w"], "missing": {"y": 0.5, "w": 0.25}},
         may_miss={"y": "private", "w": "private"})  # fmt: skip
 for rule in ("replace-one", "replace-one-design-public"):
@@ -541,9 +545,10 @@ for given in (
     moments("weights" + ", arms" * ("assignment" in given),
             {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "v", **given},
             private="y v x t", sizes=(40, 16))  # fmt: skip
-moments("robust errors, missing public",
-        {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": "public"},
-        may_miss={"y": "public"})  # fmt: skip
+for policy in ("public", "private"):
+    moments(f"robust errors, missing {policy}",
+            {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": policy},
+            may_miss={"y": policy})  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,

@@ -101,9 +101,10 @@ def text(protected: Path, name: str) -> str:
 def test_the_do_file_runs_every_declared_regression(protected: Path) -> None:
     """As our own reader of do-files reads it."""
     found = read_do([protected.with_suffix(f".{STATA}")])
-    assert [one.outcome for one in found] == ["harvest"] * 3 + ["loans"] * 3
+    assert [one.outcome for one in found] == ["harvest"] * 5 + ["loans"] * 5
+    assert [one.sample for one in found] == ["", "", "", "tools == 0", "seed == 0"] * 2
     assert {one.vce for one in found} == {"robust"}
-    assert [len(one.regressors) for one in found] == [5, 2, 4] * 2
+    assert [len(one.regressors) for one in found] == [5, 2, 4, 1, 1] * 2
     lines = text(protected, STATA).splitlines()
     assert lines.count("generate double _valid2 = age ^ 2 if !missing(age)") == 1
     assert lines.count("egen _valid1 = group(soil)") == 1
@@ -112,14 +113,17 @@ def test_the_do_file_runs_every_declared_regression(protected: Path) -> None:
 
 def test_its_numbers_are_those_of_the_regressions(protected: Path) -> None:
     told = [float(x) for x in re.findall(r"reldif\(\S+, (\S+)\)", text(protected, STATA))]
-    expected = []
+    expected, (rows, schema) = [], dprct.read_dta(protected)
     for outcome in ("harvest", "loans"):
         for part in SETS:
             fit = dprct.ols(f"{outcome} ~ {' + '.join(('seed', 'tools', *part))}", protected)
             for arm in ("seed", "tools"):
                 expected += [fit.params[arm], fit.bse[arm]]
+        for arm, other in (("seed", "tools"), ("tools", "seed")):
+            fit = dprct.ols(f"{outcome} ~ {arm}", rows[rows[other] == 0], schema)
+            expected += [fit.params[arm], fit.bse[arm]]
     assert told == pytest.approx(expected, rel=1e-10)
-    assert len(told) == 24
+    assert len(told) == 32
 
 
 def test_what_it_calls_valid_the_file_calls_valid(protected: Path) -> None:

@@ -81,6 +81,18 @@ def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
     ]
 
 
+def test_blocks_that_were_left_out_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use farms\nreg yield seed, r\nareg yield seed rain, absorb(soil) r\n"
+        "reg yield i.soil rain seed, r\n"
+    )
+    rows = read_do(tmp_path / "a.do", HEADER, treatments=["seed"], dataset="farms.dta")
+    for pooled in (frozenset[str](), frozenset({"soil"})):
+        found = verdicts(rows, Released("farms.dta", FATES, VALID, pooled=pooled))
+        assert [one.kind for one in found] == ["valid"] * 3
+        assert ["soil" in str(one.worth()) for one in found] == [False, *[bool(pooled)] * 2]
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "reason"),
     [
@@ -309,3 +321,14 @@ def test_a_plan_and_its_file_give_the_same_verdicts(
     for cov_type, says in (("HC1", "Calibrated:"), ("HC3", "Not calibrated: artefact.")):
         fit = ols("crop ~ seed + rain", data, schema, cov_type=cov_type)
         assert says in fit.summary()
+
+
+def test_a_study_that_leaves_its_blocks_out_says_so_in_its_verdicts(farm: Path) -> None:
+    text = STUDY.replace('kind = "simple"', 'kind = "block"\nblock = "rain"', 1)
+    text = text.replace("[calibrated]", '[calibrated]\nblocks = "ignore"', 1)
+    text = text.replace('fate = "modelled"\nbounds = [-4, 4]', 'fate = "public"\nlevels = [0, 1]')
+    (farm / "study.toml").write_text(text)
+    first, *_ = of_study([farm / "tables.do"], load_study(farm / "study.toml"))
+    assert str(first).endswith(
+        "valid: the release compares whole arms; on the original rain may move it"
+    )

@@ -91,30 +91,35 @@ def is_repr(part: ast.expr) -> bool:
     return isinstance(part, ast.FormattedValue) and part.conversion == ord("r")
 
 
-FOUND = [
-    (file, text)
-    for file, text in messages()
-    if not re.match(NO_MESSAGES, text) and not any(words in text for words in NOT_TO_BE_WRITTEN)
-]
+@pytest.fixture(scope="module")
+def found() -> list[tuple[str, str]]:
+    """File and text of every message."""
+    return [
+        (file, text)
+        for file, text in messages()
+        if not re.match(NO_MESSAGES, text) and not any(words in text for words in NOT_TO_BE_WRITTEN)
+    ]
 
 
-def test_what_is_to_be_written_is_marked_in_every_message() -> None:
+def test_what_is_to_be_written_is_marked_in_every_message(found: list[tuple[str, str]]) -> None:
     """So that R and the shell can say it in their words; the marks stand in pairs."""
-    marked = [text for _, text in FOUND if MARK in text]
+    marked = [text for _, text in found if MARK in text]
     assert len(marked) > 400  # the test sees what there is to translate
     unpaired = [text for text in marked if text.count(MARK) % 2]
     left = [
-        f"{file}: {text!r} has {found.group()!r}"
-        for file, text in FOUND
-        if (found := PYTHON.search("".join(text.split(MARK)[::2]))) is not None
+        f"{file}: {text!r} has {left_out.group()!r}"
+        for file, text in found
+        if (left_out := PYTHON.search("".join(text.split(MARK)[::2]))) is not None
     ]
     assert not left + unpaired, "\n".join(left + unpaired)
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
-def test_what_is_marked_is_said_in_every_language(language: str) -> None:
+def test_what_is_marked_is_said_in_every_language(
+    language: str, found: list[tuple[str, str]]
+) -> None:
     said_in, python = LANGUAGES[language]
-    fragments = {part for _, text in FOUND for part in text.split(MARK)[1::2]}
+    fragments = {part for _, text in found for part in text.split(MARK)[1::2]}
     assert len(fragments) > 250
     left = [
         f"{fragment!r} is {said!r}"

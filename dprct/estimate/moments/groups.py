@@ -12,8 +12,7 @@ import numpy as np
 from dprct.assignment.groups import ROWS, combined
 from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
-from dprct.queries.ball import MomentCells
-from dprct.queries.sums import present
+from dprct.queries.ball import MomentCells, has_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +110,7 @@ def public_keys(
     arms = () if design is None or hidden else (*design.columns, *design.uses)
     names = (*arms, *public_subgroups(subgroups, design, hidden))
     flags = {
-        f"{_HAS}{place}": _present(schema.column(name)) for place, name in enumerate(present_public)
+        f"{_HAS}{place}": _flag(schema.column(name)) for place, name in enumerate(present_public)
     }
     return {name: nw.col(name) for name in names} | flags
 
@@ -122,14 +121,16 @@ def grouping_of(
     comparison: Comparison | None,
     subgroups: Sequence[str],
     present_public: Sequence[str],
+    lacking: Sequence[str] = (),
     *,
     hidden: bool,
     attrition: bool,
 ) -> tuple[Grouping, BoundTable]:
     """Return the groups of a table, and the table with a column for each public missingness.
 
-    Where treatment is private (``hidden``), and for subgroups whose columns are private, the cells
-    are those that design and schema allow, whether or not anybody is in them.
+    Where treatment is private (``hidden``), for subgroups whose columns are private, and for those
+    of which it is private who has a value (``lacking``), the cells are those that design and schema
+    allow, whether or not anybody is in them.
 
     Raises
     ------
@@ -143,13 +144,15 @@ def grouping_of(
     frame: Any = table.frame
     if flags:
         frame = frame.with_columns(
-            *[_present(schema.column(name)).alias(flag) for name, flag in flags.items()]
+            *[_flag(schema.column(name)).alias(flag) for name, flag in flags.items()]
         )
     wanted = list(public_keys(design, subgroups, present_public, schema, hidden=hidden))
     treatment = () if design is None else design.columns
-    private = _private(comparison if hidden else None, inner)
+    without = tuple(schema.column(name) for name in lacking)
+    private = replace(_private(comparison if hidden else None, inner), lacking=without)
     if not wanted:
-        groups = tuple(cells_of(Group(rows=table.n), comparison if hidden else None, inner))
+        everybody = Group(rows=table.n)
+        groups = tuple(cells_of(everybody, comparison if hidden else None, inner, lacking))
         found = Grouping(
             _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
             _arms(comparison),
@@ -179,11 +182,11 @@ def grouping_of(
     ]
     if comparison is not None and not hidden:
         _check_arms(comparison.arms, publics)
-    cells = MomentCells(
-        len(publics), codes, combinations, private.treatment, private.values, private.levels
-    )
+    cells = replace(private, public=len(publics), codes=codes, combinations=combinations)
     groups = tuple(
-        cell for one in publics for cell in cells_of(one, comparison if hidden else None, inner)
+        cell
+        for one in publics
+        for cell in cells_of(one, comparison if hidden else None, inner, lacking)
     )
     found = Grouping(
         _counted(groups, cells), cells, treatment, tuple(subgroups),
@@ -192,10 +195,8 @@ def grouping_of(
     return found, table.with_frame(frame)
 
 
-def _present(column: Column) -> nw.Expr:
-    if column.is_text:
-        return (~nw.col(column.name).is_null() & (nw.col(column.name) != "")).cast(nw.Int64)
-    return present(column.name).cast(nw.Int64)
+def _flag(column: Column) -> nw.Expr:
+    return has_value(column).cast(nw.Int64)
 
 
 def _arms(comparison: Comparison | None) -> tuple[str, ...]:
@@ -209,6 +210,34 @@ def _counted(groups: tuple[Group, ...], cells: MomentCells) -> tuple[Group, ...]
     return tuple(replace(group, rows=None) for group in groups)
 
 
+def blocks_of(
+    groups: Sequence[Group], totals: Sequence[int], subgroups: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the subgroups that public groups tell apart, where these tell arms apart, too.
+
+    Examples
+    --------
+    >>> cells = [Group("t", (("block", 1.0),), gone) for gone in ((), ("y",))]
+    >>> blocks_of(cells, (7,), ("block",))
+    ('block',)
+    """
+    inner = len(groups) // len(totals)
+    publics = [groups[g : g + inner] for g in range(0, len(groups), inner)]
+    if any(len({group.arm for group in one}) > 1 for one in publics):
+        return ()
+    return tuple(
+        name
+        for name in subgroups
+        if all(len({group.value(name) for group in one}) == 1 for one in publics)
+    )
+
+
+def public_rows(groups: Sequence[Group], totals: Sequence[int], used: Sequence[int]) -> int:
+    """Return the rows of all public groups that some groups belong to."""
+    inner = len(groups) // len(totals)
+    return sum(totals[place] for place in {g // inner for g in used})
+
+
 def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentCells:
     if comparison is None:
         return MomentCells(levels=tuple(levels))
@@ -217,7 +246,12 @@ def _private(comparison: Comparison | None, levels: Sequence[Column]) -> MomentC
     return MomentCells(treatment=groups.columns, values=values, levels=tuple(levels))
 
 
-def cells_of(public: Group, comparison: Comparison | None, levels: Sequence[Column]) -> list[Group]:
+def cells_of(
+    public: Group,
+    comparison: Comparison | None,
+    levels: Sequence[Column],
+    lacking: Sequence[str] = (),
+) -> list[Group]:
     """Return the private cells of a public group, in the order of their codes."""
     arms: list[tuple[str, tuple[tuple[str, Value], ...]]] = [(public.arm, ())]
     if comparison is not None:
@@ -236,10 +270,12 @@ def cells_of(public: Group, comparison: Comparison | None, levels: Sequence[Colu
             public,
             arm=arm,
             values=(*values, *public.values, *chosen),
+            absent=(*public.absent, *(n for n, out in zip(lacking, gone, strict=True) if out)),
             told=public.told + len(values),
         )
         for arm, values in arms
         for chosen in product(*known)
+        for gone in product((False, True), repeat=len(lacking))
     ]
 
 

@@ -54,8 +54,10 @@ from dprct.estimate.moments.results import Moments
 from dprct.estimate.moments.scores import DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
+    check_lacking,
     check_outcome,
     checked_column,
+    checked_policy,
     filled_words,
     instrumented,
     key_of,
@@ -186,19 +188,22 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "subgroups; name the outcomes"
             )
         fills = self.fills(schema)
-        return tuple(variable_of(name, atoms, schema, fills) for name, atoms in found.values())
+        gaps = [n for n in self.columns if self.policy(n, schema) in ("private", "public")]
+        return tuple(
+            variable_of(name, atoms, schema, fills, gaps) for name, atoms in found.values()
+        )
 
     def fills(self, schema: Schema) -> dict[str, float]:
         """Return what stands for missing values, of columns that have a number for them."""
         found = {}
         for name in self.columns:
             policy = self.policy(name, schema)
-            if policy not in (None, "public"):
+            if policy not in (None, "public", "private"):
                 column = schema.column(name)
                 if column.is_text or column.bounds is None:
                     raise ParameterError(
                         f"``missing={policy!r}`` for {name!r}, which has levels; say "
-                        "``missing='public'`` (who has no value is public)"
+                        "``missing='private'``, or 'public' (who has no value is public)"
                     )
                 found[name] = constant_of(policy, column)
         return found
@@ -217,30 +222,21 @@ class MomentsSpec(Spec[MomentsFacts]):
         if name in self.group_columns:
             return None  # a missing subgroup is a cell of its own
         asked = self.missing.get(name) if isinstance(self.missing, Mapping) else self.missing
-        if asked is None:
-            raise SchemaError(
-                f"column {name!r} may be missing; say ``missing='public'`` (who has no value is "
-                "public), or a number within its bounds that stands for it, or declare "
-                "``missing='never'``"
-            )
-        if asked == "private":
-            raise ParameterError(
-                f"``missing='private'`` for {name!r} is not offered for moments; give a number "
-                "within the bounds that stands for a missing value, or say 'public'"
-            )
-        if asked != "public" and (isinstance(asked, bool) or not isinstance(asked, (int, float))):
-            raise ParameterError(
-                f"``missing={given(asked)}`` for {name!r}; allowed: 'public', or a number within "
-                "the bounds"
-            )
-        return asked
+        return checked_policy(asked, name)
 
     def present_public(self, schema: Schema) -> tuple[str, ...]:
         """Return the released columns of which it is public who has a value."""
+        return self._of_policy("public", schema)
+
+    def lacking(self, schema: Schema) -> tuple[str, ...]:
+        """Return the released columns of which it is private who has a value: cells."""
+        return check_lacking(self._of_policy("private", schema), self.weights)
+
+    def _of_policy(self, policy: str, schema: Schema) -> tuple[str, ...]:
         used = dict.fromkeys(
             name for variable in self.variables(schema) for name in variable.columns
         )
-        return tuple(name for name in used if self.policy(name, schema) == "public")
+        return tuple(name for name in used if self.policy(name, schema) == policy)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -300,7 +296,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
         if name in self.group_columns:
             raise ParameterError(f"``weights={name!r}`` makes groups; name a column of weights")
-        if self.policy(name, schema) == "public":
+        if self.policy(name, schema) in ("private", "public"):
             raise ParameterError(
                 f"``weights={name!r}`` may be missing; give a number in ``missing=`` that stands "
                 "for it, or declare ``missing='never'``"
@@ -336,7 +332,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Whether there are private cells, whose numbers of rows are released."""
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
         arms = self.assignment is not None and self.hidden
-        return arms or len(outer) < len(self.subgroups)
+        return arms or len(outer) < len(self.subgroups) or bool(self.lacking(schema))
 
     def counting(self, schema: Schema) -> Counting:
         """Return the public columns of which each combination is a group."""
@@ -438,7 +434,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def _check_size(self, schema: Schema) -> None:
         from dprct.encoding import encoding
 
-        cells = 1
+        cells = 2 ** len(self.lacking(schema))
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
         for name in self.subgroups:
             if name not in outer:
@@ -555,9 +551,11 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Rows further from the centres than this, in units of ``sd``, are moved to that distance.
         By default 1.5 times that of a typical row if every column has an ``sd``, else ``"box"``,
         which moves nobody.
-    missing : {"public"}, number, or mapping from column to these, optional
-        ``"public"``: who has no value is public, and makes groups.  A number stands for what is
-        missing, by declaration.  Needed for every column that may be missing.
+    missing : {"private", "public"}, number, or mapping from column to these, optional
+        A regression leaves out who has no value of its columns.  ``"private"``: who that is stays
+        private, and each such column makes two cells of one, so that regressions without it have
+        root 2 times the noise.  ``"public"``: it is public, and makes groups.  A number stands for
+        what is missing, by declaration.  Needed for every column that may be missing.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
     cov_type : {"HC1", "CR1"}, optional
@@ -655,7 +653,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
-            spec.present_public(known.schema), hidden=spec.hidden, attrition=spec.attrition,
+            spec.present_public(known.schema), spec.lacking(known.schema),
+            hidden=spec.hidden, attrition=spec.attrition,
         )  # fmt: skip
         if spec.weights is not None:  # what is released is the sum of weights, not rows
             unknown = tuple(replace(group, rows=None) for group in grouping.groups)

@@ -54,6 +54,13 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
         )
     if not layout.grid.moves_nobody:
         shown["rows moved"] = _touched_said(facts, mechanism)
+    lacking = [column.name for column in facts.grouping.cells.lacking]
+    if lacking:
+        shown["missing, private"] = (
+            f"{_some(lacking)}: {2 ** len(lacking)} cells of one; a regression leaves out who has "
+            "no value of its columns, and has root 2 times the noise for each of these that it "
+            "does not name"
+        )
     if layout.grid.count:
         sd = count_noise(layout, mechanism.noise_sd)
         if layout.grid.weight is None:
@@ -116,7 +123,9 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
     if not arms or facts.layout.grid.weight is not None:
         return {}  # of weighted rows no differences in means are read
     share = facts.n / len(arms)
-    cells = max(1, len(facts.grouping.groups) // len(arms))
+    known = {column.name for column in facts.grouping.cells.lacking}
+    named = [len(known & set(place.variable.columns)) for place in facts.layout.places]
+    cells = max(1, len(facts.grouping.groups) // len(arms)) // 2 ** sorted(named)[0]
     sizes = {
         arm: sum(group.rows or 0 for group in facts.grouping.groups if group.arm == arm) or share
         for arm in arms
@@ -155,10 +164,13 @@ def regression_said(
     """
     layout, n = facts.layout, facts.n
     _, s2 = layout.noise(sigma)
-    cells = len(facts.grouping.groups)
     places = {place.variable.key: place for place in layout.places}
     parsed = main_part(parse(formula, structural=True))
     regressors = regressors_of(parsed, facts.schema)
+    # whoever has no value of a column of the regression is in a cell that it leaves out
+    known = {column.name for column in facts.grouping.cells.lacking}
+    named = len(known & set(parsed.regressor_names)) + (set(parsed.outcome_names) <= known)
+    cells = len(facts.grouping.groups) // 2**named
     explained = set(outcomes) & set(parsed.outcome_names)
     found, eta = {}, 0.0
     spreads = [place.spread for place in layout.places if place.variable.name in explained]

@@ -13,6 +13,7 @@ from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
+from dprct.estimate.moments.groups import blocks_of, public_rows
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
@@ -206,8 +207,13 @@ class Moments(ReleasedMoments):
         labels = [label for label, _ in pooled]
         cells = [moments for _, moments in pooled]
         block = [str(label[1:]) for label in labels] if self._blocks() else None
+        rows = [cell.n for cell in cells]
+        if block and len(self.groups) > len(self.totals):
+            # a noisy weight of a block would add an error that no variance has
+            members = self._members(("arm", *self._blocks()), asked, where, missing=True)
+            rows = [float(public_rows(self.groups, self.totals, gs)) for _, gs in members]
         contrasts, control = against_control(
-            [str(label[0]) for label in labels], [cell.n for cell in cells], self.arms[0], block
+            [str(label[0]) for label in labels], rows, self.arms[0], block
         )
         return effects_of(
             cells,
@@ -216,7 +222,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             control=control.tolist(),
             title=f"Effects against {self.arms[0]}, from released moments",
-            notes=self._fit_notes(where, cells),
+            notes=(*self._fit_notes(where, cells), *self._jointly_note(asked)),
         )
 
     def outcome_index(
@@ -648,6 +654,14 @@ class Moments(ReleasedMoments):
         said = ", ".join(f"{name}={value}" for name, value in where.items())
         return (f"Among those with {said}.",)
 
+    def _jointly_note(self, outcomes: Sequence[str]) -> tuple[str, ...]:
+        """Say whose effects several outcomes have together, where each may lack other rows."""
+        gone = {name for group in self.groups for name in group.absent}
+        if len(outcomes) < 2 or not gone & self._columns_of(outcomes):
+            return ()
+        said = ", ".join(outcomes)
+        return (f"Among those with values of all of {said}; ask for one to use all of its rows.",)
+
     def _fit_notes(
         self, where: Mapping[str, Value] | None, cells: Sequence[NoisyMoments]
     ) -> tuple[str, ...]:
@@ -663,9 +677,7 @@ class Moments(ReleasedMoments):
 
     def _blocks(self) -> tuple[str, ...]:
         """Return the subgroups whose cells are public: blocks of a public design."""
-        if any(group.rows is None for group in self.groups):
-            return ()
-        return self.subgroups
+        return blocks_of(self.groups, self.totals, self.subgroups)
 
     def _pooled(
         self, by: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None

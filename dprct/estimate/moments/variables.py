@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from dprct.arguments import given
 from dprct.encoding import encoding
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
@@ -28,6 +29,9 @@ Key = tuple[tuple[str, int], ...]
 
 INTERCEPT = "Intercept"
 MOST_POWER = 4
+
+MOST_LACKING = 6
+"""Columns of which it is private who has a value: each doubles the cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +156,15 @@ def filled_words(variables: Iterable[Variable]) -> str:
 
 
 def variable_of(
-    name: str, atoms: Sequence[Atom], schema: Schema, fills: Mapping[str, float]
+    name: str,
+    atoms: Sequence[Atom],
+    schema: Schema,
+    fills: Mapping[str, float],
+    gaps: Sequence[str] = (),
 ) -> Variable:
     """Return the column of a release that a product is.
+
+    Rows without a value of ``gaps`` are left out by all that the column is used for.
 
     Raises
     ------
@@ -168,7 +178,8 @@ def variable_of(
         column = checked_column(schema, atom.column)
         if column.levels is not None and len(column.levels) == 1:
             raise _constant(name)
-        parts.append(Part(column, atom.level, fills.get(atom.column)))
+        gap = atom.column in gaps and not column.is_text
+        parts.append(Part(column, atom.level, fills.get(atom.column), gap))
     found = Variable(name, tuple(parts))
     low, high = found.bounds
     if not low < high:
@@ -191,6 +202,12 @@ def checked_column(schema: Schema, name: str) -> Column:
     """
     column = schema.column(name)
     if column.bounds is None and column.levels is None:
+        if name == schema.unit.id:
+            raise SchemaError(
+                f"column {name!r} says who a row belongs to, and has no levels; take fixed effects "
+                "of persons out before the release: demean the columns within persons, declare "
+                "them with bounds and ``built_from='own'``, and release them (docs/panels.md)"
+            )
         wanted = "its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``"
         raise SchemaError(
             f"column {name!r} has neither bounds nor levels; declare {wanted} from public "
@@ -202,6 +219,55 @@ def checked_column(schema: Schema, name: str) -> Column:
             "codes that are legal, such as ``missing=['.']``"
         )
     return column
+
+
+def checked_policy(asked: Any, name: str) -> float | str:
+    """Return what happens to missing values of a column that may have them, or refuse it.
+
+    Raises
+    ------
+    SchemaError
+        If nothing is asked.
+    ParameterError
+        If it is no policy.
+    """
+    if asked is None:
+        raise SchemaError(
+            f"column {name!r} may be missing; say ``missing='private'`` (its regressions leave "
+            "out who has no value), 'public' (who has none is public), or a number within its "
+            "bounds that stands for it, or declare ``missing='never'``"
+        )
+    if isinstance(asked, (int, float)) and not isinstance(asked, bool):
+        return asked
+    if not isinstance(asked, str) or asked not in ("private", "public"):
+        raise ParameterError(
+            f"``missing={given(asked)}`` for {name!r}; allowed: 'private', 'public', or a number "
+            "within the bounds"
+        )
+    return asked
+
+
+def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...]:
+    """Return the columns of which it is private who has a value, or refuse them.
+
+    Raises
+    ------
+    ParameterError
+        If they are too many, or rows have weights.
+    """
+    if len(names) > MOST_LACKING:
+        raise ParameterError(
+            f"``missing='private'`` of {len(names)} columns makes {2 ** len(names):,} cells, and "
+            f"it is offered for {MOST_LACKING}; give a number that stands for what is missing in "
+            "some of them, or say 'public'"
+        )
+    if names and weights is not None:
+        raise ParameterError(
+            f"``missing='private'`` for {names[0]!r} with ``weights={weights!r}``: sums of weights "
+            "are released and not how many rows have a value; give a number that stands for what "
+            "is missing, or say 'public'"
+        )
+    return names
 
 
 def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ...]:

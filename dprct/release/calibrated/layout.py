@@ -54,6 +54,16 @@ class Regressions:
         found = [name for terms in self.covariates for name in right_side(terms).regressor_names]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def serve_some_arms(self) -> bool:
+        """Whether rows of some arms return released effects, too (:mod:`certificate.valid_arms`).
+
+        That takes the regression on all arms alone, each a 0/1 column: levels of one column have
+        another base where the first is missing.
+        """
+        columns = not any(arm.startswith("C(") for arm in self.arms)
+        return columns and len(self.arms) > 1 and () in self.covariates and self.within is None
+
     def formulas(self) -> tuple[str, ...]:
         """Return the regressions as text."""
         found = tuple(

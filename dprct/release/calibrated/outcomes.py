@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups, spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError, SchemaError
@@ -502,6 +503,8 @@ class Calibration:
         standard errors, and the ratio of errors that is farthest from 1.
     groups : ValidGroups or None
         Groups whose own regressions return released effects, too.
+    sizes : ValidArms or None
+        Rows of every arm, where regressions on the rows of some arms return released effects.
     """
 
     layout: Layout
@@ -511,6 +514,7 @@ class Calibration:
     clusters: str | None
     errors: tuple[tuple[float, float], ...] = ()
     groups: ValidGroups | None = None
+    sizes: ValidArms | None = None
 
     @classmethod
     def of(
@@ -552,7 +556,9 @@ class Calibration:
         table = assembled(layout.with_outcomes(), known, {}, n, rng)
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
-        return cls(layout, table, made, counts, clusters, errors, _groups_of(rows, made, targets))
+        groups = _groups_of(rows, made, targets)
+        sizes = None if errors else _sizes_of(layout.regressions, rows, made)
+        return cls(layout, table, made, counts, clusters, errors, groups, sizes)
 
     @property
     def exact(self) -> bool:
@@ -645,6 +651,7 @@ class Calibration:
             control_errors=() if self.groups and not self.groups.whole else tuple(control_errors),
             control_found=all(abs((one.control or 0) - 1) < _EQUAL for one in self.outcomes),
             groups=self.groups,
+            sizes=self.sizes,
         )
 
     def _within(self) -> str:
@@ -690,6 +697,24 @@ def _groups_of(
         ),
         whole=all(one.whole for one in made),
     )
+
+
+def _sizes_of(
+    regressions: Regressions, rows: PublicRows, made: Sequence[Constructed]
+) -> ValidArms | None:
+    """Return the rows of every arm, where the regression on some arms alone is calibrated."""
+    if not regressions.serve_some_arms:
+        return None
+    arms, there = rows.arms, [~np.isnan(one.values) for one in made]
+    each = range(1 + len(regressions.arms))
+    return ValidArms(
+        columns=regressions.arms,
+        rows=tuple(tuple(int((arms[mask] == arm).sum()) for arm in each) for mask in there),
+        clusters=() if rows.clusters is None else tuple(
+            tuple(len(np.unique(rows.clusters[mask & (arms == arm)])) for arm in each)
+            for mask in there
+        ),
+    )  # fmt: skip
 
 
 def _errors(

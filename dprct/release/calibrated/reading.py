@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.certificate.valid_regressions import ErrorRatio, Reading, Validity, term_key
+from dprct.certificate.reading import ErrorRatio, Reading
+from dprct.certificate.valid_regressions import Validity, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing

@@ -306,7 +306,7 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["free"]}, SchemaError, "neither bounds nor levels"),
     ({"columns": ["one"]}, SchemaError, "'one' is a constant"),
     ({"columns": ["late"]}, SchemaError, "may be missing"),
-    ({"columns": ["late"], "missing": "private"}, ParameterError, "not offered for moments"),
+    ({"columns": ["late"], "missing": "privately"}, ParameterError, "allowed: 'private', 'public'"),
     ({"columns": ["late"], "missing": 99}, ParameterError, "outside the bounds"),
     ({"columns": ["wage"], "sd": {"wage": 0}}, ParameterError, "above 0"),
     ({"columns": ["wage"], "sd": {"age": 1}}, ParameterError, "no column of this release"),
@@ -431,3 +431,14 @@ def test_questions_to_a_release_that_it_cannot_answer() -> None:
         with pytest.raises(DprctError) as caught:
             ask()
         assert words in str(caught.value).strip("\"'").replace('"', "")
+
+
+def test_effects_of_persons_are_taken_out_before_the_release() -> None:
+    columns = (
+        Column("pid", "long", missing=()), Column("d", "byte", levels=(0, 1), missing=()),
+        Column("y", bounds=(0, 30), missing=()),
+    )  # fmt: skip
+    schema = Schema(columns, unit=dprct.Unit("person", id="pid", max_rows=2))
+    data = pd.DataFrame({"pid": [1, 1, 2, 2], "d": [0, 1, 0, 0], "y": [3.0, 4.0, 5.0, 6.0]})
+    with pytest.raises(SchemaError, match=r"'pid' says who a row belongs to.*docs/panels\.md"):
+        PrivateMoments(data, schema, formulas=["y ~ d | pid"], cov_type="CR1")

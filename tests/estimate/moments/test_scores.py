@@ -137,7 +137,7 @@ def test_weighted_rows_of_one_unit_have_errors_of_clusters() -> None:
 def test_what_weights_do_not_serve_is_refused(tmp_path: Any) -> None:
     data, schema = weighted(ONE)
     asked = model(data, schema, weights="w", cov_type="HC1", assignment=HALF)
-    m = asked.fit(epsilon=8, delta=1e-6)
+    m = asked.fit(epsilon=30, delta=1e-6)
     for wrong in (
         lambda: m.effects(),
         lambda: m.ols("score ~ age"),

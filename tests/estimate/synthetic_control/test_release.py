@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
+from dprct import Budget
 from dprct.estimate.noise_law import PathNoise
 from dprct.estimate.synthetic_control import SyntheticControl
 from dprct.estimate.synthetic_control.release import (
@@ -26,6 +27,7 @@ from dprct.estimate.synthetic_control.release import (
     usable,
 )
 from dprct.model import revived, saved
+from dprct.privacy.noise import source
 from dprct.queries.donors import UNIT, Scale
 
 ONE = Scale(-1.0, 1.0)
@@ -116,8 +118,9 @@ def drawn(T: int, seed: Any, count: int = 1, *, hidden: bool = False) -> list[Un
     model = SyntheticControl.from_arrays(
         X, y, 3, 1.0, donor_weights="uniform", mean_effect=True, protect_treated=hidden
     )
-    rng = np.random.default_rng(seed)
-    return [model.fit(8, rng=rng).released for _ in range(count)]
+    # without the plan, the charge and the result that each fit makes of the same draw
+    allocation, noise = model._allocated(Budget(8)), source(seed)
+    return [model._draw(allocation, noise)[0] for _ in range(count)]
 
 
 @pytest.mark.parametrize("hidden", [False, True])
