@@ -261,7 +261,7 @@ def source(rng: object = None) -> NoiseSource:
     Parameters
     ----------
     rng : None, int, SeedSequence, BitGenerator or Generator
-        As in SPEC 7.  Anything but None makes the result a simulation.
+        What numpy makes a generator of.  Anything but None makes the result a simulation.
 
     Returns
     -------
@@ -284,7 +284,7 @@ def source(rng: object = None) -> NoiseSource:
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"rng is ``{type(rng).__name__}``; give ``None``, or for simulation only "
-            "a non-negative integer seed`` or a numpy Generator``"
+            "a non-negative integer seed or a numpy ``Generator``"
         ) from error
 
 

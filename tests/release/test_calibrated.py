@@ -25,6 +25,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import per_row, sequential
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
+from dprct.privacy.noise import Secure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,20 @@ def test_the_regression_returns_the_effects_and_their_errors(
     release = calibrated(trial, trial_schema).fit(epsilon=2)
     agrees(release, FORMULA)
     assert "exactly" in release.plan.facts["calibration"]
+
+
+def test_chance_decides_nothing_before_the_fit(
+    trial: pd.DataFrame, trial_schema: Schema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rehearsal with other filler each time announced other facts of its file, 1 time in 800."""
+
+    def drawn(source: Secure) -> np.random.Generator:
+        raise AssertionError("random filler")
+
+    monkeypatch.setattr(Secure, "post_processing_rng", drawn)
+    models = [calibrated(trial, trial_schema) for _ in range(2)]
+    first, again = (model._announced(model.guarantee(Budget(2))) for model in models)
+    assert first.unsealed().digest() == again.unsealed().digest()
 
 
 def test_statsmodels_finds_the_same(trial: pd.DataFrame, trial_schema: Schema) -> None:

@@ -85,6 +85,10 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
+FILLER = 0
+"""Seed of the rehearsal before a fit, which sees nothing of the rows but what is public."""
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What left the confidential table."""
@@ -536,9 +540,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """Construct outcomes once from filler and effects of zero, before a cent is spent.
 
         What cannot be calibrated (a treatment that covariates explain, no degree of freedom left)
-        is refused here, from public facts alone.
+        is refused here, from public facts alone; the filler is the same each time, so that chance
+        does not decide what is refused or announced either.
         """
-        rng = source(None).post_processing_rng()
+        rng = source(FILLER).post_processing_rng()
         effects = len(self.facts.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0, control_known=LONGEST_ERROR)
         filler = self.facts.covariates.columns(None, rng)
