@@ -97,6 +97,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
                 return "Spark"
             return next((one for one in ONE_WORKER if nodeid.startswith(one)), nodeid)
 
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            # what is done is forgotten: counting it again after each test is quadratic
+            for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
+                del workload[scope]
+            return super()._pending_of(workload)
+
     return Together(config, log)
 
 
