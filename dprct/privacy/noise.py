@@ -284,7 +284,7 @@ def source(rng: object = None) -> NoiseSource:
     except (TypeError, ValueError) as error:
         raise ParameterError(
             f"rng is ``{type(rng).__name__}``; give ``None``, or for simulation only "
-            "a non-negative integer seed or a numpy ``Generator``"
+            "a non-negative integer seed or a ``numpy.random.Generator``"
         ) from error
 
 
