@@ -391,6 +391,8 @@ def _raise(system: System, parts: Array, spreads: Array, noise: Array, kap: floa
     J = system.to_names
     each = spreads[:, None] * np.maximum(np.einsum("ik,gkl,il->gi", J, parts, J), 0)
     om = np.sqrt((each**2).sum(axis=0))
+    if not om.any():  # released moments that are noise alone have parts of no sign
+        return np.zeros(len(spreads))
     ratio = om / np.einsum("ik,kl,il->i", J, noise, J)
     worst = int(np.argsort(ratio)[-1])
     if kap is None:

@@ -10,6 +10,7 @@ import pytest
 
 from dprct.estimate.moments.system import (
     Regressor,
+    errors,
     fit,
     inverse_of,
     profile,
@@ -57,6 +58,22 @@ def test_the_fixed_point_takes_the_bias_away(from_rows):
         assert inverse.eta2 == pytest.approx(s**2 / 2 * A[i] ** 2)
         found = fit(system, inverse, rows_of([cell], Regressor("y", "y")))
         assert found.b[0] * system.to_names[0, 0] == pytest.approx(A[i] * m[i], rel=1e-9)
+
+
+def test_moments_that_are_noise_alone_leave_no_sampling_error(from_rows):
+    """No part has a variance that could be raised: that was a division of nothing by nothing."""
+    rows = np.random.default_rng(2).normal(size=(40, 2))
+    cells = [
+        from_rows(half, "ay", 1.0, math.sqrt(2), np.random.default_rng(3))
+        for half in (rows[:20], rows[20:])
+    ]
+    noise = [replace(cell, n=0.5, cross=-1e6 * np.eye(2), totals=np.zeros(2)) for cell in cells]
+    regressors = [CONSTANT, Regressor("t", None, (0, 1)), Regressor("a", "a")]
+    inverse, system = inverse_of(system_of(cells, regressors)), system_of(noise, regressors)
+    a = system.residual(rows_of(noise, Regressor("y", "y")), np.array([0.3, -1.0, 2.0]))
+    released, sampling, _ = errors(system, inverse, a, 1.0, by_cell=True)
+    assert np.isfinite(released).all()
+    assert np.abs(sampling).max() == 0
 
 
 def test_noise_of_scores_has_the_stated_covariance(from_rows):
