@@ -23,7 +23,7 @@ from dprct.schema.columns import check_own
 from dprct.schema.tables import check_counts, check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
     from dprct.schema.tables import Counted, Frame, Table
+
+    Whole = NDArray[np.int64]
 
 STEPS = 1 << 16
 """L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.
@@ -47,6 +49,10 @@ MOST_ROWS = 1 << 30
 
 MOST_OF_A_UNIT = 1 << 22
 """Values of one unit, each at most 2^20 before it is moved: their squares sum to 2^62 at most."""
+
+MOST_BEFORE = 1 << 38
+"""Steps at which a value is clipped before the mean of its unit is taken away: with 2^22 rows of a
+unit, whatever is added and multiplied for that is at most 2^62."""
 
 _CHUNK = 1 << 18
 """Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
@@ -132,6 +138,8 @@ class Scaled:
         m, the public double by which ``x - centre`` is multiplied.
     exempt : bool
         Never moved: the ball has room for every legal value.
+    within : bool
+        Whether the mean of all rows of its unit is taken away from each (fixed effects of units).
     """
 
     name: str
@@ -140,6 +148,16 @@ class Scaled:
     centre: float
     per_unit: float
     exempt: bool = False
+    within: bool = False
+
+    def __post_init__(self) -> None:
+        if self.within and (self.exempt or any(part.gap for part in self.parts)):
+            raise ParameterError(f"{self.name!r} loses means of units, of which no row may lack")
+
+    @property
+    def farthest(self) -> int:
+        """Steps at which a value is clipped; one that loses the mean of its unit, again after."""
+        return MOST_BEFORE if self.within else FARTHEST
 
     def steps(self) -> nw.Expr:
         """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
@@ -150,7 +168,7 @@ class Scaled:
 
         Clipping, subtraction, multiplication and addition are each rounded in the one way of
         IEEE 754, and there is no division: every engine has the same bits.  Each rises with x, so
-        that k is clipped only where a bound is farther than 2^20.
+        that k is clipped only where a bound is farther away.
         """
         value = reduce(mul, [part.value() for part in self.parts])
         if len(self.parts) > 1:
@@ -161,17 +179,25 @@ class Scaled:
             here = reduce(lambda a, b: a & b, [has_value(column) for column in gaps.values()])
             steps = nw.when(here).then(steps).otherwise(nw.lit(0.0))
         ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
-        return steps if max(map(abs, ends)) < FARTHEST else steps.clip(-FARTHEST, FARTHEST)
+        far = self.farthest
+        return steps if max(map(abs, ends)) < far else steps.clip(-far, far)
 
     def steps_at(self, value: float) -> int:
         """Return k of one public number."""
         steps = (value - self.centre) * self.per_unit + 0.5
-        return math.floor(min(max(steps, -FARTHEST), FARTHEST))
+        return math.floor(min(max(steps, -self.farthest), self.farthest))
 
     @property
     def reach(self) -> int:
-        """The largest size of k within the bounds: k rises with x."""
-        return max(abs(self.steps_at(bound)) for bound in self.bounds)
+        """The largest size of k within the bounds: k rises with x.
+
+        Of deviations from the mean of a unit, the largest root mean square in a unit: numbers of a
+        range deviate by half of it at most, and rounding adds 1/2.
+        """
+        ends = [self.steps_at(bound) for bound in self.bounds]
+        if self.within:
+            return min((abs(ends[1] - ends[0]) + 1) // 2 + 1, FARTHEST)
+        return max(map(abs, ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +248,11 @@ class MomentsGrid:
     must be released, is h^2 times the sum of a / W but for the rounding, and all others are sums of
     a / W times products.
 
+    *Means of units.*  A column that is ``within`` enters with its deviation from the mean of all m
+    rows of the unit, floor((2 (m k - sum k) + m) / (2 m)) in whole numbers, clipped as any other
+    is.  It is a function of the rows of its unit alone, and the ball is asked afterwards: nothing
+    above changes.
+
     *The ball.*  That |k|^2 <= L^2 holds for every row is not left to floating point.  Columns that
     are exempt have room for their bounds, E^2 at most together (of the levels of one column, a row
     has one).  The others have S^2 = L^2 - E^2: where q = sum k_j^2 passes it, k_j becomes
@@ -246,6 +277,8 @@ class MomentsGrid:
                 raise ParameterError("weights are numbers of public bounds, 0 or above")
             if not self.count:
                 raise ParameterError("the sum of weights is released; say ``count=True``")
+        if self.rows == 1 and any(column.within for column in self.columns):
+            raise ParameterError("a unit of one row has no deviations from its mean")
         if not 1 <= self.constant <= STEPS:
             raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
@@ -306,12 +339,8 @@ class MomentsGrid:
     def l_inf(self) -> int:
         """By how much one record moves any sum, at most."""
         root = math.isqrt(self.rows - 1) + 1  # rounded up: |sum k_j| <= sqrt(M) L
-        return max(
-            STEPS**2,
-            2 * self.constant * STEPS * root,
-            self.rows * self.constant**2,
-            self.touched * self.rows,
-        )
+        sums = 2 * self.constant * STEPS * root
+        return max(STEPS**2, sums, self.rows * self.constant**2, self.touched * self.rows)
 
     @property
     def l1(self) -> int:
@@ -372,7 +401,7 @@ class MomentCells:
     """
 
     public: int = 1
-    codes: NDArray[np.int64] | None = None
+    codes: Whole | None = None
     combinations: Combinations | None = None
     treatment: tuple[str, ...] = ()
     values: tuple[tuple[float | str, ...], ...] = ((),)
@@ -493,12 +522,9 @@ def moment_sums(
     values = [number for matrix in found for number in grid.vector(matrix)]
     values += [moved * grid.touched] if grid.touched else []
     return IntegerVector(
-        np.array(values, dtype=object),
-        l1=grid.l1,
-        l2_squared=grid.l2_squared,
-        l_inf=grid.l_inf,
+        np.array(values, dtype=object), l1=grid.l1, l2_squared=grid.l2_squared, l_inf=grid.l_inf,
         relation=relation,
-    )
+    )  # fmt: skip
 
 
 def check_in_engine(width: int) -> None:
@@ -535,7 +561,7 @@ def _in_memory(
     return list(total), touched
 
 
-def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.int64] | None:
+def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> Whole | None:
     """Return whose each row is, as a code from 0 on; None where nobody has two rows."""
     if grid.rows == 1:
         return None
@@ -549,8 +575,8 @@ def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> NDArray[np.in
 
 
 def rows_in_ball(
-    table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole | None
+) -> Iterator[tuple[int, Whole, Whole, NDArray[np.bool_]]]:
     """Yield rows: the first one's place, their groups, r = (h, k), and whether they were moved.
 
     What a row becomes is a function of the rows of its unit alone, and all of it whole numbers.
@@ -565,27 +591,28 @@ def rows_in_ball(
 
 
 def _inside(
-    table: Frame, grid: MomentsGrid, cells: MomentCells, units: NDArray[np.int64] | None
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole | None
+) -> Iterator[tuple[int, Whole, Whole, NDArray[np.bool_]]]:
     """Yield the rows as :func:`rows_in_ball`, each with the same weight."""
     exempt = np.array([column.exempt for column in grid.columns], bool)
     if units is None:
         for start, group, steps in _rows(table, grid, cells):
             yield start, group, steps, _move(steps[:, 1:], exempt, grid.room)
         return
+    rows = _less_means(table, grid, cells, units)
     # the square of a unit is that of all its rows, before they are moved and again after
     square = np.zeros(len(units), np.int64)  # no more units than rows
-    for start, _, steps in _rows(table, grid, cells):
+    for start, _, steps in rows():
         free = steps[:, 1:][:, ~exempt]
         np.add.at(square, units[start : start + len(free)], (free * free).sum(1))
     by, beyond = _by(square, grid.room), square > grid.room
     square[:] = 0
-    for start, _, steps in _rows(table, grid, cells):
+    for start, _, steps in rows():
         owner = units[start : start + len(steps)]
         moved = _shortened(steps[:, 1:][:, ~exempt], by[owner])
         np.add.at(square, owner, (moved * moved).sum(1))
     inside = square <= grid.room
-    for start, group, steps in _rows(table, grid, cells):
+    for start, group, steps in rows():
         owner = units[start : start + len(steps)]
         part = steps[:, 1:]
         moved = _shortened(part[:, ~exempt], by[owner])
@@ -593,9 +620,32 @@ def _inside(
         yield start, group, steps, beyond[owner]
 
 
+def _less_means(
+    table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole
+) -> Callable[[], Iterator[tuple[int, Whole, Whole]]]:
+    """Return :func:`_rows`, whose columns that are ``within`` lose the means of their units."""
+    within = [j for j, column in enumerate(grid.columns, 1) if column.within]
+    if not within:
+        return lambda: _rows(table, grid, cells)
+    count = np.bincount(units, minlength=1).astype(np.int64)
+    total = np.zeros((len(count), len(within)), np.int64)
+    for start, _, steps in _rows(table, grid, cells):
+        np.add.at(total, units[start : start + len(steps)], steps[:, within])
+
+    def rows() -> Iterator[tuple[int, Whole, Whole]]:
+        for start, group, steps in _rows(table, grid, cells):
+            owner = units[start : start + len(steps)]
+            m = count[owner][:, None]
+            away = (2 * (m * steps[:, within] - total[owner]) + m) // (2 * m)
+            steps[:, within] = np.clip(away, -FARTHEST, FARTHEST)
+            yield start, group, steps
+
+    return rows
+
+
 def _rows(
     table: Frame, grid: MomentsGrid, cells: MomentCells
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[int, Whole, Whole]]:
     """Yield the rows as :func:`rows_in_ball`, not moved yet."""
     coded = prepared(table, _columns(grid, cells))
     wanted = [cells.cell().alias(_CELL)]
@@ -612,7 +662,7 @@ def _rows(
         yield start, group, steps
 
 
-def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
+def _move(steps: Whole, exempt: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
     """Move the rows (n, d) that are outside into the ball, in place, and return which they are."""
     free = steps[:, ~exempt]
     steps[:, ~exempt] = moved_in(free, room)
@@ -620,21 +670,21 @@ def _move(steps: NDArray[np.int64], exempt: NDArray[np.bool_], room: int) -> NDA
     return outside
 
 
-def moved_in(free: NDArray[np.int64], room: int) -> NDArray[np.int64]:
+def moved_in(free: Whole, room: int) -> Whole:
     """Return rows (n, d) of whole numbers, those whose squares sum to more than room moved in."""
     moved = _shortened(free, _by((free * free).sum(1), room))
     inside = (moved * moved).sum(1) <= room
     return np.where(inside[:, None], moved, 0)
 
 
-def _by(square: NDArray[np.int64], room: int) -> NDArray[np.float64]:
+def _by(square: Whole, room: int) -> NDArray[np.float64]:
     """Return by what rows of these squared lengths are multiplied."""
     root = np.sqrt(np.maximum(square, 1).astype(float))
     return np.where(square > room, (math.isqrt(room) - 1) / root, 1.0)
 
 
-def _shortened(free: NDArray[np.int64], by: NDArray[np.float64]) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
+def _shortened(free: Whole, by: NDArray[np.float64]) -> Whole:
+    found: Whole = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
     return found
 
 

@@ -314,6 +314,11 @@ class Unit:
             )
 
     @property
+    def repeated_id(self) -> str | None:
+        """The column that identifies a unit, where one may have several rows; else None."""
+        return self.id if self.max_rows > 1 else None
+
+    @property
     def said(self) -> str:
         """How many rows a unit may have, in words: a public fact of every guarantee for units.
 

@@ -13,7 +13,7 @@ from dprct import disk
 from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
 from dprct.estimate.moments.groups import Group
-from dprct.estimate.moments.layout import Layout, Place
+from dprct.estimate.moments.layout import Layout, Place, scaled
 from dprct.estimate.moments.release import (
     SCORES,
     DrawnMoments,
@@ -22,9 +22,9 @@ from dprct.estimate.moments.release import (
     moments_of,
 )
 from dprct.estimate.moments.scores import DrawnScores
-from dprct.estimate.moments.variables import Atom, variable_of
+from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
-from dprct.queries.ball import STEPS, MomentsGrid, Part, Scaled
+from dprct.queries.ball import MomentsGrid, Part
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_storage_type, is_text
 
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 3
+VERSION = 4
 """The newest.  Version 1 has no scores, and one row of each unit; version 2 no number of rows that
-were moved and no weights, and a release without them is still written as 2."""
+were moved and no weights; version 3 no columns less the means of units.  A release without these is
+still written as 2 or 3."""
 
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
@@ -66,7 +67,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": VERSION if drawn.touched is not None or layout.grid.weight else 2,
+        "moments": _version(layout, drawn),
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -107,6 +108,13 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
     if layout.grid.weight is not None:
         content["layout"]["weights"] = [layout.grid.weight.column.name, layout.grid.weight.fill]
     return {**content, "digest": digest_of(content)}
+
+
+def _version(layout: Layout, drawn: DrawnMoments) -> int:
+    """Return the lowest version that has what a release has."""
+    if any(column.within for column in layout.grid.columns):
+        return VERSION
+    return 3 if drawn.touched is not None or layout.grid.weight else 2
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -213,7 +221,8 @@ def _plain(level: float | str) -> float | str:
 
 def _variable(place: Place) -> dict[str, Any]:
     parts = [[p.column.name, p.level, p.fill] for p in place.variable.parts]
-    return {
+    less = place.variable.within
+    return ({} if less is None else {"within": less}) | {
         "name": place.variable.name,
         "parts": parts,
         "centre": place.centre,
@@ -276,8 +285,6 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
     touched = _whole(content["touched"], signed=True) if layout.grid.touched else None
-    plain = touched is None and layout.grid.weight is None
-    _require(plain == (content["moments"] < 3), "its version is not that of its keys")
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
@@ -289,6 +296,12 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
+    drawn = DrawnMoments(sums, sigma, scores, touched)
+    lowest = _version(layout, drawn)
+    _require(
+        content["moments"] in ((1, 2) if lowest == 2 else (lowest,)),
+        "its version is not that of its keys",
+    )
     told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -302,7 +315,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "subgroups": tuple(map(_text, content["subgroups"])),
         "outcomes": tuple(map(_text, content["outcomes"])),
         "n": n,
-        "drawn": DrawnMoments(sums, sigma, scores, touched),
+        "drawn": drawn,
         "guarantee": guarantee,
         "ledger": _text(content["ledger"]),
         "method": _text(content["method"]),
@@ -317,12 +330,14 @@ def _place(facts: Mapping[str, Any], schema: Schema) -> Place:
         atoms.append(Atom(_text(name), None if level is None else _whole(level)))
         if fill is not None:
             fills[name] = _number(fill)
+    if "within" in facts:
+        atoms.append(Atom(_text(facts["within"]), WITHIN))
     variable = variable_of(_text(facts["name"]), atoms, schema, fills)
     found = Place(
         variable, _number(facts["centre"]), _number(facts["scale"]), _number(facts["weight"]),
         facts["exempt"] is True, facts["declared"] is True,
     )  # fmt: skip
-    low, high = variable.bounds
+    low, high = variable.span
     _require(found.scale > 0 and found.weight > 0, "a scale or a weight is not above 0")
     _require(low <= found.centre <= high, "a centre is outside the bounds")
     return found
@@ -333,13 +348,7 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any], schema: Schema)
     _require(radius > 0, "the radius is not above 0")
     names = [place.variable.name for place in places]
     _require(len(set(names)) == len(names) > 0, "a column is there twice, or none")
-    columns = tuple(
-        Scaled(
-            place.variable.name, place.variable.parts, place.variable.bounds, place.centre,
-            place.weight * STEPS / (place.scale * radius), place.exempt,
-        )
-        for place in places
-    )  # fmt: skip
+    columns = tuple(scaled(place, radius) for place in places)
     grid = MomentsGrid(
         columns,
         _whole(facts["constant"]),

@@ -60,6 +60,8 @@ class Place:
     def reach(self) -> float:
         """The largest size of z within the bounds."""
         low, high = self.variable.bounds
+        if self.variable.within is not None:  # root mean square in a unit
+            return self.weight * (high - low) / 2 / self.scale
         return self.weight * max(high - self.centre, self.centre - low) / self.scale
 
     @property
@@ -155,7 +157,26 @@ def places_of(
 
     A product has the centre and the standard deviation of a product of independent normal columns.
     """
-    return tuple(_place(variable, sd, centre) for variable in variables)
+    return tuple(
+        _place(variable, sd, centre)
+        if variable.within is None
+        else _place_within(variable, sd, centre)
+        for variable in variables
+    )
+
+
+def _place_within(
+    variable: Variable, sd: Mapping[str, float], centre: Mapping[str, float]
+) -> Place:
+    """Return the place of deviations from means of units: about 0.
+
+    Their scale is that of the column as it is, which is at least as large, unless ``sd`` has one
+    of their own; an indicator's is at most 1/2.
+    """
+    plain = _place(replace(variable, within=None), sd, centre)
+    own = sd.get(variable.name)
+    known = own is not None or plain.declared or variable.of_two
+    return Place(variable, 0.0, plain.scale if own is None else own, declared=known)
 
 
 def _place(variable: Variable, sd: Mapping[str, float], centre: Mapping[str, float]) -> Place:
@@ -289,7 +310,7 @@ def layout_of(
     constant = max(1, round(CONSTANTS[use] * STEPS / math.sqrt(rows)))
     everybody = inner >= radius_of(places, "box", rows)
     for _ in range(200):
-        columns = tuple(_scaled(place, outer) for place in places)
+        columns = tuple(scaled(place, outer) for place in places)
         if _fits(columns, inner / outer, everybody, rows):
             grid = MomentsGrid(columns, constant, count, rows, weight=weight)
             if touched:
@@ -332,11 +353,14 @@ def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int)
     return bool(grid.room >= 0 and grid.moves_nobody)
 
 
-def _scaled(place: Place, radius: float) -> Scaled:
-    variable = place.variable
+def scaled(place: Place, radius: float) -> Scaled:
+    """Return a column as whole steps of a ball of this radius."""
+    variable, (low, high) = place.variable, place.variable.bounds
     per_unit = place.weight * STEPS / (place.scale * radius)
+    within = variable.within is not None
+    centre = low / 2 + high / 2 if within else place.centre
     return Scaled(
-        variable.name, variable.parts, variable.bounds, place.centre, per_unit, place.exempt
+        variable.name, variable.parts, (low, high), centre, per_unit, place.exempt, within
     )
 
 
@@ -366,12 +390,13 @@ def one_hot(places: Sequence[Place]) -> tuple[Place, ...]:
     sizes: dict[str, int] = {}
     for place in places:
         parts = place.variable.parts
-        if len(parts) == 1 and parts[0].level is not None:
+        if len(parts) == 1 and parts[0].level is not None and place.variable.within is None:
             name = parts[0].column.name
             sizes[name] = sizes.get(name, 0) + 1
     return tuple(
         replace(place, centre=0.0)
         if len(place.variable.parts) == 1
+        and place.variable.within is None
         and place.variable.parts[0].level is not None
         and sizes[place.variable.parts[0].column.name] > 4
         else place

@@ -56,14 +56,21 @@ from dprct.estimate.moments.variables import (
     check_count,
     check_lacking,
     check_outcome,
+    check_unit_effects,
     checked_column,
     checked_policy,
+    column_term,
     filled_words,
     instrumented,
     key_of,
+    less_means,
     listed_terms,
     main_part,
+    name_within,
     regressors_of,
+    spelled,
+    unit_effects,
+    unit_of,
     variable_of,
 )
 from dprct.formula import parse
@@ -142,11 +149,23 @@ class MomentsSpec(Spec[MomentsFacts]):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are released or make groups, each once."""
-        named = [name for text in self.released for name in parse(_term(text)).names]
+        named = [name for text in self.released for name in parse(column_term(text)).names]
         of_formulas = [name for formula in self.parsed for name in formula.names]
         uses = () if self.assignment is None or self.hidden else self.assignment.uses
         weights = () if self.weights is None else (self.weights,)
         return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses, *weights]))
+
+    def used(self, schema: Schema) -> tuple[str, ...]:
+        """Return the columns of which values are used; whose a row is, is none of them."""
+        taken = {unit for _, unit in self.bare(schema)}
+        named = {n for formula, _ in self.bare(schema) for n in formula.names}
+        listed = {name for text in self.released for name in parse(column_term(text)).names}
+        gone = taken - named - listed - {*self.group_columns}
+        return tuple(name for name in self.columns if name not in gone)
+
+    def bare(self, schema: Schema) -> tuple[tuple[Formula, str | None], ...]:
+        """Return every formula without fixed effects of units, and the column of these units."""
+        return tuple(unit_effects(formula, schema.unit.repeated_id) for formula in self.parsed)
 
     def comparison(self) -> Comparison | None:
         """Return which arms there are."""
@@ -166,11 +185,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         found: dict[Any, tuple[str, Any]] = {}
         names = [name for name in self.released if name not in self.group_columns]
         regressors = [*listed_terms(names, schema)]
-        for formula in self.parsed:
+        for formula, unit in self.bare(schema):
             outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
+            terms = [*listed_terms(outcomes, schema), *regressors_of(main_part(formula), schema)]
             regressors += [
-                *listed_terms(outcomes, schema),
-                *regressors_of(main_part(formula), schema),
+                *less_means(terms, unit),
                 *(
                     one
                     for part in instrumented(formula) or ()
@@ -180,7 +199,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         for regressor in regressors:
             atoms = regressor.without(self.group_columns)
             if atoms:
-                name = regressor.name if atoms == regressor.atoms else _spelled(atoms)
+                name = regressor.name if atoms == regressor.atoms else spelled(atoms)
+                name = name_within(name, unit_of(atoms))
                 found.setdefault(key_of(atoms), (name, atoms))
         if not found:
             raise ParameterError(
@@ -188,7 +208,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "subgroups; name the outcomes"
             )
         fills = self.fills(schema)
-        gaps = [n for n in self.columns if self.policy(n, schema) in ("private", "public")]
+        gaps = [n for n in self.used(schema) if self.policy(n, schema) in ("private", "public")]
         return tuple(
             variable_of(name, atoms, schema, fills, gaps) for name, atoms in found.values()
         )
@@ -196,7 +216,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def fills(self, schema: Schema) -> dict[str, float]:
         """Return what stands for missing values, of columns that have a number for them."""
         found = {}
-        for name in self.columns:
+        for name in self.used(schema):
             policy = self.policy(name, schema)
             if policy not in (None, "public", "private"):
                 column = schema.column(name)
@@ -261,12 +281,21 @@ class MomentsSpec(Spec[MomentsFacts]):
         variables = self.variables(schema)
         names = [name for variable in variables for name in variable.columns]
         known = tuple(dict.fromkeys(names))
-        sd, centre = scales_of(self.sd, "sd", known), scales_of(self.centre, "centre", known)
+        within = tuple(one.name for one in variables if one.within is not None)
+        sd, centre = (
+            scales_of(self.sd, "sd", (*known, *within)),
+            scales_of(self.centre, "centre", known),
+        )
         placed = one_hot(places_of(variables, sd, centre))
         if self.use != "regressions":
             return placed
         first = [formula.terms[0][0].label for formula in self.parsed if formula.terms]
-        return weighted(placed, self.outcomes, first)
+        explained = [
+            name_within(name, unit)
+            for bare, unit in self.bare(schema)
+            for name in bare.outcome_names
+        ]
+        return weighted(placed, explained, first)
 
     def layout(self, schema: Schema) -> Layout:
         """Return the public layout."""
@@ -353,8 +382,12 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: check_sample(schema)
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
+        yield lambda: check_unit_effects(
+            [unit for _, unit in self.bare(schema) if unit is not None], self.weights,
+            self.group_columns, {name: self.policy(name, schema) for name in self.used(schema)},
+        )  # fmt: skip
         yield lambda: self._check_missing(schema)
-        yield from (partial(self._check_column, schema, name) for name in self._read)
+        yield from (partial(self._check_column, schema, name) for name in self._read(schema))
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
         yield lambda: self._check_size(schema)
@@ -406,12 +439,11 @@ class MomentsSpec(Spec[MomentsFacts]):
             if name not in (*outer, *design):
                 check_own(checked_column(schema, name))
 
-    @property
-    def _read(self) -> tuple[str, ...]:
+    def _read(self, schema: Schema) -> tuple[str, ...]:
         """Columns of the variables; none where a formula or the design is wrong, which is said."""
         try:
             groups = {*self.group_columns, *(self.assignment.uses if self.assignment else ())}
-            return tuple(name for name in self.columns if name not in groups)
+            return tuple(name for name in self.used(schema) if name not in groups)
         except DprctError:
             return ()
 
@@ -428,7 +460,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                         f"``missing=`` names ``{given(name)}``, which is no column of this "
                         f"release; it has {', '.join(self.columns)}"
                     )
-        for name in self.columns:
+        for name in self.used(schema):
             self.policy(name, schema)
 
     def _check_size(self, schema: Schema) -> None:
@@ -486,7 +518,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         if known:
             shown.append("who has a value of " + ", ".join(known))
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
-        shown.append("the declared bounds and levels of " + ", ".join(self.columns))
+        shown.append("the declared bounds and levels of " + ", ".join(self.used(schema)))
         shown.append(
             "centres, scales, weights and radius of the release: functions of these, of sd=, "
             "centre=, radius= and formulas="
@@ -750,26 +782,6 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     def __repr__(self) -> str:
         columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)
         return f"PrivateMoments(n={self.n}, {columns} columns, {groups} groups)"
-
-
-def _term(text: str) -> str:
-    return f"~ {text}" if not _plain(text) else f"~ `{text}`"
-
-
-def _plain(text: str) -> bool:
-    """Whether this can only be a column's name: no sign of the formula language is in it."""
-    return not any(sign in text for sign in "():*`") and not text.isidentifier()
-
-
-def _spelled(atoms: Sequence[Any]) -> str:
-    """Return the name of a product whose group columns were taken out."""
-    said = []
-    for atom in atoms:
-        value = atom.value
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        said.append(atom.column if atom.level is None else f"C({atom.column})[{value}]")
-    return ":".join(said)
 
 
 def _parts(design: Design) -> Iterator[Design]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from dprct.estimate.moments.layout import GUESS
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.scores import SHARE
-from dprct.estimate.moments.variables import INTERCEPT, key_of, main_part, regressors_of
+from dprct.estimate.moments.variables import (
+    INTERCEPT,
+    key_of,
+    less_means,
+    main_part,
+    name_within,
+    regressors_of,
+    unit_effects,
+)
 from dprct.formula import parse
 
 if TYPE_CHECKING:
@@ -165,13 +173,14 @@ def regression_said(
     layout, n = facts.layout, facts.n
     _, s2 = layout.noise(sigma)
     places = {place.variable.key: place for place in layout.places}
-    parsed = main_part(parse(formula, structural=True))
-    regressors = regressors_of(parsed, facts.schema)
+    bare, unit = unit_effects(parse(formula, structural=True), facts.schema.unit.repeated_id)
+    parsed = main_part(bare)
+    regressors = less_means(regressors_of(parsed, facts.schema), unit)
     # whoever has no value of a column of the regression is in a cell that it leaves out
     known = {column.name for column in facts.grouping.cells.lacking}
     named = len(known & set(parsed.regressor_names)) + (set(parsed.outcome_names) <= known)
     cells = len(facts.grouping.groups) // 2**named
-    explained = set(outcomes) & set(parsed.outcome_names)
+    explained = {name_within(name, unit) for name in parsed.outcome_names if name in outcomes}
     found, eta = {}, 0.0
     spreads = [place.spread for place in layout.places if place.variable.name in explained]
     if not spreads:

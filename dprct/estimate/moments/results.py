@@ -22,13 +22,18 @@ from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
+    WITHIN,
     check_outcome,
     filled_words,
     instrumented,
     key_of,
+    less_means,
     listed_terms,
     main_part,
+    name_within,
     regressors_of,
+    unit_effects,
+    unit_of,
 )
 from dprct.formula import parse
 
@@ -120,27 +125,23 @@ class Moments(ReleasedMoments):
         schema = facts.schema
         released = [name for name in outcomes if name in layout.names]
         return cls(
-            schema=schema.select(tuple(names)),
-            layout=layout,
-            groups=grouping.groups,
-            totals=grouping.totals,
-            arms=grouping.arms,
-            treatment=grouping.treatment,
-            subgroups=grouping.subgroups,
-            outcomes=tuple(released or _plain(layout)),
-            n=facts.n,
-            drawn=drawn,
-            guarantee=guarantee,
-            ledger=ledger,
-            method=method,
-            facts_sha256=schema.digest(),
-            sealed=str(schema.seal_of),
-        )
+            schema=schema.select(tuple(names)), layout=layout, groups=grouping.groups,
+            totals=grouping.totals, arms=grouping.arms, treatment=grouping.treatment,
+            subgroups=grouping.subgroups, outcomes=tuple(released or _plain(layout)), n=facts.n,
+            drawn=drawn, guarantee=guarantee, ledger=ledger, method=method,
+            facts_sha256=schema.digest(), sealed=str(schema.seal_of),
+        )  # fmt: skip
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What is released, products among them; treatment and subgroups make groups."""
         return self.layout.names
+
+    @property
+    def within(self) -> str | None:
+        """The column of the units whose means some columns lost, for fixed effects; or None."""
+        found = [place.variable.within for place in self.layout.places]
+        return next(filter(None, found), None)
 
     @property
     def weights(self) -> str | None:
@@ -395,12 +396,13 @@ class Moments(ReleasedMoments):
         included = regressors_of(main_part(parsed), self.schema)
         outcome = listed_terms(parsed.outcome_names, self.schema)
         cells, found = self.system([*outcome, *endogenous, *included, *instruments], used, where)
+        last = 2 + len(included)
         return iv_of(
             cells,
             found[0],
             found[1],
-            found[2 : 2 + len(included)],
-            found[2 + len(included) :],
+            found[2:last],
+            found[last:],
             guarantee=self.guarantee,
             by_cell=_by_group(cov_type, used),
             formula=parsed.text,
@@ -409,9 +411,10 @@ class Moments(ReleasedMoments):
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
         """Return outcome and regressors of a formula, and the group columns in it."""
-        outcome = listed_terms(parsed.outcome_names, self.schema)
-        terms = [*outcome, *regressors_of(main_part(parsed), self.schema)]
-        return terms, tuple(name for name in parsed.names if name in self.group_columns)
+        bare, unit = unit_effects(parsed, self.within)
+        outcome = listed_terms(bare.outcome_names, self.schema)
+        terms = less_means([*outcome, *regressors_of(main_part(bare), self.schema)], unit)
+        return list(terms), tuple(name for name in parsed.names if name in self.group_columns)
 
     def score_map(self, formula: str) -> ScoreMap:
         """Return the scores of a regression as functions of rows, from what was released."""
@@ -427,7 +430,9 @@ class Moments(ReleasedMoments):
         found: Sequence[Regressor], cov_type: str | None, where: Mapping[str, Value] | None,
     ) -> Any:  # fmt: skip
         """Return the released scores of a regression; None where errors are of another kind."""
-        key = Scored(parsed.outcome_names[0], tuple(term.name for term in terms[1:]))
+        unit = unit_of(terms[0].atoms)
+        outcome = name_within(parsed.outcome_names[0], unit)
+        key = Scored(outcome, tuple(term.name for term in terms[1:]))
         known = {Scored(one.outcome, one.regressors): one for one in self.drawn.scores}
         there = key in known and not where
         rows, weighted = self.layout.grid.rows, self.weights is not None
@@ -446,7 +451,8 @@ class Moments(ReleasedMoments):
             return None
         used = tuple(name for name in parsed.names if name in self.group_columns)
         counted = self._counted(used, self._names(terms), where)
-        return meat_of(whitened(cells, found[0], found[1:], rows, counted), known[key], rows)
+        of = whitened(cells, found[0], found[1:], rows, counted)
+        return meat_of(of, known[key], rows, absorbed=0 if unit is None else 1)
 
     def _counted(
         self, used: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None
@@ -460,15 +466,12 @@ class Moments(ReleasedMoments):
 
     def _check_units(self, what: str) -> None:
         """Refuse errors that take rows to be independent, where units have several."""
-        if self.layout.grid.rows > 1:
+        alike = "of one unit to be independent" if self.layout.grid.rows > 1 else ""
+        alike = alike or ("to have equal weights" if self.weights is not None else "")
+        if alike:
             raise ParameterError(
-                f"{what}: errors would take the rows of one unit to be independent; use ols with a "
-                "regression whose scores were released"
-            )
-        if self.weights is not None:
-            raise ParameterError(
-                f"{what}: errors would take the rows to have equal weights; use ols with a "
-                "regression whose scores were released"
+                f"{what}: errors would take the rows {alike}; use ols with a regression whose "
+                "scores were released"
             )
 
     def _parsed(self, formula: str, fit: str) -> Formula:
@@ -479,7 +482,8 @@ class Moments(ReleasedMoments):
                 f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write "
                 "y ~ x + z"
             )
-        for name in parsed.names:
+        bare, _ = unit_effects(parsed, self.within)
+        for name in bare.names:
             if name not in self.schema.names:
                 self.place(name)
         return parsed
@@ -519,8 +523,9 @@ class Moments(ReleasedMoments):
         for term in terms:
             rest = term.without(self.group_columns)
             if rest and key_of(rest) not in known:
-                said = ":".join(atom.column for atom in rest)
-                self.place(term.name if len(rest) == len(term.atoms) else said)
+                said = ":".join(atom.column for atom in rest if atom.level != WITHIN)
+                name = term.name if len(rest) == len(term.atoms) else said
+                self.place(name_within(name, unit_of(rest)))
             columns.append(known[key_of(rest)] if rest else None)
         return columns
 

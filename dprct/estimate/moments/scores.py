@@ -16,7 +16,14 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.raised import LARGEST_RATIO, kappa, rounded_up
 from dprct.estimate.moments.system import fit, inverse_of, rows_of, system_of
-from dprct.estimate.moments.variables import instrumented, main_part, regressors_of
+from dprct.estimate.moments.variables import (
+    instrumented,
+    less_means,
+    main_part,
+    name_within,
+    regressors_of,
+    unit_effects,
+)
 from dprct.queries.ball import STEPS
 from dprct.queries.scores import ScoreMap
 from dprct.results.joint import positive
@@ -48,6 +55,7 @@ class Scored:
     Parameters
     ----------
     outcome : str
+        With fixed effects of units ``"wage | person"``.
     regressors : tuple of str
         Names as in its table of results; whoever names the same has the same regression.
     """
@@ -95,10 +103,13 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
                 f"{formula.text!r} has instruments, of which no scores are released; leave it out "
                 "of ``formulas=``, or leave ``cov_type=`` out"
             )
-        names = tuple(one.name for one in regressors_of(main_part(formula), schema))
+        bare, unit = unit_effects(formula, schema.unit.repeated_id)
+        regressors = less_means(regressors_of(main_part(bare), schema), unit)
+        names = tuple(one.name for one in regressors)
         right = formula.text.partition("~")[2].strip()
         for outcome in formula.outcome_names:
-            found.setdefault(Scored(outcome, names), f"`{outcome}` ~ {right}")
+            one = Scored(name_within(outcome, unit), names)
+            found.setdefault(one, f"`{outcome}` ~ {right}")
     return tuple(found.items())
 
 
@@ -185,12 +196,13 @@ def score_map(
     return ScoreMap(residual, regressors, per_unit if math.isfinite(per_unit) else 0.0)
 
 
-def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
+def meat_of(of: Whitened, drawn: DrawnScores, rows: int, absorbed: int = 0) -> Array | None:
     """Return the sum of products of scores in the order and units of all regressors.
 
     None where the regression is not estimated whatever its errors are.  It is raised by kappa of
     its own noise, as a residual variance is, and by n / (n - k); with units of up to M rows, of
-    which there are at least n / M = u, by u / (u - 1) (n - 1) / (n - k).
+    which there are at least n / M = u, by u / (u - 1) (n - 1) / (n - k).  ``absorbed`` counts in k:
+    of fixed effects of units, within which errors are dependent anyway, the constant does.
     """
     if of.fit is None:
         return None
@@ -213,9 +225,10 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int) -> Array | None:
     raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
     nobs = system.nobs
     units = nobs / rows
-    factor = nobs / (nobs - k)
+    left = nobs - k - absorbed
+    factor = nobs / left
     if rows > 1:
-        factor = units / max(units - 1, 1e-9) * (nobs - 1) / (nobs - k)
+        factor = units / max(units - 1, 1e-9) * (nobs - 1) / left
     inner = np.linalg.inv(of.root)
     # scores of the basis are J' times those of the names
     back = np.linalg.inv(J).T @ inner

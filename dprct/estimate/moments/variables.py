@@ -30,6 +30,9 @@ Key = tuple[tuple[str, int], ...]
 INTERCEPT = "Intercept"
 MOST_POWER = 4
 
+WITHIN = -2
+"""In the place of a level: the product loses the mean of the unit that the column names."""
+
 MOST_LACKING = 6
 """Columns of which it is private who has a value: each doubles the cells."""
 
@@ -42,7 +45,8 @@ class Atom:
     ----------
     column : str
     level : int or None
-        Code of the column's encoding.
+        Code of the column's encoding; ``WITHIN`` for what is no factor, but says that the mean of
+        all rows of a unit is taken away from the product.
     value : float or str or None
         What the level is.
     """
@@ -83,9 +87,41 @@ def key_of(atoms: Iterable[Atom]) -> Key:
     return tuple(sorted([*once, *(key for key in keys if key[1] < 0)]))
 
 
+def less_means(terms: Iterable[Regressor], unit: str | None) -> tuple[Regressor, ...]:
+    """Return the terms less the means of units, without the constant; as they are without unit."""
+    if unit is None:
+        return tuple(terms)
+    return tuple(
+        replace(term, atoms=(*term.atoms, Atom(unit, WITHIN))) for term in terms if term.atoms
+    )
+
+
+def unit_of(atoms: Iterable[Atom]) -> str | None:
+    """Return the column of the units whose means a product loses; None if it loses none."""
+    return next((atom.column for atom in atoms if atom.level == WITHIN), None)
+
+
+def name_within(name: str, unit: str | None) -> str:
+    """Return what a column that lost the means of units is called, as in a formula.
+
+    Examples
+    --------
+    >>> name_within("wage", "person"), name_within("wage", None)
+    ('wage | person', 'wage')
+    """
+    return name if unit is None else f"{name} | {unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A column of the release: a product of columns and levels, with a name.
+
+    Parameters
+    ----------
+    name : str
+    parts : tuple of Part
+    within : str or None
+        The column that says whose a row is, where the mean of all rows of the unit is taken away.
 
     Examples
     --------
@@ -97,11 +133,13 @@ class Variable:
 
     name: str
     parts: tuple[Part, ...]
+    within: str | None = None
 
     @property
     def key(self) -> Key:
         """What the variable is."""
-        return tuple(sorted(part.key for part in self.parts))
+        less = () if self.within is None else ((self.within, WITHIN),)
+        return tuple(sorted([*(part.key for part in self.parts), *less]))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -123,8 +161,19 @@ class Variable:
         return low, high
 
     @property
+    def span(self) -> tuple[float, float]:
+        """Smallest and largest value: the bounds, or how far from a mean within them it may be."""
+        low, high = self.bounds
+        return (low, high) if self.within is None else (low - high, high - low)
+
+    @property
     def two_valued(self) -> bool:
         """Whether every legal value is one of two: an indicator, or a 0/1 column."""
+        return self.within is None and self.of_two
+
+    @property
+    def of_two(self) -> bool:
+        """The same, of what it is before the mean of a unit is taken away."""
         if len(self.parts) == 1 and self.parts[0].level is None:
             levels = self.parts[0].column.levels
             return levels is not None and len(levels) == 2
@@ -171,7 +220,8 @@ def variable_of(
     SchemaError, ColumnError
         If a column has no bounds, levels or missing policy, or one legal value alone.
     """
-    once = {atom.key: atom for atom in atoms if atom.level is not None}
+    less = [atom.column for atom in atoms if atom.level == WITHIN]
+    once = {atom.key: atom for atom in atoms if atom.level is not None and atom.level >= 0}
     plain = [atom for atom in atoms if atom.level is None]
     parts = []
     for atom in sorted([*once.values(), *plain], key=lambda atom: atom.key):
@@ -180,7 +230,7 @@ def variable_of(
             raise _constant(name)
         gap = atom.column in gaps and not column.is_text
         parts.append(Part(column, atom.level, fills.get(atom.column), gap))
-    found = Variable(name, tuple(parts))
+    found = Variable(name, tuple(parts), less[0] if less else None)
     low, high = found.bounds
     if not low < high:
         raise _constant(name)
@@ -204,9 +254,9 @@ def checked_column(schema: Schema, name: str) -> Column:
     if column.bounds is None and column.levels is None:
         if name == schema.unit.id:
             raise SchemaError(
-                f"column {name!r} says who a row belongs to, and has no levels; take fixed effects "
-                "of persons out before the release: demean the columns within persons, declare "
-                "them with bounds and ``built_from='own'``, and release them (docs/panels.md)"
+                f"column {name!r} says who a row belongs to, and has no levels; it is no column of "
+                f"a release, only ``| {name}`` at the end of a formula, for fixed effects of units "
+                "with several rows (docs/panels.md)"
             )
         wanted = "its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``"
         raise SchemaError(
@@ -268,6 +318,24 @@ def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...
             "is missing, or say 'public'"
         )
     return names
+
+
+def column_term(text: str) -> str:
+    """Return what ``columns=`` names as the right side of a formula."""
+    # whatever has no sign of the formula language can only be a column's name
+    plain = not any(sign in text for sign in "():*`") and not text.isidentifier()
+    return f"~ `{text}`" if plain else f"~ {text}"
+
+
+def spelled(atoms: Sequence[Atom]) -> str:
+    """Return the name of a product whose group columns were taken out."""
+    said = []
+    for atom in atoms:
+        value = atom.value
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        said.append(atom.column if atom.level is None else f"C({atom.column})[{value}]")
+    return ":".join(said)
 
 
 def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ...]:
@@ -394,6 +462,74 @@ def main_part(parsed: Formula) -> Formula:
     levels = [Factor("C", f"C({name})", (name,)) for name in parsed.effects]
     terms = (*parsed.terms, *((one,) for one in levels if one.label not in known))
     return replace(parsed, terms=terms, endogenous=(), instruments=(), effects=())
+
+
+def unit_effects(parsed: Formula, unit: str | None) -> tuple[Formula, str | None]:
+    """Return a formula without fixed effects of units of several rows, and the units' column.
+
+    ``unit`` is that column; None where every unit has one row.
+
+    Raises
+    ------
+    FormulaError
+        If there are other fixed effects besides, instruments, or no regressors.
+
+    Examples
+    --------
+    >>> bare, unit = unit_effects(parse("y ~ d | person", structural=True), "person")
+    >>> bare.effects, unit
+    ((), 'person')
+    """
+    if unit is None or unit not in parsed.effects:
+        return parsed, None
+    others = [name for name in parsed.effects if name != unit]
+    if others:
+        raise FormulaError(
+            f"{parsed.text!r} has fixed effects of {unit} and of {', '.join(others)}; name the "
+            f"second as levels: ... + C({others[0]}) | {unit}"
+        )
+    if parsed.endogenous:
+        raise FormulaError(
+            f"{parsed.text!r} has instruments and fixed effects of {unit}, which are not offered "
+            "together; leave one of them out"
+        )
+    if not parsed.terms:
+        raise FormulaError(f"{parsed.text!r} has no regressor besides fixed effects; name one")
+    return replace(parsed, effects=()), unit
+
+
+def check_unit_effects(
+    units: Sequence[str],
+    weights: str | None,
+    group_columns: Sequence[str],
+    policies: Mapping[str, object],
+) -> None:
+    """Refuse what does not go with fixed effects of units: who is in a mean must be public.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not units:
+        return
+    said = f"fixed effects of {units[0]} (``| {units[0]}``)"
+    if weights is not None:
+        raise ParameterError(
+            f"``weights={weights!r}`` and {said} are not offered together: the mean that is taken "
+            "away from a unit has no weights; leave one of them out"
+        )
+    if group_columns:
+        raise ParameterError(
+            f"{said} need all rows of a unit in one group, and {group_columns[0]!r} makes groups; "
+            "leave ``assignment=`` and ``subgroups=`` out, and name treatment in the formula"
+        )
+    for name, policy in policies.items():
+        if policy in ("private", "public"):
+            raise ParameterError(
+                f"``missing={policy!r}`` for {name!r} and {said} are not offered together: means "
+                "would be those of other rows than the regression's; give a number that stands for "
+                "a missing value"
+            )
 
 
 def check_outcome(parsed: Formula) -> Formula:
