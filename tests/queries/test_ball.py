@@ -101,6 +101,88 @@ def test_all_rows_of_a_unit_that_is_outside_are_moved() -> None:
     assert of.l2_squared == 2 * (2 * of.constant**2 + STEPS**2) ** 2 + 6**2
 
 
+def units(rows: Any, of: list[int]) -> Any:
+    return frame(rows).with_columns(unit=nw.Series.from_iterable("unit", of, backend="polars"))
+
+
+def less_means(constant: int, rows: int) -> MomentsGrid:
+    """The second and third column lose the means of their units."""
+    first, *others = grid(constant, radius=12.0).columns
+    return MomentsGrid(
+        (first, *(replace(one, within=True) for one in others)), constant, True, rows
+    )
+
+
+def test_means_of_units_are_taken_away_in_whole_numbers() -> None:
+    """Deviations are those of exact fractions, rounded to the nearest step, halves up."""
+    of, rng = less_means(STEPS // 2, 5), np.random.default_rng(6)
+    owner = [*range(40), *rng.integers(0, 12, 60).tolist()]
+    owner = [one for place, one in enumerate(owner) if owner[:place].count(one) < 5]
+    rows = np.column_stack([np.zeros(len(owner)), rng.uniform(-1.5, 1.5, (len(owner), 3))])
+    found = _open(moment_sums(units(rows, owner), of, MomentCells(), "replace-one", "unit"))
+    steps = [[round_half_up(Fraction(float(x)) * STEPS / 12) for x in row[1:]] for row in rows]
+    for j in (1, 2):
+        means = {
+            one: Fraction(sum(k[j] for k, o in zip(steps, owner, strict=True) if o == one))
+            / owner.count(one)
+            for one in owner
+        }
+        for k, one in zip(steps, owner, strict=True):
+            k[j] = round_half_up(k[j] - means[one])
+    r = np.array([[of.constant, *k] for k in steps], dtype=object)
+    assert [int(cell) for cell in found] == (r.T @ r).ravel().tolist()
+
+
+def round_half_up(number: Fraction) -> int:
+    return (2 * number.numerator + number.denominator) // (2 * number.denominator)
+
+
+@pytest.mark.parametrize("constant", [1, STEPS // 4, STEPS])
+def test_no_unit_moves_sums_without_its_means_further_and_some_as_far(constant: int) -> None:
+    of, rng = less_means(constant, 2), np.random.default_rng(constant)
+    rest = [[0, 1, 2, 3], [1, 0.5, 0, 1]]
+    largest = 0
+    for one in range(60):
+        pair = []
+        for sign in (1, -1):
+            both = rng.normal(size=(2, 4)) * 10.0 ** rng.integers(-2, 3)
+            if one % 2:  # two rows that differ as much as the bounds let them, in turn
+                far = 12 / np.sqrt(2)
+                both = np.zeros((2, 4))
+                both[:, 2 + (sign > 0)] = -far, far
+                both[:, 2:] = both[:, 2:].clip(-8, 8)
+            both[:, 0] = one % 3 > 0, one % 5 > 0  # of either group
+            pair.append(units([*rest, *both], [1, 2, 3, 3]))
+        moved = [
+            np.array(_open(moment_sums(rows, of, CELLS, "replace-one", "unit")), dtype=object)
+            for rows in pair
+        ]
+        away = [int(cell) for cell in moved[0] - moved[1]]
+        assert sum(cell**2 for cell in away) <= of.l2_squared
+        assert max(map(abs, away)) <= of.l_inf
+        assert sum(map(abs, away)) <= of.l1
+        largest = max(largest, sum(cell**2 for cell in away))
+    assert constant > 1 or largest > 0.7 * of.l2_squared
+
+
+def test_what_cannot_lose_the_mean_of_its_unit_is_refused() -> None:
+    of = less_means(STEPS, 2)
+    with pytest.raises(ParameterError, match="a unit of one row has no deviations"):
+        replace(of, rows=1)
+    with pytest.raises(ParameterError, match="'x1' loses means of units"):
+        replace(of.columns[1], exempt=True)
+    # a number of a range deviates from a mean by half of it, in the root mean square of a unit
+    assert of.columns[1].reach == of.columns[0].reach + 1
+    # far from 0 and on a fine scale, nothing overflows
+    wide = Column("x0", bounds=(-8e9, 8e9), **NEVER)
+    fine = Scaled("x0", (Part(wide),), (-8e9, 8e9), 0.0, 1e3, within=True)
+    big = MomentsGrid((fine,), STEPS, True, 2)
+    rows = units([[0, 8e9, 0, 0], [0, 8e9, 0, 0], [0, -8e9, 0, 0], [0, 8e9, 0, 0]], [1, 1, 2, 2])
+    found = _open(moment_sums(rows, big, MomentCells(), "replace-one", "unit"))
+    assert found[-1] <= 2 * STEPS**2
+    assert found[1] == found[2] == 0
+
+
 def test_a_weight_makes_no_row_longer_and_the_sums_weighted() -> None:
     part = Part(Column("t", bounds=(0.0, 4.0), **NEVER))
     of = replace(grid(STEPS // 2, radius=30.0), weight=part)
