@@ -365,6 +365,9 @@ case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x
 case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
      sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
      facts={"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
+case(**MOMENTS | {"lists": ()}, name="effects of units", private="y x",
+     formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
+     facts={"unit": Unit("household", id="home", max_rows=99)})  # fmt: skip
 case(**MOMENTS, name="the box", private="y x", columns=["y", "x"], radius="box")
 case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
      subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip

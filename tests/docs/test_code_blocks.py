@@ -129,19 +129,14 @@ def test_the_difference_in_differences_of_panels() -> None:
         10 + 3 * rng.normal(size=people)[person] + wave + 2 * treated + rng.normal(size=len(wave))
     )
     data = pd.DataFrame({"person": person, "wave": wave, "treated": treated * 1.0, "wage": wage})
+    data["wage"] = data["wage"].clip(0, 30)
     exec(block.replace("epsilon=4", "epsilon=30"), names := {"data": data})
-    clipped = names["data"]
-    columns = [dprct.Column(name, missing=()) for name in clipped]
-    raw = dprct.ols(
-        "wage ~ treated + C(wave) | person", (clipped, dprct.Schema(tuple(columns))),
-        cluster="person",
-    )  # fmt: skip
-    fit = names["fit"]
-    assert 0.033 < float(raw.bse["treated"]) < 0.039
+    fit, raw = names["fit"], dprct.ols(names["formula"], (data, names["schema"]), cluster="person")
+    assert 0.033 < float(raw.bse["treated"]) < 0.045
     # rows that are moved into the ball and a little noise move it by a fraction of its error
-    assert abs(fit.params["treated_within"] - raw.params["treated"]) < 0.15
-    assert 0.8 < fit.bse["treated_within"] / raw.bse["treated"] < 1.5
-    assert fit.bse_noise["treated_within"] < 0.03
+    assert abs(fit.params["treated"] - raw.params["treated"]) < 0.15
+    assert 0.6 < fit.bse["treated"] / raw.bse["treated"] < 1.5
+    assert fit.bse_noise["treated"] < 0.03
 
 
 def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

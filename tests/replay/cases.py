@@ -555,6 +555,11 @@ for most, radius in ((2, 0.3), (4, None)):
              "touched": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
              "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
             private="y w x g v pid", rows=most, sizes=(40, 16))  # fmt: skip
+for most, radius in ((2, 0.3), (4, None)):
+    moments(f"effects of persons, {most} rows of each",
+            {"formulas": ["y ~ w + C(x) + w:g | pid"], "columns": ["g"], "cov_type": "CR1",
+             "radius": radius, "touched": 0.1 if most == 2 else None, "sd": {"y": 0.2, "w": 0.3}},
+            private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",
         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
          "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},

@@ -568,7 +568,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         ``"age:female"`` or ``"I(age ** 2)"``.
     formulas : sequence of str, optional
         Regressions to serve best, which are public.  Their columns are released, and they choose
-        where the noise goes; any other regression on released columns remains possible.
+        where the noise goes; any other regression on released columns remains possible.  Where
+        units have several rows, ``"y ~ x | person"`` gives each an effect of its own.
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
@@ -577,6 +578,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Columns with levels: every level within every arm is a group.
     sd : mapping from column to number, optional
         Scales of columns, from public knowledge; half the width of the bounds where there is none.
+        ``{"y | person": 2}`` is about deviations from means of persons.
     centre : mapping from column to number, optional
         Where columns are about, from public knowledge; the middle of the bounds if not given.
     radius : number or "box", optional

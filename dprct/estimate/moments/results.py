@@ -310,7 +310,8 @@ class Moments(ReleasedMoments):
         ----------
         formula : str
             As in :func:`dprct.ols`; products of released columns must have been released, products
-            with treatment and subgroups are there.
+            with treatment and subgroups are there.  ``| person`` where a formula of the release
+            had it.
         cov_type : {"scores", "by group", "nonrobust"}, optional
             ``"scores"``: robust errors, where those of this regression were released (``cov_type=``
             of the release), which is the default there.  Elsewhere whether errors have a variance
