@@ -16,9 +16,12 @@ from dprct.estimate.moments.scores import Scored
 from dprct.estimate.moments.variables import (
     instrumented,
     key_of,
+    less_means,
     listed_terms,
     main_part,
+    name_within,
     regressors_of,
+    unit_effects,
 )
 from dprct.formula import parse
 
@@ -106,7 +109,7 @@ class Served:
             filled=tuple(
                 name for name in used if moments.schema.column(name).missing and name not in absent
             ),
-            unit=(unit.id or unit.name) if several else None,
+            unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
         )
 
@@ -137,7 +140,9 @@ class Served:
                 f"the do-file makes {made} ({row.derived[made]}), which was not released",
                 f"make {made} before the release and declare it",
             )
-        formula = formula_of(row, [made.get(term, term) for term in terms])
+        own = self.unit in row.absorb  # each unit has an effect, and levels of others are dummies
+        right = [made.get(term, term) for term in terms if not own or term != f"C({self.unit})"]
+        formula = formula_of(row, right) + (f" | {self.unit}" if own else "")
         try:
             name, names = self._checked(formula)
         except DprctError as error:
@@ -218,20 +223,23 @@ class Served:
         ------
         DprctError
         """
-        parsed = parse(formula, structural=True)
-        main = regressors_of(main_part(parsed), self.schema)
-        terms = [*listed_terms(parsed.outcome_names, self.schema), *main]
+        parsed, unit = unit_effects(parse(formula, structural=True), self.unit)
+        main = less_means(regressors_of(main_part(parsed), self.schema), unit)
+        outcome = less_means(listed_terms(parsed.outcome_names, self.schema), unit)
+        terms = [*outcome, *main]
         for part in instrumented(parsed) or ():
             terms += [one for one in regressors_of(part, self.schema) if one.atoms]
         for term in terms:
             rest = term.without(self.groups)
             if rest and key_of(rest) not in self.keys:
-                said = ":".join(atom.column for atom in rest)
+                said = ":".join(atom.column for atom in rest if atom.column != unit)
+                said = name_within(said, unit)
                 raise ColumnError(
                     f"{said} was not released; released: {', '.join(self.columns)}"
                     + (f"; groups: {', '.join(self.groups)}" if self.groups else "")
                 )
-        score = Scored(parsed.outcome_names[0], tuple(one.name for one in main))
+        explained = name_within(parsed.outcome_names[0], unit)
+        score = Scored(explained, tuple(one.name for one in main))
         return score, [name for name in parsed.names if name not in self.groups]
 
     def _errors(
@@ -246,17 +254,21 @@ class Served:
                 "a unit has several rows, and the scores of this regression are not released",
                 "name it among the formulas of [moments]",
             )
-        if row.command in _COUNTS:
-            said = f"{mine}: {row.command} counts absorbed effects otherwise than dummies"
+        own = self.unit in row.absorb
+        if own == (row.command == "areg") and (own or row.command in _COUNTS):
+            other = "xtreg, which does not count effects of units" if own else "dummies"
+            said = f"{mine}: {row.command} counts absorbed effects otherwise than {other}"
             return "effects only", said, command
-        if row.vce == "cluster":
-            if there and row.cluster == (self.unit,):
+        robust = "cluster" if own and row.command == "xtreg" else "robust"  # as xtreg takes it
+        if (row.vce if row.vce != "robust" else robust) == "cluster":
+            if there and (row.cluster or (self.unit,)) == (self.unit,):
                 return "valid", "", command
             return "effects only", f"{mine}: clusters {' '.join(row.cluster)} are no units", command
         if there:
-            if row.vce == "robust":
+            if row.vce == "robust" and self.unit is None:
                 return "valid", "", command
-            return "effects only", f"{mine}: robust ones are released for it", command
+            kind = "robust ones" if self.unit is None else f"those clustered by {self.unit}"
+            return "effects only", f"{mine}: {kind} are released for it", command
         if row.vce in ("", "classical"):
             return "valid", "", f"{command} --cov-type nonrobust"
         return (

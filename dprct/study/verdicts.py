@@ -722,6 +722,7 @@ def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
     moments = Moments.load(file)
     name = file.name.removesuffix(SUFFIX)
     fates = {column.name: "modelled" for column in moments.schema.columns}
+    fates |= {} if moments.within is None else {moments.within: "key"}
     rows = read_do(do, treatments=[*moments.treatment])
     served = Served.released(file.name, moments)
     return verdicts(rows, Released(name, fates, served=served))

@@ -183,3 +183,80 @@ def test_what_is_served_is_read_off_as_the_verdict_says(
 def test_what_is_not_served_is_refused_by_the_release(school: Path, formula: str) -> None:
     with pytest.raises(DprctError):
         Moments.load(school / "pupils.moments.json").ols(formula)
+
+
+SHOP = """\
+version = 1
+data = "shop.dta"
+dataset_id = "shop"
+[unit]
+name = "worker"
+id = "worker"
+max_rows = 3
+[release]
+method = "moments"
+epsilon = 20.0
+delta = 1e-6
+[moments]
+formulas = ["sales ~ bonus + C(quarter) | worker", "sales ~ bonus"]
+cov_type = "CR1"
+[header]
+confirm = true
+[columns.worker]
+fate = "key"
+[columns.quarter]
+levels = [1, 2, 3]
+missing = "never"
+[columns.bonus]
+levels = [0, 1]
+missing = "never"
+[columns.sales]
+bounds = [0, 30]
+missing = "never"
+"""
+PANEL = [
+    ("xtreg sales bonus i.quarter, fe vce(cluster worker)", "valid", ""),
+    ("xtreg sales bonus i.quarter, fe robust", "valid", ""),
+    ("reghdfe sales bonus i.quarter, absorb(worker) cluster(worker)", "valid", ""),
+    ("reg sales bonus, cluster(worker)", "valid", ""),
+    ("xtreg sales bonus i.quarter, fe", "effects only", "those clustered by worker are released"),
+    ("reghdfe sales bonus i.quarter, absorb(worker) vce(robust)", "effects only", "clustered by"),
+    ("areg sales bonus i.quarter, absorb(worker) cluster(worker)", "effects only", "areg counts"),
+    ("reg sales bonus, robust", "effects only", "those clustered by worker are released"),
+    ("xtreg sales bonus, fe vce(cluster worker)", "artefact", "scores of this regression"),
+    ("xtreg bonus sales, fe vce(cluster worker)", "artefact", "scores of this regression"),
+    ("reghdfe sales bonus, absorb(worker quarter) cluster(worker)", "valid", ""),
+    ("reghdfe sales bonus, absorb(quarter) cluster(worker)", "artefact", "was not released"),
+    ("xtreg sales bonus, re", "artefact", "random effects"),
+]
+
+
+def test_effects_of_units_are_those_of_xtreg(tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(4), 600
+    worker = np.repeat(np.arange(n), 3)
+    frame = pd.DataFrame(
+        {
+            "worker": worker,
+            "quarter": np.tile([1.0, 2.0, 3.0], n),
+            "bonus": rng.integers(0, 2, 3 * n).astype(float),
+            "sales": rng.uniform(0, 30, 3 * n),
+        }
+    )
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "shop.dta")
+    (tmp_path / "shop.toml").write_text(SHOP)
+    head = "use shop, clear\nxtset worker quarter\n"
+    (tmp_path / "shop.do").write_text("".join(f"{head}{text}\n" for text, _, _ in PANEL))
+    study = study_of(tmp_path / "shop.toml")
+    before = of_study([tmp_path / "shop.do"], study)
+    model = bound_model(study)
+    written_files(study, model, protected(study, model))
+    after = of_file([tmp_path / "shop.do"], tmp_path / "shop.moments.json")
+    for found in (before, after):
+        for (text, kind, reason), one in zip(PANEL, found, strict=True):
+            assert (one.kind, text) == (kind, text), str(one)
+            assert reason in one.reason
+    moments = Moments.load(tmp_path / "shop.moments.json")
+    for one in before[:4]:
+        read = re.search(r'dprct ols shop.moments.json "([^"]+)"', one.remedy)
+        assert read is not None
+        assert moments.ols(read[1]).cov_type == "scores"
