@@ -31,7 +31,8 @@
 #' @param x,object,moments Released moments, as [fit()] and `read_moments()` return.
 #' @param path Name of the file, such as `"study.moments.json"`.
 #' @param formula An R formula, or text. With instruments `y ~ age | d ~ z`, or, as text,
-#'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`.
+#'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
+#'   gives each an effect of its own.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`.
 #' @param cov_type Of a release, `"HC1"` or `"CR1"`: the scores of the regressions in `formulas` are

@@ -347,7 +347,7 @@ class Moments(ReleasedMoments):
             meat=meat,
             counted=counted,
             formula=parsed.text,
-            notes=self._fit_notes(where, cells),
+            notes=(*self._fit_notes(where, cells), *_within_note(unit_of(terms[0].atoms))),
         )
 
     def iv(
@@ -793,3 +793,10 @@ def _plain(layout: Layout) -> list[str]:
         if len(place.variable.parts) == 1 and place.variable.parts[0].level is None
     ]
     return found or list(layout.names)
+
+
+def _within_note(unit: str | None) -> tuple[str, ...]:
+    said = (
+        f"With an effect of every {unit}; R-squared and root MSE are of deviations from its mean."
+    )
+    return () if unit is None else (said,)

@@ -103,6 +103,26 @@ test_that("a release with a promise is written, read, verified and saved", {
   expect_error(read_moments(file), "was changed after it was written", class = "dprct_error")
 })
 
+test_that("effects of persons with several rows are taken out inside the release", {
+  skip_without_python()
+  shop <- data.frame(worker = rep(1:900, each = 3), quarter = rep(1:3, 900))
+  shop$bonus <- as.numeric(shop$quarter == 3 & shop$worker %% 2 == 0)
+  shop$sales <- pmin(10 + shop$worker %% 7 + 2 * shop$bonus + shop$quarter %% 2, 30)
+  facts <- declare(schema(shop),
+    unit = list(name = "worker", id = "worker", max_rows = 3L), worker = list(missing = "never"),
+    quarter = list(levels = 1:3, missing = "never"), bonus = list(levels = 0:1, missing = "never"),
+    sales = list(bounds = c(0, 30), missing = "never")
+  )
+  model <- private_moments(shop, facts,
+    formulas = sales ~ bonus + factor(quarter) | worker, cov_type = "CR1",
+    sd = list("sales | worker" = 2)
+  )
+  found <- ols(sales ~ bonus + factor(quarter) | worker, fit(model, epsilon = 20, delta = 1e-6))
+  expect_identical(names(coef(found)), c("bonus", "C(quarter)[T.2]", "C(quarter)[T.3]"))
+  expect_equal(coef(found)[["bonus"]], 2, tolerance = 0.1)
+  expect_output(print(found), "an effect of every worker")
+})
+
 test_that("what moments cannot do is refused in one sentence", {
   skip_without_python()
   m <- fit(moments_model(), epsilon = 8, delta = 1e-6, rng = 1)
