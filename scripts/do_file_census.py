@@ -196,7 +196,10 @@ def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
     unit = Unit("unit", id=row.cluster[0], max_rows=9) if len(row.cluster) == 1 else Unit()
     schema = Schema(tuple(columns), unit=unit)
     linear = row.command in LINEAR and isinstance(row.outcome, str) and not row.endogenous
-    formula = f"{row.outcome} ~ {' + '.join(terms) or '1'}" if linear else ""
+    own = unit.id is not None and unit.id in row.absorb  # each unit has an effect
+    right = [term for term in terms if not own or term != f"C({unit.id})"]
+    formula = f"{row.outcome} ~ {' + '.join(right) or '1'}" if linear else ""
+    formula += f" | {unit.id}" if own and linear else ""
     if row.endogenous:
         exogenous = [term for term in terms if term not in row.endogenous]
         inner = f"[{' + '.join(row.endogenous)} ~ {' + '.join(row.instruments)}]"

@@ -34,6 +34,7 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     unit_effects,
     unit_of,
+    within_words,
 )
 from dprct.formula import parse
 
@@ -140,8 +141,7 @@ class Moments(ReleasedMoments):
     @property
     def within(self) -> str | None:
         """The column of the units whose means some columns lost, for fixed effects; or None."""
-        found = [place.variable.within for place in self.layout.places]
-        return next(filter(None, found), None)
+        return next(filter(None, (one.variable.within for one in self.layout.places)), None)
 
     @property
     def weights(self) -> str | None:
@@ -347,7 +347,7 @@ class Moments(ReleasedMoments):
             meat=meat,
             counted=counted,
             formula=parsed.text,
-            notes=(*self._fit_notes(where, cells), *_within_note(unit_of(terms[0].atoms))),
+            notes=(*self._fit_notes(where, cells), *within_words(unit_of(terms[0].atoms))),
         )
 
     def iv(
@@ -386,7 +386,7 @@ class Moments(ReleasedMoments):
             raise FormulaError(
                 f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], d being moved by z"
             )
-        used = tuple(name for name in parsed.names if name in self.group_columns)
+        used = self._grouped(parsed)
         endogenous, instruments = (
             [one for one in regressors_of(part, self.schema) if one.atoms] for part in parts
         )
@@ -399,23 +399,20 @@ class Moments(ReleasedMoments):
         cells, found = self.system([*outcome, *endogenous, *included, *instruments], used, where)
         last = 2 + len(included)
         return iv_of(
-            cells,
-            found[0],
-            found[1],
-            found[2:last],
-            found[last:],
-            guarantee=self.guarantee,
-            by_cell=_by_group(cov_type, used),
-            formula=parsed.text,
+            cells, found[0], found[1], found[2:last], found[last:], guarantee=self.guarantee,
+            by_cell=_by_group(cov_type, used), formula=parsed.text,
             notes=self._fit_notes(where, cells),
-        )
+        )  # fmt: skip
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
         """Return outcome and regressors of a formula, and the group columns in it."""
         bare, unit = unit_effects(parsed, self.within)
         outcome = listed_terms(bare.outcome_names, self.schema)
         terms = less_means([*outcome, *regressors_of(main_part(bare), self.schema)], unit)
-        return list(terms), tuple(name for name in parsed.names if name in self.group_columns)
+        return list(terms), self._grouped(parsed)
+
+    def _grouped(self, parsed: Formula) -> tuple[str, ...]:
+        return tuple(name for name in parsed.names if name in self.group_columns)
 
     def score_map(self, formula: str) -> ScoreMap:
         """Return the scores of a regression as functions of rows, from what was released."""
@@ -432,8 +429,8 @@ class Moments(ReleasedMoments):
     ) -> Any:  # fmt: skip
         """Return the released scores of a regression; None where errors are of another kind."""
         unit = unit_of(terms[0].atoms)
-        outcome = name_within(parsed.outcome_names[0], unit)
-        key = Scored(outcome, tuple(term.name for term in terms[1:]))
+        explained = name_within(parsed.outcome_names[0], unit)
+        key = Scored(explained, tuple(term.name for term in terms[1:]))
         known = {Scored(one.outcome, one.regressors): one for one in self.drawn.scores}
         there = key in known and not where
         rows, weighted = self.layout.grid.rows, self.weights is not None
@@ -450,8 +447,7 @@ class Moments(ReleasedMoments):
             self._check_units(f"cov_type={cov_type!r}")
         if not there:
             return None
-        used = tuple(name for name in parsed.names if name in self.group_columns)
-        counted = self._counted(used, self._names(terms), where)
+        counted = self._counted(self._grouped(parsed), self._names(terms), where)
         of = whitened(cells, found[0], found[1:], rows, counted)
         return meat_of(of, known[key], rows, absorbed=0 if unit is None else 1)
 

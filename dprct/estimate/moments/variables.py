@@ -320,6 +320,14 @@ def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...
     return names
 
 
+def within_words(unit: str | None) -> tuple[str, ...]:
+    """Return what a fit with effects of units notes, none without."""
+    said = (
+        f"With an effect of every {unit}; R-squared and root MSE are of deviations from its mean."
+    )
+    return () if unit is None else (said,)
+
+
 def column_term(text: str) -> str:
     """Return what ``columns=`` names as the right side of a formula."""
     # whatever has no sign of the formula language can only be a column's name

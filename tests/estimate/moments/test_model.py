@@ -431,14 +431,3 @@ def test_questions_to_a_release_that_it_cannot_answer() -> None:
         with pytest.raises(DprctError) as caught:
             ask()
         assert words in str(caught.value).strip("\"'").replace('"', "")
-
-
-def test_effects_of_persons_are_taken_out_before_the_release() -> None:
-    columns = (
-        Column("pid", "long", missing=()), Column("d", "byte", levels=(0, 1), missing=()),
-        Column("y", bounds=(0, 30), missing=()),
-    )  # fmt: skip
-    schema = Schema(columns, unit=dprct.Unit("person", id="pid", max_rows=2))
-    data = pd.DataFrame({"pid": [1, 1, 2, 2], "d": [0, 1, 0, 0], "y": [3.0, 4.0, 5.0, 6.0]})
-    with pytest.raises(SchemaError, match=r"'pid' says who a row belongs to.*docs/panels\.md"):
-        PrivateMoments(data, schema, formulas=["y ~ d | pid"], cov_type="CR1")
