@@ -578,7 +578,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Columns with levels: every level within every arm is a group.
     sd : mapping from column to number, optional
         Scales of columns, from public knowledge; half the width of the bounds where there is none.
-        ``{"y | person": 2}`` is about deviations from means of persons.
+        A key such as ``"y | person"`` is about deviations from means of persons.
     centre : mapping from column to number, optional
         Where columns are about, from public knowledge; the middle of the bounds if not given.
     radius : number or "box", optional
