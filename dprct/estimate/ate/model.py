@@ -59,7 +59,7 @@ from dprct.estimate.ate.results import (
     results_of,
 )
 from dprct.estimate.ate.within import check_within, private_names
-from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, levels_of, with_bounds
 from dprct.estimate.experiment import (
     BlockRule,
     UnitRule,
@@ -73,9 +73,7 @@ from dprct.estimate.experiment import (
     design_of,
     experiment_of,
     hidden_arms,
-    levels_of,
     likely_arms,
-    with_bounds,
 )
 from dprct.estimate.moments.layout import radius_of, scales_of
 from dprct.estimate.moments.release import (

@@ -21,7 +21,7 @@ from dprct.arguments import (
 )
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.experiment import levels_of, with_bounds
+from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
