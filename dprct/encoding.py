@@ -18,7 +18,7 @@ import numpy as np
 
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import check_own, resolves, stored
+from dprct.schema.columns import check_own, clipped, divided, resolves, stored
 from dprct.schema.tables import (
     COMPANION,
     AnyTable,
@@ -125,36 +125,6 @@ class Edges:
 
 
 Rule = Points | EqualBins | EqualBinsOfPoints | Edges
-
-
-def divided(x: nw.Expr, by: float) -> nw.Expr:
-    """Return x / by, rounded once, of finite x.
-
-    Polars multiplies by the reciprocal of a divisor that is one number, which rounds twice, and not
-    in tables of one row; so the divisor is handed to it as a column.  The reciprocal of a power of
-    two is exact, and multiplying by it rounds as dividing does.
-    """
-    if by and abs(math.frexp(by)[0]) == 0.5 and math.isfinite(1.0 / by):
-        return x * (1.0 / by)
-    return x / (x * 0.0 + by)
-
-
-def clipped(name: str, low: float, high: float) -> nw.Expr:
-    """Return a numeric column within [low, high], missing at ``low``; the same on every engine.
-
-    Engines differ in how a NaN compares, so that it is named.
-    """
-    x = nw.col(name).cast(nw.Float64)
-    known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
-    return known.clip(low, high)
-
-
-def as_is_within(x: nw.Expr, low: float, high: float, otherwise: nw.Expr) -> nw.Expr:
-    """Return x where it is within [low, high], else an expression that engines are spared of there.
-
-    No engine takes a NaN for a number of at most ``high``, and null is within nothing.
-    """
-    return nw.when((x >= low) & (x <= high)).then(x).otherwise(otherwise)
 
 
 # Columns of 0 and 1 of which a row has at most one: dummies of arms, one code underneath.
