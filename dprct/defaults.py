@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SPURIOUS_SHARE = Fraction(1, 20)
 """Share of n that the expected rows in empty cells may reach; it sets a histogram's threshold."""
@@ -73,30 +69,6 @@ COVARIATE_BINS = 10
 
 LEAST_RESEMBLANCE = 5
 """How often the noise of a count must fit into n / cells for covariates to be worth drawing."""
-
-
-def resembles_jointly(n: int, cells: int, threshold: int, noise_sd: float) -> bool:
-    """Whether a histogram of covariates keeps what it counts.
-
-    n / K is not below the threshold t, and is many noise sds.
-
-    Examples
-    --------
-    >>> resembles_jointly(1000, 8, 20, 5.0), resembles_jointly(1000, 8, 20, 50.0)
-    (True, False)
-    """
-    return n >= cells * max(threshold, LEAST_RESEMBLANCE * noise_sd)
-
-
-def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
-    """Whether one-way histograms keep the shape of every column: n / levels is many noise sds.
-
-    Examples
-    --------
-    >>> resembles_one_by_one(1000, [2, 10], 12.0), resembles_one_by_one(1000, [2, 10], 80.0)
-    (True, False)
-    """
-    return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)
 
 
 CONTROL_SHARES = {"donor_weights": Fraction(1, 2), "prediction": Fraction(1, 2)}

@@ -124,7 +124,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         How the modelled covariates are drawn: ``"histogram"`` from their joint histogram,
         ``"marginals"`` column by column, ``"filler"`` uniformly over their public domain, which
         costs nothing.  ``"auto"`` spends budget on them only if they will then resemble the
-        originals (:func:`dprct.defaults.resembles_jointly`).
+        originals (:func:`dprct.release.calibrated.covariates.resembles_jointly`).
     specifications : sequence of str or of sequences of str
         Further covariate sets for which the regression is to return the same effects; ``""`` is the
         regression without covariates.
