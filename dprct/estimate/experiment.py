@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from dprct.arguments import check_choice, given
-from dprct.assignment.designs import Complete
+from dprct.assignment.designs import design_of
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
 from dprct.errors import ColumnError, ParameterError, SchemaError
@@ -57,11 +57,6 @@ class Comparison:
     order: tuple[int, ...]
     unit: UnitRule
 
-    @property
-    def cluster_unit(self) -> Unit | None:
-        """The clusters, where they are who is protected; none where treatment is private."""
-        return None
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experiment(HoldsRows, Comparison):
@@ -91,11 +86,6 @@ class Experiment(HoldsRows, Comparison):
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
-
-    @property
-    def cluster_unit(self) -> Unit | None:
-        """The clusters, where they are who is protected: all rows of one of them."""
-        return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
     def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
@@ -280,38 +270,6 @@ def compared(
     _, cluster = _columns_of(design, blocks)
     _check_clusters(cluster, privacy_unit, largest_cluster)
     return Comparison(design, names, order, privacy_unit)
-
-
-def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
-    """Return how treatment was assigned: as declared, or completely at random.
-
-    Raises
-    ------
-    ParameterError
-        If neither is given, or they name different columns.
-    """
-    if assignment is None:
-        if treatment is None:
-            raise ParameterError(
-                "neither ``treatment=`` nor ``assignment=`` is given; name the 0/1 columns"
-            )
-        if not treatment:
-            raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
-        return Complete(treatment)
-    if not isinstance(assignment, Design):
-        raise ParameterError(
-            f"assignment is ``{type(assignment).__name__}``; give a design such as "
-            "``dprct.Complete('treat')``"
-        )
-    if treatment is None:
-        return assignment
-    named = (treatment,) if isinstance(treatment, str) else tuple(treatment)
-    if set(named) != set(assignment.columns):
-        raise ParameterError(
-            f"``treatment=`` names {', '.join(named)}, the design has "
-            f"{', '.join(assignment.columns)}; give one of them, or the same columns"
-        )
-    return assignment
 
 
 def _control_first(

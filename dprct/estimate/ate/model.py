@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 
 from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
+from dprct.assignment.designs import design_of
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -70,7 +71,6 @@ from dprct.estimate.experiment import (
     clusters_of,
     compared,
     constant_of,
-    design_of,
     experiment_of,
     hidden_arms,
     likely_arms,
