@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from dprct.queries.sums import Arms
     from dprct.schema.columns import Column
 
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
@@ -229,6 +230,27 @@ class NoisyMean:
     def noise_variance(self) -> float:
         """Variance of all Laplace draws in ``value``."""
         return 2 * math.fsum(scale**2 for scale in (self.scale, *self.others))
+
+
+def inverse_sizes(
+    arms: Arms, design_effects: Sequence[Sequence[float]] | None = None
+) -> list[float]:
+    """Return sum_h w_h^2 d_ha / n_ha for each arm: variances of means over those of one person.
+
+    Parameters
+    ----------
+    arms : Arms
+    design_effects : (H, A) numbers, optional
+        d, by which clusters multiply the variance of a mean; 1 where there are none.
+    """
+    effects = design_effects or [[1.0] * len(row) for row in arms.sizes]
+    return [
+        sum(
+            float(w) ** 2 * effect[a] / row[a]
+            for w, row, effect in zip(arms.weights, arms.sizes, effects, strict=True)
+        )
+        for a in range(len(arms.sizes[0]))
+    ]
 
 
 def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:

@@ -202,6 +202,11 @@ class ATESpec(Spec[ATEFacts]):
         return design_of(self.treatment, self.assignment)
 
     @property
+    def rules_clusters(self) -> bool:
+        """Whether something is declared of the clusters of an outcome."""
+        return self.icc is not None or self.cluster_mean_bounds is not None
+
+    @property
     def design_columns(self) -> tuple[str, ...]:
         """Treatment, blocks and clusters."""
         return tuple(dict.fromkeys([*self.design.columns, *self.design.uses]))
@@ -236,9 +241,10 @@ class ATESpec(Spec[ATEFacts]):
         yield from (partial(self._bounded, schema, name) for name in self.outcome)
         yield self.comparison
         yield lambda: self.design.groups.check_levels(schema)
-        yield lambda: check_rules(
-            self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
-        )
+        if self.rules_clusters:
+            yield lambda: check_rules(
+                self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
+            )
         yield lambda: self._check_private(schema)
         yield self.contrasts
         yield self._check_roles
@@ -369,8 +375,10 @@ class ATESpec(Spec[ATEFacts]):
         """Return an outcome that knows its declared sd, and what is declared of its clusters."""
         if not isinstance(outcome, Outcome):
             return outcome
-        facts = self.icc, self.cluster_mean_bounds, self.outcome
-        arms = ruled(outcome.arms, outcome.column, *facts)
+        arms = outcome.arms
+        if self.rules_clusters:
+            facts = self.icc, self.cluster_mean_bounds, self.outcome
+            arms = ruled(arms, outcome.column, *facts)
         sd = sds_of(self.sd, self.outcome).get(outcome.column.name)
         return replace(outcome, arms=arms, sd=sd)
 

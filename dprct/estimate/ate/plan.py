@@ -338,8 +338,8 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
         ]
         shown.append(f"the declared probabilities of the arms: {', '.join(shares)}")
     shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
-    clustered = (o for o in outcomes if isinstance(o, Outcome))
-    shown += [words for o in clustered if (words := words_of(o.arms, o.column.name))]
+    rules = ((o.column.name, o.arms.rule) for o in outcomes if isinstance(o, Outcome))
+    shown += [words_of(rule, name) for name, rule in rules if rule is not None]
     if facts.private_subgroups:
         names = ", ".join(column.name for column in facts.private_subgroups)
         shown.append(f"the declared levels of {names}")
