@@ -35,8 +35,7 @@ from dprct.study.package import check_places, declared_tables, facts_of_file, ro
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
 from dprct.study.release_section import GIVEN, METHODS, PackageSpec
-from dprct.study.scope import Scope
-from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
+from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from
 from dprct.study.verdicts import of_study, summary
 

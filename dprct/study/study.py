@@ -49,8 +49,16 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.scope import Scope, named, scope_from, unmatched
-from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
+from dprct.study.sections import (
+    ReleaseSection,
+    Scope,
+    TotalBudget,
+    check_keys,
+    named,
+    scope_from,
+    section,
+    unmatched,
+)
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
