@@ -13,6 +13,7 @@ from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, units_of
 from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
+from dprct.encoding import with_clipped
 from dprct.errors import EngineError, ParameterError
 from dprct.estimate.ate import (
     BlockRule,
@@ -36,7 +37,6 @@ from dprct.estimate.ate import released as released_effects
 from dprct.model import BoundTable, Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
 from dprct.release.calibrated.covariates import (
     FEWEST,
