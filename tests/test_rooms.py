@@ -1,4 +1,4 @@
-"""How many files of the package a number passes on four common paths, as scripts/rooms.py counts."""
+"""How many files of the package a number passes on four common paths, by scripts/rooms.py."""
 
 from __future__ import annotations
 
