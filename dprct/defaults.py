@@ -1,16 +1,12 @@
-"""Every default that costs privacy or shapes noise: public functions of n and the schema."""
+"""Constants that cost privacy or shape noise by default, and public functions of n with them."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SPURIOUS_SHARE = Fraction(1, 20)
 """Share of n that the expected rows in empty cells may reach; it sets a histogram's threshold."""
@@ -73,30 +69,6 @@ COVARIATE_BINS = 10
 
 LEAST_RESEMBLANCE = 5
 """How often the noise of a count must fit into n / cells for covariates to be worth drawing."""
-
-
-def resembles_jointly(n: int, cells: int, threshold: int, noise_sd: float) -> bool:
-    """Whether a histogram of covariates keeps what it counts.
-
-    n / K is not below the threshold t, and is many noise sds.
-
-    Examples
-    --------
-    >>> resembles_jointly(1000, 8, 20, 5.0), resembles_jointly(1000, 8, 20, 50.0)
-    (True, False)
-    """
-    return n >= cells * max(threshold, LEAST_RESEMBLANCE * noise_sd)
-
-
-def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
-    """Whether one-way histograms keep the shape of every column: n / levels is many noise sds.
-
-    Examples
-    --------
-    >>> resembles_one_by_one(1000, [2, 10], 12.0), resembles_one_by_one(1000, [2, 10], 80.0)
-    (True, False)
-    """
-    return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)
 
 
 CONTROL_SHARES = {"donor_weights": Fraction(1, 2), "prediction": Fraction(1, 2)}
@@ -266,47 +238,3 @@ multiplies odds by exp(-.25) to exp(-.12)."""
 HAJEK_FLOORS = 2
 """The Hajek form is the default where the expected denominators are this many times what they must
 exceed: half of the expected weights may be lacking (few are treated, or odds are trimmed)."""
-
-
-def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
-    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)) or what noise needs.
-
-    Parameters
-    ----------
-    n1 : int
-        Rows that weights are fitted to.
-    d : int
-        Coordinates, the intercept included.
-    multiplier : float
-        m, noise per unit of sensitivity at the budget asked.
-
-    Notes
-    -----
-    Noise has sd 2 m / (n1 lam); the bias of shrinking grows as d lam, because rows of norm 1 leave
-    each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1); half of
-    what minimises their sum, because errors contain the noise and not the bias.
-
-    Where n1 is small that noise would be larger than any log odds: de-biased odds then lie on the
-    trimming floor, nearly all of them, and the effect is of no use.  The penalty is therefore at
-    least 2 m / (n1 s) with s = :data:`PROPENSITY_NOISE_MOST`, at which noise has sd s: propensities
-    degrade towards a constant, and the effect towards the unadjusted difference.
-
-    Examples
-    --------
-    >>> round(propensity_penalty(5000, 6, 3.73), 4), round(propensity_penalty(373, 26, 3.73), 4)
-    (0.0021, 0.0286)
-    """
-    balanced = math.sqrt(multiplier / (32 * d * n1))
-    quiet = 2 * multiplier / (n1 * PROPENSITY_NOISE_MOST)
-    return balanced if balanced > quiet else quiet
-
-
-def propensity_trim(n: int) -> float:
-    """Return where propensities are trimmed: 2 n^(-1/3), within [.01, .1].
-
-    Examples
-    --------
-    >>> propensity_trim(1000), round(propensity_trim(10**6), 3)
-    (0.1, 0.02)
-    """
-    return float(sorted((0.01, 2 * n ** (-1 / 3), 0.1))[1])

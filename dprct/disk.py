@@ -1,7 +1,8 @@
 """What the package asks of a disk: ordinary files, locks that end with their process, leftovers.
 
-It knows no format.  Whatever is opened for reading is opened here, so that a pipe, a device or a
-file without end that lies under the name of a data set cannot hang a command or fill the memory.
+It knows no format of data.  Whatever is opened for reading is opened here, so that a pipe, a device
+or a file without end that lies under the name of a data set cannot hang a command or fill the
+memory; and so that no TOML can, studies and schemas are parsed here.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import stat
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
@@ -108,6 +110,71 @@ def content(path: str | os.PathLike[str], most: int) -> bytes:
         words = f"has more than {most // 2**20} MB, which no such file needs"
         raise _refusal(os.fspath(path), words, "check the path")
     return found
+
+
+_DEEPEST = 32
+"""Most tables and lists inside each other; a schema has four."""
+
+_ENDLESS = re.compile(
+    r"""(?m)(?:^|[\[{,])[ \t]*(?>(?>[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}""", re.ASCII
+)
+"""A name of more than 16 parts at the start of a line or a table: a parser takes their square."""
+
+
+def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
+    """Return the contents of a TOML file, or raise ``error`` with the line that is not TOML.
+
+    Python's own parser reads a file of the largest size in seconds; tomlkit, which keeps comments,
+    takes a minute for a list of 300,000 numbers, so it only reads what is to be saved over.
+    """
+    return toml_document(toml_text(path, error), path, error)
+
+
+def toml_text(path: str | Path, error: type[Exception]) -> str:
+    """Return the text of a TOML file, or raise ``error`` if it is none."""
+    try:
+        return content(path, MOST_TOML).decode("utf-8")
+    except OSError as problem:
+        raise FileError(
+            f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
+        ) from None
+    except UnicodeDecodeError:
+        raise error(
+            f"{str(path)!r} is not TOML: it is not text in UTF-8; give a study or schema file, or "
+            "save it as UTF-8"
+        ) from None
+
+
+def toml_document(text: str, path: str | Path, error: type[Exception]) -> dict[str, Any]:
+    """Return what a text in TOML holds, or raise ``error`` with the line that is not TOML."""
+    try:
+        if _ENDLESS.search(text):
+            raise RecursionError
+        document = tomllib.loads(text)
+        _check_toml(document, 0)
+        return document
+    except tomllib.TOMLDecodeError as problem:
+        raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+    except RecursionError:
+        raise error(
+            f"{str(path)!r} has tables or lists more than {_DEEPEST} deep inside each other, or "
+            "a name of more than 16 parts; give a study or schema file"
+        ) from None
+    except (OverflowError, ValueError):  # beyond what Python reads as one number
+        raise error(
+            f"{str(path)!r} holds a whole number beyond 64 bits, which TOML does not have; mend it"
+        ) from None
+
+
+def _check_toml(value: object, depth: int) -> None:
+    """Refuse whole numbers beyond TOML's 64 bits, and depths that nothing here would bear."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise OverflowError
+    if isinstance(value, (list, dict)):
+        if depth > _DEEPEST:
+            raise RecursionError
+        for one in value.values() if isinstance(value, dict) else value:
+            _check_toml(one, depth + 1)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import check_own, resolves, stored
+from dprct.schema.columns import check_own, clipped, divided, resolves, stored
 from dprct.schema.tables import (
     COMPANION,
     AnyTable,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Frame
 
 
 # Which code a number has, as expressions that every data frame engine computes alike.
@@ -125,36 +126,6 @@ class Edges:
 
 
 Rule = Points | EqualBins | EqualBinsOfPoints | Edges
-
-
-def divided(x: nw.Expr, by: float) -> nw.Expr:
-    """Return x / by, rounded once, of finite x.
-
-    Polars multiplies by the reciprocal of a divisor that is one number, which rounds twice, and not
-    in tables of one row; so the divisor is handed to it as a column.  The reciprocal of a power of
-    two is exact, and multiplying by it rounds as dividing does.
-    """
-    if by and abs(math.frexp(by)[0]) == 0.5 and math.isfinite(1.0 / by):
-        return x * (1.0 / by)
-    return x / (x * 0.0 + by)
-
-
-def clipped(name: str, low: float, high: float) -> nw.Expr:
-    """Return a numeric column within [low, high], missing at ``low``; the same on every engine.
-
-    Engines differ in how a NaN compares, so that it is named.
-    """
-    x = nw.col(name).cast(nw.Float64)
-    known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
-    return known.clip(low, high)
-
-
-def as_is_within(x: nw.Expr, low: float, high: float, otherwise: nw.Expr) -> nw.Expr:
-    """Return x where it is within [low, high], else an expression that engines are spared of there.
-
-    No engine takes a NaN for a number of at most ``high``, and null is within nothing.
-    """
-    return nw.when((x >= low) & (x <= high)).then(x).otherwise(otherwise)
 
 
 # Columns of 0 and 1 of which a row has at most one: dummies of arms, one code underneath.
@@ -454,6 +425,31 @@ def _preparation(frame: Table, column: Column) -> nw.Expr | nw.Series[Any]:
         _, codes = numbers_of(frame, name)
         return nw.new_series(name + COMPANION, codes, nw.Int8, backend=frame.implementation)
     return missing_code(frame, name)
+
+
+def with_clipped(frame: Frame, column: Column) -> Frame:
+    """Return the frame with a column whose values beyond its bounds are moved to the bound.
+
+    Notes
+    -----
+    Row by row and by public constants, so that one record still changes one record.  Missing stays
+    missing, with its code.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column
+    >>> from dprct.schema.tables import eager
+    >>> frame = eager(pd.DataFrame({"y": [3.0, -5.0, np.nan]}))
+    >>> with_clipped(frame, Column("y", bounds=(0, 2)))["y"].to_list()
+    [2.0, 0.0, nan]
+    """
+    assert column.bounds is not None
+    y = numbers_of(frame, column.name)[0]
+    moved = np.where(np.isnan(y), y, np.clip(y, *column.bounds))
+    series = nw.new_series(column.name, moved, nw.Float64, backend=frame.implementation)
+    out: Frame = frame.with_columns(series)
+    return out
 
 
 def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:

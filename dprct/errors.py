@@ -5,7 +5,7 @@ rules; it never shows a value of the data.
 
 What a reader is to write (``confirm=True``, ``bounds=(low, high)``) stands between marks where the
 message is made.  Python prints a message without its marks; R and the shell write what is marked in
-their own words (:mod:`dprct.fragments`).
+their own words (:mod:`dprct.study.wording`).
 """
 
 from __future__ import annotations

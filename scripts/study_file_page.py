@@ -23,10 +23,10 @@ from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
 from dprct.study.readme import Availability
 from dprct.study.release_section import GIVEN, METHODS, PackageSpec
-from dprct.study.scope import Scope
 from dprct.study.sections import (
     DesignSection,
     ReleaseSection,
+    Scope,
     TotalBudget,
     is_required,
     keys_of,

@@ -4,13 +4,10 @@ import math
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 import polars as pl
-import pytest
 
-from dprct.encoding import Edges, EqualBins, EqualBinsOfPoints, Points, Rule, clipped, divided
-from dprct.schema.tables import collected, table
+from dprct.encoding import Edges, EqualBins, EqualBinsOfPoints, Points, Rule
 
 NAN, INF = float("nan"), float("inf")
 
@@ -46,31 +43,3 @@ def test_equal_bins_of_points_are_cut_in_integers() -> None:
     rule = EqualBinsOfPoints(Points(0.0, 10.0, 11), slope=3, start=0, width=10, bins=3)
     expected = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2]
     assert codes(rule, [k / 10 for k in range(11)]) == expected
-
-
-@pytest.mark.parametrize("kind", ["numpy", "nullable", "polars"])
-def test_clipping_puts_what_is_missing_at_the_lower_bound(kind: str) -> None:
-    values = [NAN, -INF, INF, 0.5, -3.0, 3.0]
-    frame: Any = pd.DataFrame({"x": np.array(values)})
-    if kind == "nullable":
-        frame = pd.DataFrame({"x": pd.array([None, *values[1:]], dtype="Float64")})
-    elif kind == "polars":
-        frame = pl.DataFrame({"x": [None, *values[1:]]})
-    out = nw.from_native(frame).select(clipped("x", -1.0, 1.0))["x"].to_list()
-    assert out == [-1.0, -1.0, 1.0, 0.5, -1.0, 1.0]
-
-
-@pytest.mark.parametrize("n", [1, 3, 1003])
-def test_engines_divide_to_the_last_bit(n: int) -> None:
-    x = np.random.default_rng(n).uniform(0, 100, n)
-    x[0] = 38.5
-    frames = [pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pl.LazyFrame({"x": x})]
-    for by in (35.0, 3.5, 0.1234):
-        for frame in frames:
-            found = collected(table(frame).select(divided(nw.col("x"), by)))["x"].to_numpy()
-            assert (found == x / by).all()
-
-
-def test_polars_alone_divides_by_a_number_otherwise() -> None:
-    x = np.random.default_rng(1).uniform(0, 100, 1000)  # why divided() is there
-    assert (pl.DataFrame({"x": x}).select(pl.col("x") / 35.0)["x"].to_numpy() != x / 35.0).any()

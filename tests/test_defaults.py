@@ -8,8 +8,6 @@ from dprct.defaults import (
     FEWEST_SURVIVORS,
     SPURIOUS_SHARE,
     bins_by_zeta,
-    resembles_jointly,
-    resembles_one_by_one,
 )
 from dprct.privacy import histograms
 
@@ -37,12 +35,3 @@ def test_the_constants_of_the_histogram_are_those_of_its_law() -> None:
     assert SPURIOUS_SHARE * 20 == 1
     assert histograms.SPURIOUS_SHARE == SPURIOUS_SHARE
     assert FEWEST_SURVIVORS == 5
-
-
-def test_covariates_resemble_where_counts_are_above_threshold_and_noise() -> None:
-    assert resembles_jointly(1_000, 10, 100, 20.0)
-    assert not resembles_jointly(999, 10, 100, 1.0)  # below t
-    assert not resembles_jointly(1_000, 10, 1, 20.1)  # below five noise sds
-    assert resembles_one_by_one(1_000, [2, 10], 20.0)
-    assert not resembles_one_by_one(1_000, [2, 11], 20.0)
-    assert resembles_one_by_one(1, [], 20.0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import tomlkit
 
 import dprct
 from dprct import disk
@@ -192,3 +193,23 @@ def test_one_thread_at_a_time(tmp_path: Path) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "second"]
+
+
+def test_what_is_no_toml_raises_what_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    for broken in (b"version = \n", b"\xff\xfe", b"a = 1\na = 2\n", b"a = " + b"[" * 50_000):
+        path.write_bytes(broken)
+        with pytest.raises(KeyError):
+            disk.read_toml(path, KeyError)
+    path.write_bytes(b"a = [1, 2]")
+    assert disk.read_toml(path, KeyError) == {"a": [1, 2]}
+
+
+def test_a_long_list_is_not_read_by_the_parser_that_keeps_comments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tomlkit takes a minute for it."""
+    monkeypatch.setattr(tomlkit, "parse", lambda _: pytest.fail("tomlkit was asked"))
+    path = tmp_path / "long.toml"
+    path.write_text(f"levels = [{'1, ' * 300_000}]\nlabel = '{'1.' * 40}'\n", "utf-8")
+    assert len(disk.read_toml(path, KeyError)["levels"]) == 300_000

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprct.encoding import MOST_LEVELS, Encoding, encoding, encodings, prepared
+from dprct.encoding import MOST_LEVELS, Encoding, encoding, encodings, prepared, with_clipped
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema import Column, Schema
@@ -391,3 +391,12 @@ def test_codes_come_from_the_schema_alone() -> None:
 def test_an_unknown_column_is_named() -> None:
     with pytest.raises(ColumnError, match="did you mean 'age'"):
         encodings(Schema((made("age", "byte", levels=[1]),)), ["aeg"])
+
+
+def test_clipping_keeps_missing_codes() -> None:
+    values = np.array([-1.0, 0.5, 9.0, np.nan])
+    values[3:] = tagged(np.array([1]))
+    column = Column("y", bounds=(0, 2), missing=(".a",))
+    found = with_clipped(eager(pd.DataFrame({"y": values})), column)["y"].to_numpy()
+    assert found[:3].tolist() == [0.0, 0.5, 2.0]
+    assert found[3:].tobytes() == values[3:].tobytes()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown_fact
-from dprct.disk import atomic_write
+from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.privacy.accountant import find_ledger
 from dprct.release.calibrated.spec import CalibratedSpec
@@ -25,7 +25,7 @@ from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
 from dprct.schema.columns import Unit, shown
 from dprct.schema.schema import DECLARABLE, declared
-from dprct.schema.toml import merged, read_toml
+from dprct.schema.toml import merged
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
 from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
@@ -35,8 +35,7 @@ from dprct.study.package import check_places, declared_tables, facts_of_file, ro
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
 from dprct.study.release_section import GIVEN, METHODS, PackageSpec
-from dprct.study.scope import Scope
-from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget
+from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from
 from dprct.study.verdicts import of_study, summary
 

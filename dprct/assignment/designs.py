@@ -662,3 +662,35 @@ class BlockCluster(_Blocked):
     def _rule(self) -> str:
         clusters, blocks = quoted(self.cluster_columns), quoted(self.block_columns)
         return f"Complete randomisation of clusters of {clusters} within blocks of {blocks}"
+
+
+def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
+    """Return how treatment was assigned: as declared, or completely at random.
+
+    Raises
+    ------
+    ParameterError
+        If neither is given, or they name different columns.
+    """
+    if assignment is None:
+        if treatment is None:
+            raise ParameterError(
+                "neither ``treatment=`` nor ``assignment=`` is given; name the 0/1 columns"
+            )
+        if not treatment:
+            raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
+        return Complete(treatment)
+    if not isinstance(assignment, Design):
+        raise ParameterError(
+            f"assignment is ``{type(assignment).__name__}``; give a design such as "
+            "``dprct.Complete('treat')``"
+        )
+    if treatment is None:
+        return assignment
+    named = (treatment,) if isinstance(treatment, str) else tuple(treatment)
+    if set(named) != set(assignment.columns):
+        raise ParameterError(
+            f"``treatment=`` names {', '.join(named)}, the design has "
+            f"{', '.join(assignment.columns)}; give one of them, or the same columns"
+        )
+    return assignment

@@ -1,8 +1,7 @@
 """What a protected file says of itself: certificate, digest, and the regressions valid on it."""
 
-from dprct.certificate.certificate import Certificate, Needed, ValuesDigest
+from dprct.certificate.certificate import Certificate, Needed, Reading, ValuesDigest
 from dprct.certificate.page import certificate_page
-from dprct.certificate.reading import Reading
 from dprct.certificate.valid_regressions import Specification, Validity
 
 __all__ = [

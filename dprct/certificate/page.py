@@ -7,15 +7,13 @@ from decimal import ROUND_CEILING, Decimal
 from html import escape
 from typing import TYPE_CHECKING
 
-from dprct.certificate.certificate import CAVEATS, worth_by_table
-from dprct.certificate.reading import shown
+from dprct.certificate.certificate import CAVEATS, shown_ratio, worth_by_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
-    from dprct.certificate.certificate import Certificate
-    from dprct.certificate.reading import Reading
+    from dprct.certificate.certificate import Certificate, Reading
     from dprct.privacy.budget import Guarantee
 
 _STYLE = """
@@ -431,8 +429,8 @@ def _reading(reading: Reading | None) -> list[str]:
     rows = [
         (
             ratio.command,
-            shown(ratio.smallest),
-            shown(ratio.largest),
+            shown_ratio(ratio.smallest),
+            shown_ratio(ratio.largest),
             "too small: its intervals are not valid" if ratio.too_small else "",
         )
         for ratio in reading.ratios

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct.certificate.reading import TOLERANCE
+from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError

@@ -1,18 +1,19 @@
-"""Private effects as values: what was released, and the law by which it is read."""
+"""Private effects as values: of which outcome and at which levels, what was released, its law."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from dprct.errors import ParameterError
+from dprct.errors import ParameterError, SchemaError, withheld
 from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
 from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, within
+from dprct.queries.sums import Clipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +21,47 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from dprct.queries.sums import Arms
+    from dprct.schema.columns import Column
+
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
 """Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
 
 _ROUNDING = 1e-9
 """Bounds that are nearer than this, relatively, settle nothing."""
+
+
+def with_bounds(column: Column) -> Column:
+    """Return an outcome with bounds, those of its levels if it has levels."""
+    if column.is_text or (column.bounds is None and column.levels is None):
+        raise SchemaError(
+            f"outcome {column.name!r} needs ``bounds=(low, high)`` or levels of numbers; declare "
+            "them from public knowledge, never from the data"
+        )
+    if column.missing is None:
+        raise SchemaError(
+            f"outcome {column.name!r} has no declared missing policy; declare "
+            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
+        )
+    if column.bounds is None:
+        ordered = sorted(float(level) for level in column.levels or ())
+        column = replace(column, bounds=(ordered[0], ordered[-1]))
+    return Clipped(column).column
+
+
+def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
+    """Return the sizes of tests at which errors are to be valid."""
+    several = hasattr(alphas, "__iter__") and not isinstance(alphas, str)
+    what = "has a value that is not allowed" if several else f"is {type(alphas).__name__}"
+    refusal = ParameterError(
+        f"``alphas=`` {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
+        "``(0.05, 0.01)``"
+    )
+    with withheld(lambda _: refusal):
+        found = tuple(float(alpha) for alpha in alphas)
+    if not found or not all(1e-9 <= alpha <= 0.5 for alpha in found):
+        raise refusal
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +230,27 @@ class NoisyMean:
     def noise_variance(self) -> float:
         """Variance of all Laplace draws in ``value``."""
         return 2 * math.fsum(scale**2 for scale in (self.scale, *self.others))
+
+
+def inverse_sizes(
+    arms: Arms, design_effects: Sequence[Sequence[float]] | None = None
+) -> list[float]:
+    """Return sum_h w_h^2 d_ha / n_ha for each arm: variances of means over those of one person.
+
+    Parameters
+    ----------
+    arms : Arms
+    design_effects : (H, A) numbers, optional
+        d, by which clusters multiply the variance of a mean; 1 where there are none.
+    """
+    effects = design_effects or [[1.0] * len(row) for row in arms.sizes]
+    return [
+        sum(
+            float(w) ** 2 * effect[a] / row[a]
+            for w, row, effect in zip(arms.weights, arms.sizes, effects, strict=True)
+        )
+        for a in range(len(arms.sizes[0]))
+    ]
 
 
 def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:

@@ -13,13 +13,13 @@ import narwhals as nw
 import numpy as np
 
 from dprct.arguments import check_choice, given
-from dprct.assignment.designs import Complete
+from dprct.assignment.designs import design_of
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
-from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
+from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
-from dprct.queries.sums import Arms, Clipped, Combinations, observed, observed_counts
+from dprct.queries.sums import Arms, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
 from dprct.schema.tables import eager, names_of, table
@@ -57,11 +57,6 @@ class Comparison:
     order: tuple[int, ...]
     unit: UnitRule
 
-    @property
-    def cluster_unit(self) -> Unit | None:
-        """The clusters, where they are who is protected; none where treatment is private."""
-        return None
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Experiment(HoldsRows, Comparison):
@@ -91,11 +86,6 @@ class Experiment(HoldsRows, Comparison):
     largest: int
     combinations: Combinations | None = None
     rows: NDArray[np.int64] | None = None
-
-    @property
-    def cluster_unit(self) -> Unit | None:
-        """The clusters, where they are who is protected: all rows of one of them."""
-        return cluster_unit(self.design, self.largest) if self.unit == "cluster" else None
 
     def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
         """Return who counts where only those with a value do; for public missingness.
@@ -280,38 +270,6 @@ def compared(
     _, cluster = _columns_of(design, blocks)
     _check_clusters(cluster, privacy_unit, largest_cluster)
     return Comparison(design, names, order, privacy_unit)
-
-
-def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
-    """Return how treatment was assigned: as declared, or completely at random.
-
-    Raises
-    ------
-    ParameterError
-        If neither is given, or they name different columns.
-    """
-    if assignment is None:
-        if treatment is None:
-            raise ParameterError(
-                "neither ``treatment=`` nor ``assignment=`` is given; name the 0/1 columns"
-            )
-        if not treatment:
-            raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
-        return Complete(treatment)
-    if not isinstance(assignment, Design):
-        raise ParameterError(
-            f"assignment is ``{type(assignment).__name__}``; give a design such as "
-            "``dprct.Complete('treat')``"
-        )
-    if treatment is None:
-        return assignment
-    named = (treatment,) if isinstance(treatment, str) else tuple(treatment)
-    if set(named) != set(assignment.columns):
-        raise ParameterError(
-            f"``treatment=`` names {', '.join(named)}, the design has "
-            f"{', '.join(assignment.columns)}; give one of them, or the same columns"
-        )
-    return assignment
 
 
 def _control_first(
@@ -748,24 +706,6 @@ def check_columns(
             raise ColumnError.unknown(name, there, where)
 
 
-def with_bounds(column: Column) -> Column:
-    """Return an outcome with bounds, those of its levels if it has levels."""
-    if column.is_text or (column.bounds is None and column.levels is None):
-        raise SchemaError(
-            f"outcome {column.name!r} needs ``bounds=(low, high)`` or levels of numbers; declare "
-            "them from public knowledge, never from the data"
-        )
-    if column.missing is None:
-        raise SchemaError(
-            f"outcome {column.name!r} has no declared missing policy; declare "
-            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
-        )
-    if column.bounds is None:
-        ordered = sorted(float(level) for level in column.levels or ())
-        column = replace(column, bounds=(ordered[0], ordered[-1]))
-    return Clipped(column).column
-
-
 def constant_of(policy: object, column: Column) -> float:
     """Return the declared number that stands for a missing value."""
     if isinstance(policy, bool) or not isinstance(policy, (int, float)):
@@ -774,21 +714,6 @@ def constant_of(policy: object, column: Column) -> float:
     if not column.bounds[0] <= policy <= column.bounds[1]:
         raise ParameterError(f"``missing={policy!r}`` is outside the bounds of {column.name!r}")
     return float(policy)
-
-
-def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
-    """Return the sizes of tests at which errors are to be valid."""
-    several = hasattr(alphas, "__iter__") and not isinstance(alphas, str)
-    what = "has a value that is not allowed" if several else f"is {type(alphas).__name__}"
-    refusal = ParameterError(
-        f"``alphas=`` {what}; give a sequence of sizes of tests between 1e-9 and 0.5, such as "
-        "``(0.05, 0.01)``"
-    )
-    with withheld(lambda _: refusal):
-        found = tuple(float(alpha) for alpha in alphas)
-    if not found or not all(1e-9 <= alpha <= 0.5 for alpha in found):
-        raise refusal
-    return found
 
 
 def no_policy(policy: object, column: Column) -> ParameterError:

@@ -28,6 +28,7 @@ from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -607,6 +608,34 @@ class PathNoise:
         # digits beyond these do not show, and the law is kept for all budgets that share it
         laplace = tuple((round(b / sd, 12), m) for b, m in self.laplace)
         return PathNoise(laplace, round(self.variance / sd**2, 12))
+
+
+LARGEST_SCALE = 1 << 52
+"""Noise scales above it, in grid units, are not drawn; epsilon is then below 1e-8."""
+
+
+def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
+    """Refuse an epsilon that leaves no noise to speak of, or more than the sampler can draw.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        As it was asked for.
+    rho : float
+        b_V / b^2.
+    scale : Fraction
+        The largest noise scale, in grid units.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if rho > LARGEST_RHO or scale > LARGEST_SCALE:
+        raise ParameterError(
+            f"``epsilon={float(epsilon):g}`` is outside what this estimate is made for "
+            f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
+            f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
+        )
 
 
 def check_alpha(alpha: object) -> None:

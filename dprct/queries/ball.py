@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from dprct.encoding import as_is_within, encoding, prepared
+from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import EXACT, added, check_extent, present
-from dprct.schema.columns import check_own
+from dprct.schema.columns import as_is_within, check_own
 from dprct.schema.tables import check_counts, check_rows
 
 if TYPE_CHECKING:

@@ -240,27 +240,3 @@ def with_residual(
     series = nw.new_series(outcome, rest, nw.Float64, backend=frame.implementation)
     out: Frame = frame.with_columns(series)
     return out
-
-
-def with_clipped(frame: Frame, column: Column) -> Frame:
-    """Return the frame with a column whose values beyond its bounds are moved to the bound.
-
-    Notes
-    -----
-    Row by row and by public constants, so that one record still changes one record.  Missing stays
-    missing, with its code.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from dprct.schema.tables import eager
-    >>> frame = eager(pd.DataFrame({"y": [3.0, -5.0, np.nan]}))
-    >>> with_clipped(frame, Column("y", bounds=(0, 2)))["y"].to_list()
-    [2.0, 0.0, nan]
-    """
-    assert column.bounds is not None
-    y = numbers_of(frame, column.name)[0]
-    moved = np.where(np.isnan(y), y, np.clip(y, *column.bounds))
-    series = nw.new_series(column.name, moved, nw.Float64, backend=frame.implementation)
-    out: Frame = frame.with_columns(series)
-    return out

@@ -11,11 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.encoding import as_is_within, clipped, divided
 from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
-from dprct.schema.columns import check_own
+from dprct.schema.columns import as_is_within, check_own, clipped, divided
 from dprct.schema.tables import Table, collected, row_count
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from dprct.fragments import Dialect
+from dprct.study.wording import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

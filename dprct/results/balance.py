@@ -12,9 +12,8 @@ import pandas as pd
 from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
-from dprct.results.base import Shown
+from dprct.results.base import Shown, provenance, table_given
 from dprct.results.ols import ORDINARY_FIT, ols
-from dprct.results.protected import provenance, table_given
 from dprct.results.typeset import Grid, Line, NumberColumn, each, lines_of, p_value
 
 if TYPE_CHECKING:

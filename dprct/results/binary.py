@@ -15,6 +15,7 @@ from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, is_missing
+from dprct.results.base import provenance, table_given
 from dprct.results.covariance import group_sums, independent
 from dprct.results.ols import (
     ORDINARY_FIT,
@@ -25,7 +26,6 @@ from dprct.results.ols import (
     one_per_row,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.protected import provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:

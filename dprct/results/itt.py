@@ -19,10 +19,10 @@ from dprct.certificate.valid_regressions import (
 )
 from dprct.errors import ParameterError
 from dprct.formula import parse
+from dprct.results.base import Provenance, binned_notes, provenance, table_given
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
-from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from dprct.certificate.valid_regressions import Specification, Validity, terms_o
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
+from dprct.results.base import provenance, table_given
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     FixedEffects,
@@ -39,7 +40,6 @@ from dprct.results.ols import (
     weights_of,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.protected import provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:

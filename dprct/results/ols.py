@@ -23,6 +23,7 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.budget import Guarantee
+from dprct.results.base import Provenance, binned_notes, provenance, table_given
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
@@ -38,7 +39,6 @@ from dprct.results.covariance import (
     taken_out,
 )
 from dprct.results.ordinary import OrdinaryResults
-from dprct.results.protected import Provenance, binned_notes, provenance, table_given
 from dprct.results.typeset import count, number, p_value, statistic
 
 if TYPE_CHECKING:

@@ -1,10 +1,12 @@
 """Public facts as values: what a column is, what its file says of it, and who one record is.
 
-The rules of a column stand here once, for arrays in memory and for expressions of an engine.
+The rules of a column stand here once, for arrays in memory and for expressions of an engine, and so
+do the operations that engines do otherwise.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -587,6 +589,39 @@ class Expressions:
 
 Spelling = type[Any]
 """Arrays or Expressions."""
+
+
+# What engines compute otherwise, each in its way, unless it is written so.
+
+
+def divided(x: nw.Expr, by: float) -> nw.Expr:
+    """Return x / by, rounded once, of finite x.
+
+    Polars multiplies by the reciprocal of a divisor that is one number, which rounds twice, and not
+    in tables of one row; so the divisor is handed to it as a column.  The reciprocal of a power of
+    two is exact, and multiplying by it rounds as dividing does.
+    """
+    if by and abs(math.frexp(by)[0]) == 0.5 and math.isfinite(1.0 / by):
+        return x * (1.0 / by)
+    return x / (x * 0.0 + by)
+
+
+def clipped(name: str, low: float, high: float) -> nw.Expr:
+    """Return a numeric column within [low, high], missing at ``low``; the same on every engine.
+
+    Engines differ in how a NaN compares, so that it is named.
+    """
+    x = nw.col(name).cast(nw.Float64)
+    known = nw.when((x >= low) & ~x.is_nan()).then(x).otherwise(nw.lit(low))
+    return known.clip(low, high)
+
+
+def as_is_within(x: nw.Expr, low: float, high: float, otherwise: nw.Expr) -> nw.Expr:
+    """Return x where it is within [low, high], else an expression that engines are spared of there.
+
+    No engine takes a NaN for a number of at most ``high``, and null is within nothing.
+    """
+    return nw.when((x >= low) & (x <= high)).then(x).otherwise(otherwise)
 
 
 def missing_rules(column: Column, codes: Any, on: Spelling) -> Iterator[Rule]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
-import tomllib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from dprct import disk
-from dprct.errors import FileError, ParameterError, SchemaError, marked
+from dprct.errors import ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
 from dprct.schema.schema import Schema, Seal, declared
@@ -27,12 +25,6 @@ _FILE = ("release", "byteorder", "label", "timestamp", "sorted_by", "rows")
 _WORDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
 _TOP = ("version", "dataset_id", "opened", "unit", "seal", "file", "columns", "value_labels",
         "characteristics")  # fmt: skip
-_DEEPEST = 32
-"""Most tables and lists inside each other; a schema has four."""
-_ENDLESS = re.compile(
-    r"""(?m)(?:^|[\[{,])[ \t]*(?>(?>[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){16}""", re.ASCII
-)
-"""A name of more than 16 parts at the start of a line or a table: a parser takes their square."""
 
 
 def load(path: str | Path) -> Schema:
@@ -47,7 +39,7 @@ def load(path: str | Path) -> Schema:
     SchemaError
         If it is not TOML, has an unknown key, or a fact is malformed.
     """
-    return from_document(read_toml(path, SchemaError))
+    return from_document(disk.read_toml(path, SchemaError))
 
 
 def text_for(schema: Schema, path: Path) -> bytes:
@@ -96,68 +88,14 @@ def _forget_sets_in_another_order(document: Any, facts: Mapping[str, Any]) -> No
             del old[name]
 
 
-def read_toml(path: str | Path, error: type[Exception]) -> dict[str, Any]:
-    """Return the contents of a TOML file, or raise ``error`` with the line that is not TOML.
-
-    Python's own parser reads a file of the largest size in seconds; tomlkit, which keeps comments,
-    takes a minute for a list of 300,000 numbers, so it only reads what is to be saved over.
-    """
-    return _plain(_text(path, error), path, error)
-
-
 def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     """Return a TOML file with its comments; what Python's parser refuses never gets that far."""
-    text = _text(path, error)
-    _plain(text, path, error)
+    text = disk.toml_text(path, error)
+    disk.toml_document(text, path, error)
     try:
         return tomlkit.parse(text)
     except (TOMLKitError, ValueError) as problem:
         raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
-
-
-def _text(path: str | Path, error: type[Exception]) -> str:
-    try:
-        return disk.content(path, disk.MOST_TOML).decode("utf-8")
-    except OSError as problem:
-        raise FileError(
-            f"cannot read {str(path)!r}: {problem.strerror}; give a TOML file"
-        ) from None
-    except UnicodeDecodeError:
-        raise error(
-            f"{str(path)!r} is not TOML: it is not text in UTF-8; give a study or schema file, or "
-            "save it as UTF-8"
-        ) from None
-
-
-def _plain(text: str, path: str | Path, error: type[Exception]) -> dict[str, Any]:
-    try:
-        if _ENDLESS.search(text):
-            raise RecursionError
-        document = tomllib.loads(text)
-        _check(document, 0)
-        return document
-    except tomllib.TOMLDecodeError as problem:
-        raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
-    except RecursionError:
-        raise error(
-            f"{str(path)!r} has tables or lists more than {_DEEPEST} deep inside each other, or "
-            "a name of more than 16 parts; give a study or schema file"
-        ) from None
-    except (OverflowError, ValueError):  # beyond what Python reads as one number
-        raise error(
-            f"{str(path)!r} holds a whole number beyond 64 bits, which TOML does not have; mend it"
-        ) from None
-
-
-def _check(value: object, depth: int) -> None:
-    """Refuse whole numbers beyond TOML's 64 bits, and depths that nothing here would bear."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise OverflowError
-    if isinstance(value, (list, dict)):
-        if depth > _DEEPEST:
-            raise RecursionError
-        for one in value.values() if isinstance(value, dict) else value:
-            _check(one, depth + 1)
 
 
 def merge(document: Any, facts: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import FLOAT_LIMITS, Column, shown
 from dprct.study.release_section import check_printable
-from dprct.study.scope import named, unmatched
+from dprct.study.sections import named, unmatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,8 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.estimate.ate import check_relation
-from dprct.estimate.experiment import cluster_unit, levels_of
+from dprct.estimate.effects import levels_of
+from dprct.estimate.experiment import cluster_unit
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.mechanisms import split as split_budget

@@ -22,7 +22,7 @@ from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
-from dprct.disk import file_error
+from dprct.disk import file_error, read_toml
 from dprct.dofile.reader import decoded
 from dprct.errors import FileError, StudyError
 from dprct.io import read
@@ -30,7 +30,6 @@ from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths, check_free_of_case
 from dprct.schema.schema import Schema
-from dprct.schema.toml import read_toml
 from dprct.study.data_sets import (
     MANIFEST,
     fates_of,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dprct.defaults import bins_by_zeta
+from dprct.disk import read_toml
 from dprct.encoding import encoding
 from dprct.errors import (
     ColumnError,
@@ -32,7 +33,6 @@ from dprct.release.release import ReleaseFacts, kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
-from dprct.schema.toml import read_toml
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
@@ -49,8 +49,16 @@ from dprct.study.release_section import (
     release_from,
 )
 from dprct.study.results_document import SUFFIX
-from dprct.study.scope import Scope, named, scope_from, unmatched
-from dprct.study.sections import ReleaseSection, TotalBudget, check_keys, section
+from dprct.study.sections import (
+    ReleaseSection,
+    Scope,
+    TotalBudget,
+    check_keys,
+    named,
+    scope_from,
+    section,
+    unmatched,
+)
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:

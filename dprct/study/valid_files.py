@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dprct.certificate.reading import TOLERANCE
+from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity

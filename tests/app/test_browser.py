@@ -12,9 +12,9 @@ import pytest
 
 import dprct
 from dprct.app.desk import Desk, opened
+from dprct.disk import read_toml
 from dprct.errors import StudyError
 from dprct.schema import Column, Schema
-from dprct.schema.toml import read_toml
 from dprct.study.draft import draft
 
 from .conftest import LOUD

@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Simple
+from dprct.assignment.designs import design_of
+from dprct.errors import ParameterError
 
 ROWS = pd.DataFrame({"s": list("aaaabbbc"), "c": [1, 1, 2, 3, 4, 4, 5, 6]})
 
@@ -98,3 +100,18 @@ def test_one_column_of_codes():
 )
 def test_descriptions(design, text):
     assert design.describe() == text
+
+
+def test_without_a_design_rows_were_assigned_completely_at_random() -> None:
+    design = Block("t", block="s", shares=0.5)
+    assert design_of("t", None) == Complete("t")
+    assert design_of(None, design) is design
+    assert design_of(["t"], design) is design
+    for treatment, assignment, words in (
+        (None, None, "neither treatment= nor assignment="),
+        ("", None, "names no column"),
+        ("z", design, "the design has t"),
+        ("t", "t", "assignment is str; give a design"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            design_of(treatment, assignment)  # type: ignore[arg-type]

@@ -7,9 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.certificate.certificate import CAVEATS, Certificate, PermittedDifference, digest_of
+from dprct.certificate.certificate import (
+    CAVEATS,
+    Certificate,
+    ErrorRatio,
+    PermittedDifference,
+    Reading,
+    digest_of,
+)
 from dprct.certificate.page import certificate_page, text
-from dprct.certificate.reading import ErrorRatio, Reading
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 

@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 
 from dprct.certificate import certificate as certificates
-from dprct.certificate.certificate import Certificate
-from dprct.certificate.reading import TOLERANCE, ErrorRatio, Reading
+from dprct.certificate.certificate import TOLERANCE, Certificate, ErrorRatio, Reading
 from dprct.privacy.budget import Budget, Guarantee
 
 SCHEMA_FILE = Path(certificates.__file__).with_name("certificate.schema.json")

@@ -13,9 +13,9 @@ import pytest
 from dprct.certificate.page import odds_words
 from dprct.cli import main
 from dprct.cli.demo import demo_file
+from dprct.disk import read_toml
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.budget import Budget, Guarantee
-from dprct.schema.toml import read_toml
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

@@ -10,19 +10,10 @@ from dprct.assignment import Block
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.ate.model import ATESpec, check_relation, policy_of
 from dprct.estimate.ate.plan import sds_of
-from dprct.estimate.experiment import check_columns, constant_of, levels_of, table_of, with_bounds
+from dprct.estimate.experiment import check_columns, constant_of, table_of
 from dprct.model import BoundTable
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
-
-
-def test_bounds_come_from_levels_where_they_are_not_declared() -> None:
-    found = with_bounds(Column("y", "byte", levels=(2.0, 0.0, 1.0), missing=()))
-    assert found.bounds == (0.0, 2.0)
-    with pytest.raises(SchemaError, match="needs bounds"):
-        with_bounds(Column("y", missing=()))
-    with pytest.raises(SchemaError, match="missing policy"):
-        with_bounds(Column("y", bounds=(0, 1)))
 
 
 def shares_of(asked: Any, *outcomes: str) -> dict[str, Fraction]:
@@ -65,22 +56,9 @@ def test_a_constant_is_a_number(policy: Any) -> None:
         constant_of(policy, Column("y", bounds=(0, 1)))
 
 
-def test_levels_and_relations_are_those_that_can_be_kept() -> None:
-    assert levels_of([0.05, 0.01]) == (0.05, 0.01)
-    for levels in ([], [0.6], [0.0], 0.05, ["x"]):
-        with pytest.raises(ParameterError, match="alphas="):
-            levels_of(levels)  # type: ignore[arg-type]
+def test_relations_are_those_that_can_be_kept() -> None:
     with pytest.raises(ParameterError, match="allowed"):
         check_relation("add-remove")
-
-
-@pytest.mark.parametrize("name", ["income_std", "y"])
-def test_an_outcome_built_from_other_people_needs_declared_constants(name: str) -> None:
-    built: dict[str, Any] = {} if name == "income_std" else {"built_from": "cohort"}
-    with pytest.raises(SchemaError, match=r"standardised|other people's values"):
-        with_bounds(Column(name, bounds=(-3, 3), missing=(), **built))
-    public = Column(name, bounds=(-3, 3), missing=(), built_from="cohort", constants_public=True)
-    assert with_bounds(public).bounds == (-3, 3)
 
 
 def test_several_files_are_merged_first() -> None:

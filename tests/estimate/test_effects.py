@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from dprct.estimate.effects import ALPHAS, NoisyEffect, NoisyVariance, normal_quantile
+from dprct.errors import ParameterError, SchemaError
+from dprct.estimate.effects import (
+    ALPHAS,
+    NoisyEffect,
+    NoisyVariance,
+    levels_of,
+    normal_quantile,
+    with_bounds,
+)
 from dprct.estimate.noise_law import correction, quantile
+from dprct.schema import Column
 
 
 def effect(value: float, variance: float = 0.5) -> NoisyEffect:
@@ -42,3 +53,28 @@ def test_p_values_fall_with_the_effect_and_stop_at_the_smallest_level() -> None:
 
 def test_the_normal_quantile() -> None:
     assert normal_quantile(0.05) == pytest.approx(1.959963985, abs=1e-8)
+
+
+def test_bounds_come_from_levels_where_they_are_not_declared() -> None:
+    found = with_bounds(Column("y", "byte", levels=(2.0, 0.0, 1.0), missing=()))
+    assert found.bounds == (0.0, 2.0)
+    with pytest.raises(SchemaError, match="needs bounds"):
+        with_bounds(Column("y", missing=()))
+    with pytest.raises(SchemaError, match="missing policy"):
+        with_bounds(Column("y", bounds=(0, 1)))
+
+
+@pytest.mark.parametrize("name", ["income_std", "y"])
+def test_an_outcome_built_from_other_people_needs_declared_constants(name: str) -> None:
+    built: dict[str, Any] = {} if name == "income_std" else {"built_from": "cohort"}
+    with pytest.raises(SchemaError, match=r"standardised|other people's values"):
+        with_bounds(Column(name, bounds=(-3, 3), missing=(), **built))
+    public = Column(name, bounds=(-3, 3), missing=(), built_from="cohort", constants_public=True)
+    assert with_bounds(public).bounds == (-3, 3)
+
+
+def test_levels_are_those_that_can_be_kept() -> None:
+    assert levels_of([0.05, 0.01]) == (0.05, 0.01)
+    for levels in ([], [0.6], [0.0], 0.05, ["x"]):
+        with pytest.raises(ParameterError, match="alphas="):
+            levels_of(levels)  # type: ignore[arg-type]

@@ -11,7 +11,12 @@ from dprct.errors import SchemaError
 from dprct.model import BoundTable
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.release.calibrated.covariates import completed, covariates_of
+from dprct.release.calibrated.covariates import (
+    completed,
+    covariates_of,
+    resembles_jointly,
+    resembles_one_by_one,
+)
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -110,3 +115,12 @@ def test_filler_needs_no_bins_and_no_look_at_the_data() -> None:
 def test_a_covariate_without_public_facts_is_refused(facts: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="covariate: column 'x0'"):
         made(1, **facts)
+
+
+def test_covariates_resemble_where_counts_are_above_threshold_and_noise() -> None:
+    assert resembles_jointly(1_000, 10, 100, 20.0)
+    assert not resembles_jointly(999, 10, 100, 1.0)  # below t
+    assert not resembles_jointly(1_000, 10, 1, 20.1)  # below five noise sds
+    assert resembles_one_by_one(1_000, [2, 10], 20.0)
+    assert not resembles_one_by_one(1_000, [2, 11], 20.0)
+    assert resembles_one_by_one(1, [], 20.0)

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 import dprct
-from dprct.study.scope import Scope
+from dprct.study.sections import Scope
 
 from .neighbours import DELTAS, HUGE, MOST, NARROW, SIGNED, WIDE, Case
 

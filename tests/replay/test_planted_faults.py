@@ -19,7 +19,7 @@ from dprct import Budget
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, propensity
-from dprct.study.scope import Scope
+from dprct.study.sections import Scope
 
 from .auditor import Auditor
 from .cases import CASES

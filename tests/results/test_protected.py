@@ -11,8 +11,8 @@ import pytest
 import dprct
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Guarantee
+from dprct.results.base import Origin
 from dprct.results.ols import RELEASED_NOTE
-from dprct.results.protected import Origin
 
 FORMULA = "income ~ treated"
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from fractions import Fraction
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from dprct.arguments import given
@@ -19,12 +23,15 @@ from dprct.schema.columns import (
     check_literal,
     check_missing_codes,
     check_storage_type,
+    clipped,
+    divided,
     is_text,
     number_limits,
     resolves,
     shown,
     text_width,
 )
+from dprct.schema.tables import collected, table
 
 
 @pytest.mark.parametrize("storage", ["byte", "int", "long", "float", "double", "str1", "str2045",
@@ -186,3 +193,31 @@ def test_missing_codes_are_read_as_declare_reads_them() -> None:
     assert Column("x", missing=[".a", "."]).missing == (".", ".a")  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match=r"column 'x': missing='none'; allowed: 'never'"):
         Column("x", missing="none")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "nullable", "polars"])
+def test_clipping_puts_what_is_missing_at_the_lower_bound(kind: str) -> None:
+    values = [float("nan"), -math.inf, math.inf, 0.5, -3.0, 3.0]
+    frame: Any = pd.DataFrame({"x": np.array(values)})
+    if kind == "nullable":
+        frame = pd.DataFrame({"x": pd.array([None, *values[1:]], dtype="Float64")})
+    elif kind == "polars":
+        frame = pl.DataFrame({"x": [None, *values[1:]]})
+    out = nw.from_native(frame).select(clipped("x", -1.0, 1.0))["x"].to_list()
+    assert out == [-1.0, -1.0, 1.0, 0.5, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [1, 3, 1003])
+def test_engines_divide_to_the_last_bit(n: int) -> None:
+    x = np.random.default_rng(n).uniform(0, 100, n)
+    x[0] = 38.5
+    frames = [pd.DataFrame({"x": x}), pl.DataFrame({"x": x}), pl.LazyFrame({"x": x})]
+    for by in (35.0, 3.5, 0.1234):
+        for frame in frames:
+            found = collected(table(frame).select(divided(nw.col("x"), by)))["x"].to_numpy()
+            assert (found == x / by).all()
+
+
+def test_polars_alone_divides_by_a_number_otherwise() -> None:
+    x = np.random.default_rng(1).uniform(0, 100, 1000)  # why divided() is there
+    assert (pl.DataFrame({"x": x}).select(pl.col("x") / 35.0)["x"].to_numpy() != x / 35.0).any()

@@ -15,12 +15,9 @@ from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
-from dprct.missing import tagged
 from dprct.privacy.budget import Budget, exact
-from dprct.queries.covariates import with_clipped
 from dprct.release.calibrated.spec import CalibratedSpec, shares_of
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.tables import eager
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
 from dprct.study.release_section import CalibratedExperiment, calibrated_from
 from dprct.study.sections import ReleaseSection
@@ -314,15 +311,6 @@ def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
     path = study(narrow, ("[calibrated]", '[calibrated]\nclip = ["income"]'))
     assert problems(path) == []
     assert bound_model(load_study(path)).n == 400
-
-
-def test_clipping_keeps_missing_codes():
-    values = np.array([-1.0, 0.5, 9.0, np.nan])
-    values[3:] = tagged(np.array([1]))
-    column = Column("y", bounds=(0, 2), missing=(".a",))
-    found = with_clipped(eager(pd.DataFrame({"y": values})), column)["y"].to_numpy()
-    assert found[:3].tolist() == [0.0, 0.5, 2.0]
-    assert found[3:].tobytes() == values[3:].tobytes()
 
 
 def run(*arguments):

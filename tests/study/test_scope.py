@@ -18,7 +18,7 @@ from dprct.release import MVHistogram
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
 from dprct.study.package import bound_model, declared_tables, open_points
-from dprct.study.scope import Scope, matching, named
+from dprct.study.sections import Scope, matching, named
 from dprct.study.study import load_study, study_from
 from dprct.study.verdicts import of_study
 

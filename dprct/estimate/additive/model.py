@@ -26,7 +26,8 @@ from dprct.estimate.additive.release import (
 )
 from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import distinct_pairs, terms_of
-from dprct.estimate.experiment import check_sample, constant_of, with_bounds
+from dprct.estimate.effects import with_bounds
+from dprct.estimate.experiment import check_sample, constant_of
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import Block

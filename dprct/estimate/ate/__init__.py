@@ -22,7 +22,8 @@ from dprct.estimate.ate.release import (
 )
 from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
 from dprct.estimate.ate.within import blocks_of_levels, known_levels
-from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of, levels_of, with_bounds
+from dprct.estimate.effects import levels_of, with_bounds
+from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
 from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [

@@ -168,29 +168,15 @@ def ruled(arms: Arms, column: Column, icc: Any, bounds: Any, outcomes: Sequence[
 
 
 def design_effects(arms: Arms) -> list[list[float]]:
-    """Return, by block and arm, by what clusters multiply the variance of a mean, for plans.
+    """Return, by block and arm, by what its clusters multiply the variance of a mean, for plans.
 
     With the declared correlation, or a guess (:data:`dprct.defaults.PLANNED_ICC`).
     """
     icc = planned_icc(arms)
-    if arms.clusters is None:
-        return [[1.0] * len(row) for row in arms.sizes]
     squares = arms.squares or tuple(tuple(arms.largest * n for n in row) for row in arms.sizes)
     return [
         [float(design_effect(icc, n, s)) for n, s in zip(row, of_row, strict=True)]
         for row, of_row in zip(arms.sizes, squares, strict=True)
-    ]
-
-
-def inverse_sizes(arms: Arms) -> list[float]:
-    """Return sum_h w_h^2 d_ha / n_ha for each arm, d the design effect that is expected."""
-    effects = design_effects(arms)
-    return [
-        sum(
-            float(w) ** 2 * effect[a] / row[a]
-            for w, row, effect in zip(arms.weights, arms.sizes, effects, strict=True)
-        )
-        for a in range(len(arms.sizes[0]))
     ]
 
 
@@ -268,14 +254,12 @@ def sampling_of(arms: Arms, width: float, sd: float | None) -> float:
     return spread**2 * total
 
 
-def words_of(arms: Arms, name: str) -> str:
+def words_of(rule: ClusterRule, name: str) -> str:
     """Return what is declared of the clusters of an outcome, for guarantee and plan."""
-    if isinstance(arms.rule, Correlated):
-        bound = f"{float(arms.rule.icc):g}"
+    if isinstance(rule, Correlated):
+        bound = f"{float(rule.icc):g}"
         return f"the declared upper bound on the intra-cluster correlation of {name}, {bound}"
-    if isinstance(arms.rule, MeansWithin):
-        return f"the declared bounds on the cluster means of {name}"
-    return ""
+    return f"the declared bounds on the cluster means of {name}"
 
 
 def clusters_said(arms: Arms, parts: Sequence[Fraction]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import narwhals as nw
 
 from dprct.arguments import check_not_named, checked, distinct_names, given, listed_names
+from dprct.assignment.designs import design_of
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -59,7 +60,7 @@ from dprct.estimate.ate.results import (
     results_of,
 )
 from dprct.estimate.ate.within import check_within, private_names
-from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance
+from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, levels_of, with_bounds
 from dprct.estimate.experiment import (
     BlockRule,
     UnitRule,
@@ -70,12 +71,9 @@ from dprct.estimate.experiment import (
     clusters_of,
     compared,
     constant_of,
-    design_of,
     experiment_of,
     hidden_arms,
-    levels_of,
     likely_arms,
-    with_bounds,
 )
 from dprct.estimate.moments.layout import radius_of, scales_of
 from dprct.estimate.moments.release import (
@@ -204,6 +202,11 @@ class ATESpec(Spec[ATEFacts]):
         return design_of(self.treatment, self.assignment)
 
     @property
+    def rules_clusters(self) -> bool:
+        """Whether something is declared of the clusters of an outcome."""
+        return self.icc is not None or self.cluster_mean_bounds is not None
+
+    @property
     def design_columns(self) -> tuple[str, ...]:
         """Treatment, blocks and clusters."""
         return tuple(dict.fromkeys([*self.design.columns, *self.design.uses]))
@@ -238,9 +241,10 @@ class ATESpec(Spec[ATEFacts]):
         yield from (partial(self._bounded, schema, name) for name in self.outcome)
         yield self.comparison
         yield lambda: self.design.groups.check_levels(schema)
-        yield lambda: check_rules(
-            self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
-        )
+        if self.rules_clusters:
+            yield lambda: check_rules(
+                self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
+            )
         yield lambda: self._check_private(schema)
         yield self.contrasts
         yield self._check_roles
@@ -371,8 +375,10 @@ class ATESpec(Spec[ATEFacts]):
         """Return an outcome that knows its declared sd, and what is declared of its clusters."""
         if not isinstance(outcome, Outcome):
             return outcome
-        facts = self.icc, self.cluster_mean_bounds, self.outcome
-        arms = ruled(outcome.arms, outcome.column, *facts)
+        arms = outcome.arms
+        if self.rules_clusters:
+            facts = self.icc, self.cluster_mean_bounds, self.outcome
+            arms = ruled(arms, outcome.column, *facts)
         sd = sds_of(self.sd, self.outcome).get(outcome.column.name)
         return replace(outcome, arms=arms, sd=sd)
 

@@ -18,6 +18,7 @@ from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.within import condition, known_levels
+from dprct.estimate.experiment import Experiment, cluster_unit
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee, exact
@@ -319,9 +320,11 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
     known = [outcome.column.name for outcome in outcomes if outcome.presence_public]
     shown, record = [f"the number of rows, n = {facts.n}"], unit.name
-    if experiment.cluster_unit is not None:
-        record = experiment.cluster_unit.name
-    if experiment.cluster_unit is None or unit.id is not None:  # rows of each id are counted
+    clusters = None
+    if isinstance(experiment, Experiment) and experiment.unit == "cluster":
+        clusters = cluster_unit(experiment.design, experiment.largest)
+        record = clusters.name
+    if clusters is None or unit.id is not None:  # rows of each id are counted
         shown.append(unit.said)
     if hidden is None:
         shown.append(
@@ -335,8 +338,8 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
         ]
         shown.append(f"the declared probabilities of the arms: {', '.join(shares)}")
     shown.append("the declared bounds of " + ", ".join(o.column.name for o in outcomes))
-    clustered = (o for o in outcomes if isinstance(o, Outcome))
-    shown += [words for o in clustered if (words := words_of(o.arms, o.column.name))]
+    rules = ((o.column.name, o.arms.rule) for o in outcomes if isinstance(o, Outcome))
+    shown += [words_of(rule, name) for name, rule in rules if rule is not None]
     if facts.private_subgroups:
         names = ", ".join(column.name for column in facts.private_subgroups)
         shown.append(f"the declared levels of {names}")

@@ -16,10 +16,16 @@ from dprct.defaults import (
     MANY_ARM_SHARES,
     TWO_ARM_SHARES,
 )
-from dprct.errors import ParameterError
-from dprct.estimate.ate.clusters import inverse_sizes, sampling_of, shares_of, words_of
-from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, against_control, combined
-from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.estimate.ate.clusters import design_effects, sampling_of, shares_of, words_of
+from dprct.estimate.effects import (
+    NoisyEffect,
+    NoisyMean,
+    NoisyVariance,
+    against_control,
+    combined,
+    inverse_sizes,
+)
+from dprct.estimate.noise_law import LARGEST_RHO, check_noise
 from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
@@ -40,10 +46,6 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.sums import Arms, Rows
     from dprct.schema.columns import Column
-
-
-LARGEST_SCALE = 1 << 52
-"""Noise scales above it, in grid units, are not drawn; epsilon is then below 1e-8."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +151,8 @@ class Outcome:
             Variance of the outcome within an arm.
         contrasts : sequence of Contrast
         """
-        sampling = [moment * part for part in inverse_sizes(self.arms)]
+        effects = None if self.arms.clusters is None else design_effects(self.arms)
+        sampling = [moment * part for part in inverse_sizes(self.arms, effects)]
         of_effect, of_variance = self.split(epsilon)[:2]
         reaches, rho = self.reaches(), self.rho(epsilon)
         scales = [float(reach / of_effect) for reach in reaches]
@@ -164,9 +167,9 @@ class Outcome:
 
     def remarks(self, _: Released) -> tuple[str, ...]:
         """Return what a reader must know beyond the estimand: on what errors of clusters rest."""
-        declared = words_of(self.arms, self.column.name)
-        if not declared:
+        if self.arms.rule is None:
             return ()
+        declared = words_of(self.arms.rule, self.column.name)
         return (f"Errors rest on {declared}: where it does not hold, intervals are too short.",)
 
     def reaches(self) -> tuple[Fraction, ...]:
@@ -219,30 +222,6 @@ class Outcome:
     @property
     def _low(self) -> float:
         return self.column.bounds[0] if self.column.bounds else 0.0
-
-
-def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
-    """Refuse an epsilon that leaves no noise to speak of, or more than the sampler can draw.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        As it was asked for.
-    rho : float
-        b_V / b^2.
-    scale : Fraction
-        The largest noise scale, in grid units.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if rho > LARGEST_RHO or scale > LARGEST_SCALE:
-        raise ParameterError(
-            f"``epsilon={float(epsilon):g}`` is outside what this estimate is made for "
-            f"(rho={rho:.3g}, at most {LARGEST_RHO:g}, and noise that a double holds); "
-            f"{'lower' if rho > LARGEST_RHO else 'raise'} epsilon"
-        )
 
 
 @dataclass(frozen=True, slots=True)

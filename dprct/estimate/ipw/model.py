@@ -19,9 +19,9 @@ from dprct.arguments import (
     listed_names,
     one_name,
 )
-from dprct.defaults import IPW_SPLIT, VALID_LEVELS, propensity_trim
+from dprct.defaults import IPW_SPLIT, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
-from dprct.estimate.experiment import levels_of, with_bounds
+from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -31,6 +31,7 @@ from dprct.estimate.ipw.release import (
     check_delta,
     facts_of,
     parts_of,
+    propensity_trim,
     released,
     slope_kept,
 )
@@ -343,10 +344,10 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         Noise of the effect; Laplace noise is the smaller of the two.
     lam : number, optional
         Ridge penalty of the propensity model.  By default, chosen from public facts
-        (:func:`dprct.defaults.propensity_penalty`).
+        (:func:`dprct.estimate.ipw.release.propensity_penalty`).
     trim : number, optional
         c in (0, .5): propensities below c or above 1 - c are set to these.  By default, chosen from
-        public facts (:func:`dprct.defaults.propensity_trim`).
+        public facts (:func:`dprct.estimate.ipw.release.propensity_trim`).
     split : number, optional
         Share of the rows on which the propensity model is fitted.  By default, one half.
     budget_shares : mapping from part to number, optional

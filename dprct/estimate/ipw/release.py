@@ -16,7 +16,7 @@ from dprct.defaults import (
     IPW_HAJEK_PARTS,
     IPW_PARTS,
     OVERLAP_BINS,
-    propensity_penalty,
+    PROPENSITY_NOISE_MOST,
 )
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
@@ -136,7 +136,7 @@ class Form:
     errors : {"total", "conditional"}
         Whether the gradient in the weights is released, from which their part of the error is.
     lam : float or None
-        The penalty; :func:`dprct.defaults.propensity_penalty` if None.
+        The penalty; :func:`propensity_penalty` if None.
     balance : tuple of str
     overlap : bool
     shares : mapping from part to Fraction
@@ -262,6 +262,50 @@ class Form:
         if name == "mass" and self.counts_arm:
             return 1
         return 2 * GRID if name == "mass" and self.relation == "replace-one" else GRID
+
+
+def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
+    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)) or what noise needs.
+
+    Parameters
+    ----------
+    n1 : int
+        Rows that weights are fitted to.
+    d : int
+        Coordinates, the intercept included.
+    multiplier : float
+        m, noise per unit of sensitivity at the budget asked.
+
+    Notes
+    -----
+    Noise has sd 2 m / (n1 lam); the bias of shrinking grows as d lam, because rows of norm 1 leave
+    each coordinate a curvature of order 1 / d.  This makes both shrink like 1 / sqrt(n1); half of
+    what minimises their sum, because errors contain the noise and not the bias.
+
+    Where n1 is small that noise would be larger than any log odds: de-biased odds then lie on the
+    trimming floor, nearly all of them, and the effect is of no use.  The penalty is therefore at
+    least 2 m / (n1 s) with s = ``PROPENSITY_NOISE_MOST``, at which noise has sd s: propensities
+    degrade towards a constant, and the effect towards the unadjusted difference.
+
+    Examples
+    --------
+    >>> round(propensity_penalty(5000, 6, 3.73), 4), round(propensity_penalty(373, 26, 3.73), 4)
+    (0.0021, 0.0286)
+    """
+    balanced = math.sqrt(multiplier / (32 * d * n1))
+    quiet = 2 * multiplier / (n1 * PROPENSITY_NOISE_MOST)
+    return balanced if balanced > quiet else quiet
+
+
+def propensity_trim(n: int) -> float:
+    """Return where propensities are trimmed: 2 n^(-1/3), within [.01, .1].
+
+    Examples
+    --------
+    >>> propensity_trim(1000), round(propensity_trim(10**6), 3)
+    (0.1, 0.02)
+    """
+    return float(sorted((0.01, 2 * n ** (-1 / 3), 0.1))[1])
 
 
 def check_delta(budget: Budget) -> None:

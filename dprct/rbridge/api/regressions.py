@@ -15,9 +15,9 @@ from dprct.rbridge.api.results import estimate_record, table_record
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.registry import export
+from dprct.results.base import Origin
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
-from dprct.results.protected import Origin
 from dprct.schema.columns import Column
 from dprct.schema.frames import date_kind
 

@@ -18,9 +18,8 @@ from dprct.rbridge.dialect import in_r, method_in_r
 from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
-from dprct.results.base import LinearResults
+from dprct.results.base import LinearResults, Origin
 from dprct.results.plan import Plan
-from dprct.results.protected import Origin
 from dprct.results.tables import Table as ResultTable
 from dprct.results.typeset import Summary
 

@@ -13,8 +13,6 @@ from dprct.defaults import (
     COVARIATE_BINS,
     LEAST_RESEMBLANCE,
     moment_penalty,
-    resembles_jointly,
-    resembles_one_by_one,
 )
 from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError, marked
@@ -45,7 +43,7 @@ from dprct.release.histogram import (
 from dprct.release.release import ReleaseFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.encoding import Coded
@@ -642,3 +640,27 @@ def assigned(
         arms[some] = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     table = design.groups.frame(np.asarray(order, np.int64)[arms])
     return arms, {name: table[name].to_numpy() for name in table.columns}
+
+
+def resembles_jointly(n: int, cells: int, threshold: int, noise_sd: float) -> bool:
+    """Whether a histogram of covariates keeps what it counts.
+
+    n / K is not below the threshold t, and is many noise sds.
+
+    Examples
+    --------
+    >>> resembles_jointly(1000, 8, 20, 5.0), resembles_jointly(1000, 8, 20, 50.0)
+    (True, False)
+    """
+    return n >= cells * max(threshold, LEAST_RESEMBLANCE * noise_sd)
+
+
+def resembles_one_by_one(n: int, sizes: Iterable[int], noise_sd: float) -> bool:
+    """Whether one-way histograms keep the shape of every column: n / levels is many noise sds.
+
+    Examples
+    --------
+    >>> resembles_one_by_one(1000, [2, 10], 12.0), resembles_one_by_one(1000, [2, 10], 80.0)
+    (True, False)
+    """
+    return all(n >= LEAST_RESEMBLANCE * size * noise_sd for size in sizes)

@@ -13,6 +13,7 @@ from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, units_of
 from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
+from dprct.encoding import with_clipped
 from dprct.errors import EngineError, ParameterError
 from dprct.estimate.ate import (
     BlockRule,
@@ -36,7 +37,6 @@ from dprct.estimate.ate import released as released_effects
 from dprct.model import BoundTable, Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
-from dprct.queries.covariates import with_clipped
 from dprct.queries.sums import observed
 from dprct.release.calibrated.covariates import (
     FEWEST,
@@ -124,7 +124,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         How the modelled covariates are drawn: ``"histogram"`` from their joint histogram,
         ``"marginals"`` column by column, ``"filler"`` uniformly over their public domain, which
         costs nothing.  ``"auto"`` spends budget on them only if they will then resemble the
-        originals (:func:`dprct.defaults.resembles_jointly`).
+        originals (:func:`dprct.release.calibrated.covariates.resembles_jointly`).
     specifications : sequence of str or of sequences of str
         Further covariate sets for which the regression is to return the same effects; ``""`` is the
         regression without covariates.

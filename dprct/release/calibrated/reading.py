@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.certificate.reading import ErrorRatio, Reading
+from dprct.certificate.certificate import ErrorRatio, Reading
 from dprct.certificate.valid_regressions import Validity, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.errors import DprctWarning, ParameterError, Words, marked
-from dprct.fragments import Dialect
 from dprct.results.plan import Plan
+from dprct.study.wording import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
