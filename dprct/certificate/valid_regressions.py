@@ -126,7 +126,7 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_LATER = {"m", "h", "w", "b"}
+_LATER = {"m", "h", "w", "b", "i"}
 """Parts that files of earlier releases do not have."""
 
 NOT_RELEASED = "n.r."
@@ -173,6 +173,9 @@ class Validity:
         Groups of rows within which regressions return released effects, too.
     sizes : ValidArms or None
         Rows of every arm, where regressions on the rows of some arms return released effects.
+    ratios : tuple of (int, int)
+        Places of outcomes: two-stage least squares of the first on the second, instrumented by the
+        one treatment, has the error of the ratio of released effects.
 
     Raises
     ------
@@ -204,6 +207,7 @@ class Validity:
     control_found: bool = False
     groups: ValidGroups | None = None
     sizes: ValidArms | None = None
+    ratios: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -276,6 +280,8 @@ class Validity:
             content["w"] = self.groups.to_dict()
         if self.sizes is not None:
             content["b"] = self.sizes.to_dict()
+        if self.ratios:
+            content["i"] = self.ratios
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
@@ -315,6 +321,7 @@ class Validity:
                 control_found=bool(content.get("h", 0)),
                 groups=ValidGroups.from_dict(content["w"]) if "w" in content else None,
                 sizes=ValidArms.from_dict(content["b"]) if "b" in content else None,
+                ratios=tuple((int(y), int(d)) for y, d in content.get("i", ())),
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -428,12 +435,23 @@ class Validity:
             f"{spec.outcome} and {taken} have values in the same ones"
         )
 
-    def ratio_words(self, outcome: str, taken: str) -> str:
-        """Return what the coefficient of an instrumented column is, and that its error is not."""
-        return (
-            f"the coefficient of {taken} is the ratio of two released effects, but its error is "
-            f"not right: the file does not keep how {outcome} and {taken} vary together"
-        )
+    def ratio_words(self, spec: Specification, taken: str) -> str | None:
+        """Return why the error of a ratio of released effects is not right; None where it is.
+
+        It is where the file keeps how outcome and take-up vary together, the effect on take-up is
+        far from 0, and covariates and errors are as of any other valid regression.
+        """
+        mine = f"the coefficient of {taken} is the ratio of two released effects, but its error is "
+        pair = self.outcomes.index(spec.outcome), self.outcomes.index(taken)
+        if pair not in self.ratios:
+            return (
+                f"{mine}not right: the file does not keep how {spec.outcome} and {taken} vary "
+                f"together, or the effect on {taken} is too near to 0 for its error"
+            )
+        if spec.cov_type != self.cov_type:
+            return f"{mine}not right: those of {self.errors} are calibrated, not {spec.errors}"
+        other = self._other_errors(spec)
+        return None if other is None else f"{mine}not right: {other.partition(': ')[2]}"
 
     def ratio_remedy(self, outcome: str, taken: str) -> str:
         """Return an interval of the ratio that the file does support.
@@ -452,9 +470,14 @@ class Validity:
         """Return what is printed below two-stage least squares on the file."""
         reason = self.ratio_reason(spec, taken, instruments)
         if reason is None:
-            found = self.ratio_words(spec.outcome, taken)
-            reason = f"{found}; {self.ratio_remedy(spec.outcome, taken)}"
-            return f"Effects only: {reason}."
+            found = self.ratio_words(spec, taken)
+            if found is None:
+                return (
+                    f"{CALIBRATED} the error of {taken} contains sampling and privacy noise (delta "
+                    f"method); it is valid at {shown_levels(self.levels)}, at no other level. "
+                    "The other coefficients and R-squared are artefacts."
+                )
+            return f"Effects only: {found}; {self.ratio_remedy(spec.outcome, taken)}."
         return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
 
     def note(self, spec: Specification) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
 from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
-from dprct.dofile.regression import Regression
+from dprct.dofile.regression import SMALL, Regression
 from dprct.dofile.varlists import bare_names, expanded, is_plain, words
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def _parts(parsed: Parsed, memory: Memory) -> _Parts:
     if parsed.name == "ivregress":
         text = re.sub(r"^\s*(?:2sls|liml|gmm)\b", "", text)
     if parsed.name in INSTRUMENTAL and (found := re.search(r"\(([^()=]*)=([^()]*)\)", text)):
+        parts.note += [SMALL] if parsed.option("small", 2) is not None else []
         parts.endogenous = memory.expand(found[1])
         parts.instruments = memory.expand(found[2])
         text = text[: found.start()] + " " + text[found.end() :]

@@ -26,6 +26,10 @@ KEYS = (
 """The keys of a regression as JSON, in this order."""
 
 
+SMALL = "small-sample errors"
+"""The note of instrumental variables whose errors count degrees of freedom."""
+
+
 @dataclass(frozen=True, slots=True)
 class Regression:
     """One estimation that a do-file runs, with the line that asks for it.

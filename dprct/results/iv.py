@@ -12,7 +12,12 @@ from scipy import special
 
 from dprct.arguments import checked
 from dprct.certificate.valid_groups import level_of
-from dprct.certificate.valid_regressions import Specification, Validity, terms_of
+from dprct.certificate.valid_regressions import (
+    Specification,
+    Validity,
+    column_named,
+    terms_of,
+)
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
@@ -228,8 +233,10 @@ def iv(
         excluded = terms_of(replace(parsed, terms=parsed.instruments))
         spec = Specification(
             outcome=parsed.outcomes[0].label, terms=(*excluded, *terms_of(parsed, effects.names)),
-            cov_type=cov_type, rows=int(keep.sum()), weighted=weights is not None,
-            intercept=parsed.intercept, within=level_of(valid.groups, data, keep),
+            cov_type=cov_type, cluster=column_named(cluster), rows=int(keep.sum()),
+            weighted=weights is not None, intercept=parsed.intercept,
+            fe_df=effects.rule if effects.names else "areg",
+            within=level_of(valid.groups, data, keep),
         )  # fmt: skip
         supported = valid.ratio_reason(spec, taken, excluded) is None
         notes = (

@@ -51,7 +51,8 @@ def entries(
         if one.kind != "valid":
             continue
         row = one.regression
-        others = " ".join(term for term in terms_of(row) if term not in row.treatments)
+        own = {*row.treatments, *row.endogenous}
+        others = " ".join(term for term in terms_of(row) if term not in own)
         errors = " ".join(word for word in (row.vce, *row.cluster) if word)
         for statistic, value in (("estimate", cell.estimate), ("std.error", cell.error)):
             entry = {

@@ -24,6 +24,7 @@ from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.disk import file_error, read_toml
 from dprct.dofile.reader import decoded
+from dprct.dofile.regression import SMALL
 from dprct.errors import FileError, StudyError
 from dprct.io import read
 from dprct.io.stata import write_dta
@@ -645,6 +646,10 @@ def stata_line(one: Verdict) -> str:
     'areg y t age, absorb(v) vce(robust)'
     >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
     'areg y t age if g == 2, absorb(v) vce(robust)'
+    >>> row = Regression("a.do", 4, "ivregress", "y", ("d", "age"), endogenous=("d",),
+    ...                  instruments=("t",), vce="robust", note="small-sample errors")
+    >>> stata_line(Verdict(row, "valid"))
+    'ivregress 2sls y age (d = t), vce(robust) small'
     """
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
@@ -654,6 +659,12 @@ def stata_line(one: Verdict) -> str:
     elif row.vce not in ("", "classical"):
         options.append(f"vce({row.vce})")
     command = " ".join([row.command, outcome, *row.regressors])
+    if row.endogenous:
+        method = ["2sls"] if row.command == "ivregress" else []
+        exogenous = [name for name in row.regressors if name not in row.endogenous]
+        inner = f"({' '.join(row.endogenous)} = {' '.join(row.instruments)})"
+        command = " ".join([row.command, *method, outcome, *exogenous, inner])
+        options += ["small"] if SMALL in row.note else []
     if one.group is not None:
         column, level = one.group
         by = f"by {column}, sort: {command}"

@@ -13,6 +13,7 @@ from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
 from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_regressions import Specification, Validity
+from dprct.dofile.regression import SMALL
 from dprct.dofile.varlists import bare_names
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
@@ -489,6 +490,10 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     return Verdict(row, "artefact", reason, _remedy(reason, row))
 
 
+_LARGE = frozenset({"ivregress", "ivreg2"})
+"""Commands whose errors count no degrees of freedom unless asked."""
+
+
 def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     """Take the ratio of two effects, where the file returns both on the same rows."""
     assert isinstance(row.outcome, str)
@@ -497,17 +502,23 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     spec = Specification(
         outcome=row.outcome,
         terms=(*instruments, *exogenous),
+        cov_type=_ERRORS.get(row.vce, row.vce.upper()),
+        cluster=row.cluster[0] if row.cluster else None,
         weighted=bool(row.weights),
         intercept=row.intercept,
+        fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
         within=released.level_of(row),
     )
     together = any({row.outcome, taken} <= group for group in released.together)
     reason = valid.ratio_reason(spec, taken, instruments, together=together)
     if reason is not None:
         return Verdict(row, "artefact", reason, 'method = "moments" serves instruments')
-    found, remedy = (
-        valid.ratio_words(row.outcome, taken), valid.ratio_remedy(row.outcome, taken)
-    )  # fmt: skip
+    found, remedy = valid.ratio_words(spec, taken), valid.ratio_remedy(row.outcome, taken)
+    if found is None and (row.command not in _LARGE or SMALL in row.note):
+        return Verdict(row, "valid", group=released.group_of(row))
+    if found is None:
+        found = f"{_ONLY}, but its error is not: {row.command} counts no degrees of freedom"
+        remedy = "run it with the option small"
     return Verdict(row, "effects only", found, remedy, released.group_of(row))
 
 

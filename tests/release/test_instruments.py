@@ -13,6 +13,8 @@ import dprct
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile import Regression
 from dprct.schema import Column, Schema
+from dprct.study.expected_regressions import entries
+from dprct.study.replication import stata_line
 from dprct.study.replication_page import cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, of_table, verdicts
@@ -62,13 +64,61 @@ def test_the_coefficient_is_the_ratio_of_the_released_effects(
     score, joined = effects_of(release)
     assert found.params["joined"] == pytest.approx(score / joined, rel=1e-9)
     (note,) = found.notes[-1:]
+    if release.guarantee.budget.delta and "urban" in formula:
+        assert note.startswith("Calibrated: the error of joined contains sampling and privacy")
+        return
     assert note.startswith("Effects only: the coefficient of joined is the ratio")
     assert "their 95 % intervals are an interval at 90 %" in note
 
 
-def test_the_error_is_not_that_of_the_ratio(release: Release) -> None:
-    # the residuals of the two outcomes are drawn apart: the error is that of a ratio of effects
-    # without covariance, where the confidential ones have some, of either sign
+def delta_method(release: Release) -> float:
+    """The error of the ratio of two released effects, from their released covariance."""
+    (y, d), cov = effects_of(release), release.estimates.cov.to_numpy(float)
+    direction = np.array([1, -y / d]) / d
+    return float(np.sqrt(direction @ cov @ direction))
+
+
+def test_the_error_is_that_of_the_ratio_where_both_were_released_together(
+    release: Release,
+) -> None:
+    if not release.guarantee.budget.delta:
+        # the residuals of the two outcomes are drawn apart: the error is that of a ratio of effects
+        # without covariance, where the confidential ones have some, of either sign
+        _is_apart(release)
+        return
+    table, schema = release.protected, release.schema
+    found = dprct.iv("score ~ urban + [joined ~ offer]", release)
+    assert found.bse["joined"] == pytest.approx(delta_method(release), rel=1e-9)
+    y, d, z, x = (table[name].to_numpy(float) for name in ("score", "joined", "offer", "urban"))
+    X, Z = (np.column_stack([one, np.ones(N), x]) for one in (d, z))
+    inverse = np.linalg.inv(Z.T @ X)
+    scores = Z * (y - X @ inverse @ Z.T @ y)[:, None]
+    robust = N / (N - 3) * inverse @ scores.T @ scores @ inverse.T
+    assert np.sqrt(robust[0, 0]) == pytest.approx(delta_method(release), rel=1e-9)
+    # each outcome by itself is as it was
+    for name, effect, error in zip(
+        ("score", "joined"), effects_of(release), release.estimates.bse, strict=True
+    ):
+        alone = dprct.ols(f"{name} ~ offer + urban", table, schema)
+        assert alone.params["offer"] == pytest.approx(effect, rel=1e-9)
+        assert alone.bse["offer"] == pytest.approx(error, rel=1e-9)
+    # only take-up is far enough from 0 to divide by, and only errors of its kind are right
+    assert Validity.of(schema).ratios == ((0, 1),)
+    for formula, options, words in (
+        ("score ~ [joined ~ offer]", {}, "they are calibrated for all declared covariates"),
+        (
+            "score ~ urban + [joined ~ offer]",
+            {"cov_type": "nonrobust"},
+            "are calibrated, not nonrobust",
+        ),
+        ("joined ~ urban + [score ~ offer]", {}, "too near to 0 for its error"),
+    ):
+        (note,) = dprct.iv(formula, release, **options).notes[-1:]
+        assert note.startswith("Effects only: ")
+        assert words in note
+
+
+def _is_apart(release: Release) -> None:
     found = dprct.iv("score ~ [joined ~ offer]", release)
     score, joined = effects_of(release)
     ratio, (of_score, of_joined) = score / joined, release.estimates.bse.to_numpy(float)
@@ -115,7 +165,23 @@ def test_a_do_file_and_the_report_on_it(release: Release, tmp_path: Path) -> Non
     found = of_table([tmp_path / "late.do"], "trial.dta", release.protected, release.schema, fates)
     (one,) = found
     assert one.kind == "effects only"
-    assert "regress score and joined on offer with vce(robust)" in one.remedy
+    if release.guarantee.budget.delta:
+        assert one.remedy == "run it with the option small"
+        (tmp_path / "late.do").write_text(
+            "use trial\nivregress 2sls score urban (joined = offer), vce(robust) small\n"
+            "ivreg score urban (joined = offer), robust\n"
+            "ivreg score urban (joined = offer)\n"
+        )
+        place = [tmp_path / "late.do"]
+        found = of_table(place, "trial.dta", release.protected, release.schema, fates)
+        assert [one.kind for one in found] == ["valid", "valid", "effects only"]
+        line = "ivregress 2sls score urban (joined = offer), vce(robust) small"
+        assert stata_line(found[0]) == line
+        listed = entries(found, release.protected, release.schema)
+        errors = [one["value"] for one in listed if one["statistic"] == "std.error"]
+        assert errors == pytest.approx([delta_method(release)] * 2, rel=1e-9)
+    else:
+        assert "regress score and joined on offer with vce(robust)" in one.remedy
     cells, failed = cells_of(found, release.protected, release.schema, 0.05)
     score, joined = effects_of(release)
     assert not failed

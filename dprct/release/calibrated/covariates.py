@@ -402,6 +402,11 @@ FEWEST = 10
 """People that every arm of a file has where their number is private, if there are as many."""
 
 
+STRONG = 104.7
+"""F of take-up above which the usual interval of a ratio covers at 95 % whatever the correlation
+(Lee, McCrary, Moreira and Porter 2022, American Economic Review 112)."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """What was released of one outcome.
@@ -426,6 +431,9 @@ class Target:
     weighted : ((K - 1,) array, (K - 1, K - 1) array) or None
         Effects, and their covariance, that regressions with factors of the groups return, where
         arms have other shares in some groups; None where they have not.
+    shared : tuple of float
+        Covariances of the one effect with those on earlier outcomes; none where these were not
+        released, or there are several effects.
     """
 
     effects: Array
@@ -437,6 +445,13 @@ class Target:
     control_known: float | None = None
     within: tuple[Target, ...] = ()
     weighted: tuple[Array, Array] | None = None
+    shared: tuple[float, ...] = ()
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether the one effect is so far from 0 that it may divide others."""
+        effect = float(self.effects[0])
+        return len(self.effects) == 1 and effect**2 > STRONG * float(self.covariance[0, 0])
 
     @property
     def on_all_rows(self) -> tuple[Array, Array]:
@@ -505,7 +520,7 @@ def joint_targets(
     mean in the middle of the bounds, with their width for its error: an interval that contains
     every value.
     """
-    count = len(estimates.arms)
+    count, cov = len(estimates.arms), estimates.cov.to_numpy(np.float64)
     every, alphas = estimates.means.each(), estimates.alphas
     found = []
     for j, column in enumerate(columns):
@@ -526,7 +541,7 @@ def joint_targets(
         effects, errors = values[1:] - values[0], squares[1:] + squares[0]
         told = np.array(known[1:]) & known[0]
         effects[told] = estimates.params.to_numpy(np.float64)[here][told]
-        errors[told] = np.diag(estimates.cov.to_numpy(np.float64))[here][told]
+        errors[told] = np.diag(cov)[here][told]
         covariance = np.full((count - 1, count - 1), squares[0])
         np.fill_diagonal(covariance, errors)
         found.append(
@@ -537,6 +552,7 @@ def joint_targets(
                 None if indices is None else indices[:, j],
                 control_error=math.sqrt(squares[0]) if known[0] else None,
                 control_known=math.sqrt(squares[0]) if known[0] else None,
+                shared=tuple(cov[j, :j].tolist()) if count == 2 and told.all() else (),
             )
         )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, Self
 
 import narwhals as nw
@@ -309,8 +310,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         self.facts = spec.known(Facts(prepared, declared.n), effects)
         self.facts.layout.check_public(self._public)
         longest = [LONGEST_ERROR] * len(effects.outcomes)
+        pairs = tuple(permutations(range(len(longest)), 2)) if len(effects.arms) == 2 else ()
         self._valid = self._rehearsed().valid(
-            spec.alphas, subsets=not spec.has_slopes, control_errors=longest
+            spec.alphas, subsets=not spec.has_slopes, control_errors=longest, ratios=pairs
         )
 
     @classmethod

@@ -157,6 +157,10 @@ class Constructed:
     held : tuple of bool
         Per covariate set: whether the regression on all rows returns released effects; all if
         empty.
+    residuals : (n,) array or None
+        Zero where nobody has a value; None where other outcomes are not to know them.
+    shared : tuple of int
+        Earlier outcomes whose effects have the released covariance with this one's.
     """
 
     values: Array
@@ -166,6 +170,8 @@ class Constructed:
     control: float | None = None
     whole: bool = True
     held: tuple[bool, ...] = ()
+    residuals: Array | None = None
+    shared: tuple[int, ...] = ()
 
 
 def covariate_matrices(
@@ -251,6 +257,7 @@ def constructed(
     observed: NDArray[np.bool_],
     rng: np.random.Generator,
     without: Array | None = None,
+    others: Mapping[int, tuple[Array, float]] | None = None,
 ) -> Constructed:
     """Return an outcome whose regressions return the released effects and errors.
 
@@ -266,6 +273,8 @@ def constructed(
         For the noise that residuals start from.
     without : (n, m) array, optional
         Columns of which residuals know nothing.
+    others : mapping of int to ((n,) array, float), optional
+        Residuals of earlier outcomes, and the covariance of the one effect with theirs.
 
     Raises
     ------
@@ -284,12 +293,14 @@ def constructed(
     arms = rows.arms[observed]
     treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
     groups = None if rows.clusters is None else rows.clusters[observed]
+    shared = tuple((e[observed], covariance) for e, covariance in (others or {}).values())
     specifications = [
         Specification(
             np.column_stack([treated.astype(np.float64), matrix[observed]]),
             len(target.effects),
             target.covariance,
             groups,
+            shared,
         )
         for matrix in matrices
     ]
@@ -307,7 +318,13 @@ def constructed(
         y = y + explained - explained[arms == 0].mean()
     values = tagged(np.zeros(len(observed)))
     values[observed] = y
-    return Constructed(values, found.exact, found.ratios, found.classical, control)
+    known = np.zeros(len(observed))
+    known[observed] = found.values
+    return Constructed(
+        values, found.exact, found.ratios, found.classical, control,
+        residuals=known if target.index is None else None,
+        shared=tuple(others or ()) if found.shared else (),
+    )  # fmt: skip
 
 
 _DEARER = 1.01
@@ -336,7 +353,7 @@ def _with_control(
             return alone, math.sqrt(factor * float(here @ here)) / len(here) / error
     of_sets = slice(len(specifications))
     found = Residuals(both.values, both.exact[of_sets], both.ratios[of_sets],
-                      both.classical[of_sets])  # fmt: skip
+                      both.classical[of_sets], both.shared)  # fmt: skip
     return found, float(both.ratios[-1][0])
 
 
@@ -505,6 +522,8 @@ class Calibration:
         Groups whose own regressions return released effects, too.
     sizes : ValidArms or None
         Rows of every arm, where regressions on the rows of some arms return released effects.
+    ratios : tuple of (int, int)
+        Outcomes of which two-stage least squares of the first on the second has its error.
     """
 
     layout: Layout
@@ -515,6 +534,7 @@ class Calibration:
     errors: tuple[tuple[float, float], ...] = ()
     groups: ValidGroups | None = None
     sizes: ValidArms | None = None
+    ratios: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(
@@ -544,10 +564,10 @@ class Calibration:
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
         first = assembled(layout.before_outcomes(), known, {}, n, rng)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
-        made = tuple(
-            _made(target, matrices, rows, mask, used, rng)
-            for target, mask in zip(targets, rows.observed, strict=True)
-        )
+        made: list[Constructed] = []
+        for target, mask in zip(targets, rows.observed, strict=True):
+            others = _others(target, targets, made, mask, rows.observed)
+            made.append(_made(target, matrices, rows, mask, used, rng, others))
         values = {
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
@@ -558,7 +578,10 @@ class Calibration:
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
         groups = _groups_of(rows, made, targets)
         sizes = None if errors else _sizes_of(layout.regressions, rows, made)
-        return cls(layout, table, made, counts, clusters, errors, groups, sizes)
+        pairs = [(late, early) for late, one in enumerate(made) for early in one.shared]
+        pairs = [] if errors else [*pairs, *((early, late) for late, early in pairs)]
+        ratios = tuple(pair for pair in pairs if targets[pair[1]].is_strong)
+        return cls(layout, table, tuple(made), counts, clusters, errors, groups, sizes, ratios)
 
     @property
     def exact(self) -> bool:
@@ -626,6 +649,7 @@ class Calibration:
         *,
         subsets: bool,
         control_errors: Sequence[float | None] = (),
+        ratios: tuple[tuple[int, int], ...] | None = None,
     ) -> Validity:
         """Return what the file says of itself; ``subsets``: fewer covariates, the same effects."""
         regressions = self.layout.regressions
@@ -635,7 +659,7 @@ class Calibration:
             for part, is_held in zip(regressions.covariates, held or [True], strict=False)
             if is_held and (self.groups is None or self.groups.holds(part))
         ]
-        ratios = [ratio for one in self.outcomes for ratio in one.classical]
+        alike = [ratio for one in self.outcomes for ratio in one.classical]
         return Validity(
             outcomes=regressions.outcomes,
             arms=regressions.arms,
@@ -645,13 +669,14 @@ class Calibration:
             levels=levels,
             subsets_valid=subsets,
             rows=self.rows,
-            classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in ratios),
+            classical=all(ratio is not None and abs(ratio - 1) < _EQUAL for ratio in alike),
             rounded=bool(self.errors),
             # of several groups with other shares no constant is the control mean of everybody
             control_errors=() if self.groups and not self.groups.whole else tuple(control_errors),
             control_found=all(abs((one.control or 0) - 1) < _EQUAL for one in self.outcomes),
             groups=self.groups,
             sizes=self.sizes,
+            ratios=self.ratios if ratios is None else ratios,
         )
 
     def _within(self) -> str:
@@ -670,11 +695,30 @@ def _made(
     observed: NDArray[np.bool_],
     used: NDArray[np.bool_],
     rng: np.random.Generator,
+    others: Mapping[int, tuple[Array, float]],
 ) -> Constructed:
     if target.counts:
         return constructed_anywhere(target, matrices, rows, used, rng)
-    make = constructed_in_groups if target.within else constructed
-    return make(target, matrices, rows, observed & used, rng)
+    if target.within:
+        return constructed_in_groups(target, matrices, rows, observed & used, rng)
+    return constructed(target, matrices, rows, observed & used, rng, others=others)
+
+
+def _others(
+    target: Target,
+    targets: Sequence[Target],
+    made: Sequence[Constructed],
+    mask: NDArray[np.bool_],
+    observed: Sequence[NDArray[np.bool_]],
+) -> dict[int, tuple[Array, float]]:
+    """Return the earlier outcomes on the same rows with whose effects a covariance was released."""
+    found = {}
+    for place, (covariance, one) in enumerate(zip(target.shared, made, strict=False)):
+        most = 0.98**2 * target.covariance[0, 0] * targets[place].covariance[0, 0]
+        same = np.array_equal(mask, observed[place]) and all(one.exact)
+        if one.residuals is not None and same and covariance**2 <= most and target.index is None:
+            found[place] = one.residuals, covariance
+    return found
 
 
 def _groups_of(

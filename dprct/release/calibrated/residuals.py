@@ -15,7 +15,6 @@ from dprct.results.covariance import independent
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
 Array = NDArray[np.float64]
 
 _ASYMMETRY = 1e-10
@@ -38,6 +37,8 @@ class Specification:
     groups : (n,) array of int, or None
         Cluster of each row, for errors clustered by it (CR1); None for heteroskedasticity-robust
         errors (HC1).
+    shared : tuple of ((n,) array, float)
+        Residuals of other outcomes, and the covariance of the one effect with theirs.
 
     Raises
     ------
@@ -56,6 +57,7 @@ class Specification:
     effects: int
     covariance: Array
     groups: NDArray[np.int64] | None = None
+    shared: tuple[tuple[Array, float], ...] = ()
 
     def __post_init__(self) -> None:
         self._check_design()
@@ -119,12 +121,15 @@ class Residuals:
         Per specification: achieved classical error over target error where there is one effect
         and no groups, else None.  1 for the first such specification, unless that contradicts the
         robust errors; not controlled for the others, because e'e sets all of them.
+    shared : bool
+        Whether all covariances with effects on other outcomes are met, too.
     """
 
     values: Array
     exact: tuple[bool, ...]
     ratios: tuple[Array, ...]
     classical: tuple[float | None, ...]
+    shared: bool = True
 
 
 _NOTHING = 1e-8
@@ -135,14 +140,8 @@ _ILL_CONDITIONED = 1e5
 class Influence:
     """How least squares makes effects of outcomes: tau^ = A'y.
 
-    Parameters
-    ----------
-    rows : (n, K - 1) array
-        The first columns of ``W (W'W)^-1``.
-    bread : (K - 1, K - 1) array
-        Their part of ``(W'W)^-1``.
-    rank : int
-        Rank of W, as which Stata and R count it.
+    ``rows`` (n, K - 1) are the first columns of ``W (W'W)^-1``, ``bread`` (K - 1, K - 1) their part
+    of ``(W'W)^-1``, and ``rank`` is that of W, as which Stata and R count it.
     """
 
     rows: Array
@@ -270,6 +269,8 @@ class Errors:
         Codes from 0 for CR1; None for HC1.
     classical : bool
         The classical error of a single effect must equal its target too.
+    shared : tuple of ((n,) array, float)
+        Residuals d of other outcomes, and the covariance g of the two effects: ``e' D d = g``.
 
     Notes
     -----
@@ -283,6 +284,7 @@ class Errors:
     covariance: Array
     groups: NDArray[np.int64] | None
     classical: bool
+    shared: tuple[tuple[Array, float], ...] = ()
 
     @classmethod
     def of(
@@ -291,7 +293,8 @@ class Errors:
         """Return the conditions of a specification, for residuals in units of ``unit``."""
         groups = specification.groups
         codes = None if groups is None else _codes(groups)
-        return cls(influence, specification.covariance / unit**2, codes, classical)
+        shared = tuple((d, g / unit) for d, g in specification.shared)
+        return cls(influence, specification.covariance / unit**2, codes, classical, shared)
 
     def inflated(self, share: float) -> Errors:
         """Return conditions whose variances are larger by a share, and covariances as they are."""
@@ -301,6 +304,10 @@ class Errors:
     def robust(self) -> Errors:
         """Return the conditions without the classical error."""
         return replace(self, classical=False)
+
+    def alone(self) -> Errors:
+        """Return the conditions without other outcomes."""
+        return replace(self, shared=())
 
     @property
     def smallest_eigenvalue(self) -> float:
@@ -313,7 +320,7 @@ class Errors:
         """g_c, (m,)."""
         first, second = self._pairs
         norm = [self.covariance[0, 0] / self.influence.bread[0, 0]] if self.classical else []
-        return np.array([*self.covariance[first, second], *norm])
+        return np.array([*self.covariance[first, second], *norm, *(g for _, g in self.shared)])
 
     @cached_property
     def scales(self) -> Array:
@@ -321,12 +328,20 @@ class Errors:
         first, second = self._pairs
         errors = np.sqrt(np.diag(self.covariance))
         norm = [self.covariance[0, 0] / self.influence.bread[0, 0]] if self.classical else []
-        return np.array([*(errors[first] * errors[second]), *norm])
+        others = [errors[0] * np.sqrt(d @ image) for (d, _), image in self._across]
+        return np.array([*(errors[first] * errors[second]), *norm, *others])
 
     def images(self, e: Array) -> Array:
         """Return ``D_c e`` for every c, (m, n)."""
-        found = self._diagonal * e if self.groups is None else self._clustered(e)
-        return np.vstack([found, e / self._left]) if self.classical else found
+        found = self._own(e)
+        norm = [e / self._left] if self.classical else []
+        return np.vstack([found, *norm, *(image for _, image in self._across)])
+
+    def slopes(self, e: Array) -> Array:
+        """Return half the gradient of every condition, (m, n)."""
+        found = self.images(e)
+        found[len(found) - len(self.shared) :] /= 2  # e' D d is linear in e
+        return found
 
     def reached(self, e: Array) -> Array:
         """Return the covariance of the effects that residuals e lead to, (K - 1, K - 1)."""
@@ -349,6 +364,14 @@ class Errors:
         return float(
             np.sqrt(e @ e / self._left * self.influence.bread[0, 0] / self.covariance[0, 0])
         )
+
+    def _own(self, e: Array) -> Array:
+        return self._diagonal * e if self.groups is None else self._clustered(e)
+
+    @cached_property
+    def _across(self) -> list[tuple[tuple[Array, float], Array]]:
+        """Of every other outcome (d, g), and D d."""
+        return [(one, self._own(one[0])[0]) for one in self.shared]
 
     @property
     def _left(self) -> int:
@@ -409,9 +432,8 @@ _SINGULAR = 1e-10
 def gaps(conditions: Sequence[Errors], e: Array) -> Array:
     """Return ``(e' D_c e - g_c) / scale_c`` of all conditions, (m,); 0 / 0 is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = np.concatenate(
-            [(c.images(e) @ e - c.targets) / c.scales for c in conditions]
-        )
+        every = [(c.images(e) @ e - c.targets) / c.scales for c in conditions]
+    found: Array = np.concatenate([np.zeros(0), *every])
     found[np.isnan(found)] = 0.0
     return found
 
@@ -424,17 +446,8 @@ def largest(found: Array) -> float:
 def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
     """Move residuals within the space orthogonal to the designs until the conditions are met.
 
-    Parameters
-    ----------
-    conditions : sequence of Errors
-    basis : Basis
-    e : (n,) array
-        Orthogonal to the basis, not zero.
-
-    Returns
-    -------
-    (n,) array
-        The residuals with the smallest gaps that were found; :func:`gaps` says how small.
+    ``e`` (n,) is orthogonal to the basis and not zero.  Those with the smallest gaps that were
+    found are returned; :func:`gaps` says how small.
 
     Notes
     -----
@@ -456,7 +469,7 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
 
 
 def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
-    images = np.vstack([c.images(e) / c.scales[:, None] for c in conditions])
+    images = np.vstack([c.slopes(e) / c.scales[:, None] for c in conditions])
     directions, triangle = np.linalg.qr(basis.about_without(images.T))
     step: Array = directions @ np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
     length = float(np.linalg.norm(step))
@@ -487,13 +500,7 @@ def starts(
 ) -> Iterator[Array]:
     """Yield starting points, the best first, made when they are asked for.
 
-    Parameters
-    ----------
-    specifications : sequence of Specification
-    conditions : sequence of Errors
-    basis : Basis
-    noise : (n,) array
-        e0, standard normal, orthogonal to the designs.
+    ``noise`` (n,) is e0, standard normal, orthogonal to the designs.
 
     Notes
     -----
@@ -664,7 +671,8 @@ def residuals(
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
     )
-    return Residuals(e * unit, exact, ratios, _classical(specifications, conditions, e))
+    shared = largest(gaps([c.robust() for c in conditions if c.shared], e)) <= TOLERANCE
+    return Residuals(e * unit, exact, ratios, _classical(specifications, conditions, e), shared)
 
 
 def _classical(
@@ -745,12 +753,13 @@ def _solved(
     """Return residuals, and which specifications they meet exactly."""
     tried = [noise]
     for wanted in _attempts(conditions):
-        for first in starts(specifications, wanted, basis, noise):
+        for first in starts(specifications, [c.alone() for c in wanted], basis, noise):
             e = newton(wanted, basis, first)
             if largest(gaps(wanted, e)) <= TOLERANCE:
                 return e, tuple(_meets(c, e) for c in conditions)
             tried.append(e)
-    e = min((_grown(conditions, e) for e in tried), key=lambda e: largest(gaps(conditions, e)))
+    alone = [c.alone() for c in conditions]
+    e = min((_grown(alone, e) for e in tried), key=lambda e: largest(gaps(alone, e)))
     return e, tuple(_meets(c, e) for c in conditions)
 
 
@@ -759,9 +768,13 @@ def _attempts(conditions: Sequence[Errors]) -> Iterator[list[Errors]]:
     if any(np.any(np.diag(c.covariance) == 0) for c in conditions):
         return
     for inflation in _inflations(conditions):
-        yield [c.inflated(inflation) for c in conditions]
-        if any(c.classical for c in conditions):
-            yield [c.inflated(inflation).robust() for c in conditions]
+        asked = [c.inflated(inflation) for c in conditions]
+        for some in (
+            (asked, [c.alone() for c in asked]) if any(c.shared for c in asked) else (asked,)
+        ):
+            yield some
+            if any(c.classical for c in some):
+                yield [c.robust() for c in some]
 
 
 def _grown(conditions: Sequence[Errors], e: Array) -> Array:
@@ -778,7 +791,7 @@ def _inflations(conditions: Sequence[Errors]) -> list[float]:
 
 
 def _meets(condition: Errors, e: Array) -> bool:
-    return largest(gaps([condition.robust()], e)) <= TOLERANCE
+    return largest(gaps([condition.robust().alone()], e)) <= TOLERANCE
 
 
 def _ratio(reached: Array, target: Array) -> Array:
