@@ -107,7 +107,8 @@ test_that("effects of persons with several rows are taken out inside the release
   skip_without_python()
   shop <- data.frame(worker = rep(1:900, each = 3), quarter = rep(1:3, 900))
   shop$bonus <- as.numeric(shop$quarter == 3 & shop$worker %% 2 == 0)
-  shop$sales <- pmin(10 + shop$worker %% 7 + 2 * shop$bonus + shop$quarter %% 2, 30)
+  own <- 3 * sin(seq_len(nrow(shop)) * 1.7)
+  shop$sales <- 10 + shop$worker %% 7 + 2 * shop$bonus + shop$quarter %% 2 + own
   facts <- declare(schema(shop),
     unit = list(name = "worker", id = "worker", max_rows = 3L), worker = list(missing = "never"),
     quarter = list(levels = 1:3, missing = "never"), bonus = list(levels = 0:1, missing = "never"),
@@ -119,7 +120,7 @@ test_that("effects of persons with several rows are taken out inside the release
   )
   found <- ols(sales ~ bonus + factor(quarter) | worker, fit(model, epsilon = 20, delta = 1e-6))
   expect_identical(names(coef(found)), c("bonus", "C(quarter)[T.2]", "C(quarter)[T.3]"))
-  expect_equal(coef(found)[["bonus"]], 2, tolerance = 0.1)
+  expect_equal(coef(found)[["bonus"]], 2, tolerance = 0.25)
   expect_output(print(found), "an effect of every worker")
 })
 
