@@ -17,7 +17,8 @@ from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
-from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome
+from dprct.estimate.ate.clusters import design_effects
+from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
 from dprct.estimate.ate.within import (
     arm_means,
@@ -47,6 +48,7 @@ from dprct.estimate.moments.release import (
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
 from dprct.queries.ball import MOST_ROWS, MomentCells, Part
+from dprct.queries.clusters import Correlated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +85,7 @@ def check_joint(
     clustered: bool,
     n: int,
     private: Sequence[Column] = (),
+    subgroups: Sequence[str] = (),
 ) -> None:
     """Refuse what the joint release does not offer; options and public facts decide.
 
@@ -96,10 +99,7 @@ def check_joint(
             "serves all of them; leave ``budget_shares=`` out, or delta"
         )
     if clustered:
-        raise ParameterError(
-            "clusters were assigned, whose errors need moments of the clusters' totals; these are "
-            "not in the release that delta above 0 buys: leave delta out"
-        )
+        _check_clusters(outcomes, subgroups)
     hidden = [outcome for outcome in outcomes if isinstance(outcome, HiddenOutcome)]
     for outcome in outcomes:
         name = outcome.column.name
@@ -123,6 +123,44 @@ def check_joint(
             )
     if n > MOST_ROWS:
         raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
+
+
+def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) -> None:
+    """Refuse clusters whose errors the moments of people do not tell."""
+    for outcome in outcomes:
+        arms = outcome.arms if isinstance(outcome, Outcome) else None
+        if arms is None or arms.unit != "person" or not isinstance(arms.rule, Correlated):
+            raise ParameterError(
+                "clusters were assigned, whose errors with delta above 0 come from the variance of "
+                f"people; declare ``icc=`` for {outcome.column.name!r}, an upper bound on the "
+                "correlation within a cluster, with ``privacy_unit='person'``, or leave delta out"
+            )
+    if subgroups:
+        raise ParameterError(
+            f"``subgroups={list(subgroups)}`` with assigned clusters: levels that share clusters "
+            "depend on each other, by as much as no declared fact says; leave one of them out"
+        )
+
+
+def as_clustered(cell: CellMeans, effects: Array) -> CellMeans:
+    """Return means of people in clusters: their sampling covariance times the design effects.
+
+    ``effects`` (J,) are those of the columns.  Between two columns it is the root of the product:
+    what clusters share of two outcomes is taken to correlate as the outcomes of people do.
+    """
+    root = np.sqrt(effects)
+    sampling = cell.sampling * np.outer(root, root)
+    return replace(cell, sampling=sampling, spread=cell.spread * effects)
+
+
+def cluster_effects(outcomes: Sequence[AnyOutcome]) -> list[Array] | None:
+    """Return the design effects (J,) of every block and arm; None without clusters."""
+    first = outcomes[0]
+    if isinstance(first, HiddenOutcome) or first.arms.clusters is None:
+        return None
+    each = [design_effects(o.arms) for o in outcomes if not isinstance(o, HiddenOutcome)]
+    flat = [[one for row in of for one in row] for of in each]
+    return [np.array(cell) for cell in zip(*flat, strict=True)]
 
 
 def places(
@@ -368,6 +406,8 @@ def expected(
         )
         for n in np.maximum(sizes, 2.0)
     ]  # fmt: skip
+    if (effects := cluster_effects(outcomes)) is not None:
+        means = [as_clustered(*pair) for pair in zip(means, effects, strict=True)]
     return contrasted(arm_means(outcomes, found, means, shares), contrasts, len(outcomes)).each()
 
 
@@ -553,6 +593,8 @@ def results(
     whole = pooled(released, rows)
     counts = [None] * len(whole) if facts.together is None else list(facts.together)
     cells = [cell_means(one, number) for one, number in zip(whole, counts, strict=True)]
+    if (effects := cluster_effects(outcomes)) is not None:
+        cells = [as_clustered(*pair) for pair in zip(cells, effects, strict=True)]
     shares = shares_of(outcomes)
     means = arm_means(outcomes, found, cells, shares)
     labels, facets = _named(names, contrasts)
@@ -620,6 +662,14 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
     if any(isinstance(outcome, HiddenOutcome) for outcome in outcomes):
         notes.append(
             "Treatment is private: means are released sums over released numbers of people."
+        )
+    if cluster_effects(outcomes) is not None:
+        told = [f"{float(o.arms.rule.icc):g} for {o.column.name}" for o in outcomes
+                if isinstance(o, Outcome) and isinstance(o.arms.rule, Correlated)]  # fmt: skip
+        notes.append(
+            "Errors are those of people times the design effect of clusters, with the declared "
+            f"correlation ({', '.join(told)}); between outcomes clusters are taken to correlate as "
+            "people do."
         )
     if facts.subgroups:
         notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by().")

@@ -413,8 +413,9 @@ class ATESpec(Spec[ATEFacts]):
         clustered = bool(clusters_of(self.design))
         try:
             joint.check_joint(
-                facts.outcomes, self.budget_shares, clustered, facts.n, facts.private_subgroups
-            )
+                facts.outcomes, self.budget_shares, clustered, facts.n, facts.private_subgroups,
+                self.subgroups,
+            )  # fmt: skip
         except ParameterError as refused:
             return refused
         return None

@@ -455,6 +455,12 @@ def joint_plan(
                     std_error=error,
                 )
             )  # fmt: skip
+    if (factors := joint.cluster_effects(outcomes)) is not None:
+        listed = ", ".join(f"{factor:.3g}" for cell in factors for factor in cell.tolist())
+        shown["clusters"] = (
+            f"sampling variances of people times design effects {listed} (blocks and arms, then "
+            "outcomes), from the declared correlations and the public sizes of clusters"
+        )
     shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
     if facts.subgroups:
