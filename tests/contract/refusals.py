@@ -341,6 +341,8 @@ JOINT: dict[str, Any] = {
 }
 case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t",
      centre={"y": 2.0, "g": 2.0}, radius=2.0)  # fmt: skip
+case(**ATE, **JOINT, name="clusters and a delta", private="y g", icc=0.2,
+     assignment=dprct.Cluster("t", cluster="home"), attrition=True)  # fmt: skip
 case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF, radius="box")
 case(**ATE, **JOINT, name="subgroups", private="y g s", treatment="t", subgroups=["s"])
 case(**HIDDEN, **JOINT, name="subgroups", private="y g t s", assignment=HALF, subgroups=["s"])

@@ -594,7 +594,11 @@ def results(
     counts = [None] * len(whole) if facts.together is None else list(facts.together)
     cells = [cell_means(one, number) for one, number in zip(whole, counts, strict=True)]
     if (effects := cluster_effects(outcomes)) is not None:
-        cells = [as_clustered(*pair) for pair in zip(cells, effects, strict=True)]
+        cells = [
+            # about a mean that clusters move, squares sum to (n - d) / (n - 1) of what they should
+            as_clustered(cell, d * (cell.rows - 1) / (cell.rows - d))
+            for cell, d in zip(cells, effects, strict=True)
+        ]
     shares = shares_of(outcomes)
     means = arm_means(outcomes, found, cells, shares)
     labels, facets = _named(names, contrasts)

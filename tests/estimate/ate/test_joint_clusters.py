@@ -67,7 +67,8 @@ def test_the_errors_are_those_of_people_times_the_design_effect() -> None:
     rows = data.groupby(["meal", "school"]).size()
     for place, name in enumerate(BOTH["outcome"]):
         size = rows.groupby("meal").apply(lambda n: (n**2).sum() / n.sum())
-        effects = 1 + rule[name] * (size.to_numpy() - 1)
+        d, n = 1 + rule[name] * (size.to_numpy() - 1), rows.groupby("meal").sum().to_numpy()
+        effects = d * (n - 1) / (n - d)
         parts, before = found.effects[place].parts, people.effects[place].parts
         # control first, as the design effects are
         order = np.argsort(
