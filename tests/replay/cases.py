@@ -236,7 +236,8 @@ jointly(
     {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "centre": {"y": 0.25, "y2": 4.0}},
     private="y y2",
 )
-jointly("clusters", {**TWO, "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1, "y2": 0.4}},
+jointly("clusters",
+        {**TWO, "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1, "y2": 0.4}},
         private="y y2", public="t cluster")  # fmt: skip
 jointly("the box", {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "radius": "box"}, private="y y2")
 jointly("three arms, another control", {"assignment": CODES, "control": 0.0}, public="arm",
