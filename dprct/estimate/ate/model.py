@@ -616,8 +616,9 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     first and second moments (:class:`~dprct.PrivateMoments` has the proof): noise grows with the
     root of the number of outcomes, not with the number, and the result has their joint covariance.
     :meth:`plan` says which of the two is more precise.  Treatment is then private at hardly any
-    price: the numbers of people in the arms are released for nothing more.  Options that only the
-    release without ``delta`` has (``budget_shares``, clusters, ``missing="private"``) are refused.
+    price: the numbers of people in the arms are released for nothing more.  Assigned clusters need
+    ``icc``.  Options that only the release without ``delta`` has (``budget_shares``,
+    ``cluster_mean_bounds``, ``missing="private"``) are refused.
 
     Under ``"replace-one"`` without ``delta`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
