@@ -446,7 +446,8 @@ class Validity:
         if pair not in self.ratios:
             return (
                 f"{mine}not right: the file does not keep how {spec.outcome} and {taken} vary "
-                f"together, or the effect on {taken} is too near to 0 for its error"
+                "together (one that was released with a delta may, and says so), or the effect on "
+                f"{taken} is too near to 0 for its error"
             )
         if spec.cov_type != self.cov_type:
             return f"{mine}not right: those of {self.errors} are calibrated, not {spec.errors}"
