@@ -10,7 +10,7 @@ import json
 import re
 import textwrap
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from dprct.certificate.certificate import TOLERANCE
@@ -19,6 +19,7 @@ from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError
 from dprct.formula import parse
+from dprct.results.iv import iv
 from dprct.results.ols import ols
 
 if TYPE_CHECKING:
@@ -52,15 +53,18 @@ class Shown:
     terms : tuple of str
         The right side, arms first.
     numbers : mapping of str to tuple of float
-        Of each arm, the released effect and its error.
+        Of each arm, the released effect and its error; of what is instrumented, their ratio's.
     where : (str, str or float) or SomeArms, optional
         Column and level, or the arms, to which the rows are confined.
+    taken : str
+        What the one arm instruments, by two-stage least squares; nothing if empty.
     """
 
     outcome: str
     terms: tuple[str, ...]
     numbers: dict[str, tuple[float, float]]
     where: Where = None
+    taken: str = ""
 
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
@@ -114,6 +118,16 @@ def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Show
         except (DprctError, KeyError):  # an arm that this file cannot tell from another
             continue
         yield Shown(outcome, terms, numbers, where)
+    for (y, d), part in islice(product(valid.ratios, valid.covariates), MOST):
+        outcome, taken, (arm,) = valid.outcomes[y], valid.outcomes[d], valid.arms
+        inner = f"[{_quoted(taken)} ~ {_spelt(arm)}]"
+        formula = f"{_quoted(outcome)} ~ {' + '.join([*map(_spelt, part), inner])}"
+        try:
+            two = iv(formula, data, schema, cov_type=valid.cov_type, cluster=valid.cluster)
+        except DprctError:
+            continue
+        found = float(two.params[taken]), float(two.bse[taken])
+        yield Shown(outcome, (arm, *part), {taken: found}, taken=taken)
 
 
 def _every(
@@ -178,6 +192,11 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
             )
             continue
         command = " ".join(["regress", one.outcome, *map(str, words)])
+        if one.taken:
+            inner = f"({one.taken} = {words[0]})"
+            command = " ".join(["ivregress 2sls", one.outcome, *map(str, words[1:]), inner])
+            lines += [f"{command}, {valid.errors} small", *_asserted(one)]
+            continue
         if isinstance(one.where, SomeArms):
             command += f" if {one.where.condition()}"
         elif one.where is not None:
@@ -243,6 +262,12 @@ errors <- function(fit, cluster = NULL) {
   }
   sqrt(diag(B %*% crossprod(scores) %*% B) * factor)
 }
+# Two-stage least squares with one instrument z: a ratio, whose residuals are y's less b times d's.
+ratio <- function(y, d, z, cluster = NULL) {
+  b <- coef(y)[z] / coef(d)[z]
+  y$residuals <- residuals(y) - b * residuals(d)
+  c(b, errors(y, cluster)[z] / abs(coef(d)[z]))
+}
 agrees <- function(found, told) {
   stopifnot(all(abs(unname(found) - told) / (abs(told) + 1) < 1e-6))
 }"""
@@ -260,6 +285,14 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
         told = ", ".join(f"{error:.12g}" for _, error in one.numbers.values())
+        if one.taken:
+            arm = json.dumps(_quoted(one.terms[0]), ensure_ascii=False)
+            lines += [
+                "", f"y <- lm({_quoted(one.outcome)} ~ {right}, data = d)",
+                f"taken <- lm({_quoted(one.taken)} ~ {right}, data = d)",
+                f"agrees(ratio(y, taken, {arm}{_clusters_in_r(valid, 'y')}), c({values}, {told}))",
+            ]  # fmt: skip
+            continue
         rows = ""
         if isinstance(one.where, SomeArms):
             rows = f", subset = {_in_r_rows(one.where)}"
@@ -280,6 +313,13 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
             f"agrees(errors(fit{cluster})[c({arms})], c({told}))",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _clusters_in_r(valid: Validity, fit: str) -> str:
+    """Return the clusters of the rows of a fit, as an argument; nothing without."""
+    if valid.cluster is None:
+        return ""
+    return f", d[names(residuals({fit})), {json.dumps(valid.cluster, ensure_ascii=False)}]"
 
 
 def _in_r_rows(some: SomeArms) -> str:

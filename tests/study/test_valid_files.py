@@ -258,3 +258,45 @@ def test_rounded_outcomes_have_none() -> None:
     valid = Validity(outcomes=("y",), arms=("t",), rounded=True)
     schema = valid.stamped(dprct.Schema((dprct.Column("y"), dprct.Column("t", "byte"))))
     assert valid_texts(pd.DataFrame({"y": [0.0, 1], "t": [0.0, 1]}), schema, "d", "d.dta") == {}
+
+
+@pytest.mark.parametrize("clustered", [False, True], ids=["people", "villages"])
+def test_the_ratio_of_two_effects_is_two_stage_least_squares(
+    clustered: bool, rscript: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(7)
+    village = np.repeat(np.arange(60), 20)
+    offer = village % 2 if clustered else rng.permutation(village % 2)
+    keen = rng.normal(size=1200)
+    loan = (keen > 1) | ((offer == 1) & (keen > -0.8))
+    profit = (2 * loan + keen + rng.normal(size=1200)).clip(-5, 7)
+    columns = {"profit": profit, "loan": loan, "offer": offer, "village": village}
+    never: Any = {"missing": ()}
+    schema = dprct.Schema((
+        dprct.Column("profit", bounds=(-5, 7), fate="modelled", **never),
+        dprct.Column("loan", "byte", levels=(0, 1), fate="modelled", **never),
+        dprct.Column("offer", "byte", levels=(0, 1), fate="public", **never),
+        dprct.Column("village", "int", bounds=(0, 59), fate="public", **never),
+    ))  # fmt: skip
+    assigned: dict[str, Any] = {"assignment": dprct.Complete("offer")}
+    if clustered:
+        assigned = {"assignment": dprct.Cluster("offer", cluster="village"), "icc": 0.05}
+    release = dprct.Calibrated.from_formula(
+        "profit + loan ~ offer", pd.DataFrame(columns).astype(float), schema,
+        sd={"profit": 1.6, "loan": 0.5}, **assigned,
+    ).fit(8, 1e-6)  # fmt: skip
+    release.write_dta(tmp_path / "v.dta")
+    made = valid_texts(*dprct.read_dta(tmp_path / "v.dta"), "v", "v.dta")
+    errors = "vce(cluster village)" if clustered else "vce(robust)"
+    lines = made[STATA].splitlines()
+    place = lines.index(f"ivregress 2sls profit (loan = offer), {errors} small")
+    (y, d), cov = release.estimates.params.to_numpy(), release.estimates.cov.to_numpy()
+    direction = np.array([1, -y / d]) / d
+    told = [float(one) for one in re.findall(r"\], (\S+)\)", "".join(lines[place + 1 : place + 3]))]
+    assert told == pytest.approx([y / d, np.sqrt(direction @ cov @ direction)], rel=1e-9)
+    (tmp_path / "v.R").write_text(made[R], "utf-8")
+    if has_haven(rscript):
+        ran = run(rscript, tmp_path / "v.R")
+        assert ran.returncode == 0, ran.stderr
+        (tmp_path / "v.R").write_text(made[R].replace(f"{told[1]:.12g}", f"{1.001 * told[1]:.12g}"))
+        assert "agrees" in run(rscript, tmp_path / "v.R").stderr
