@@ -228,6 +228,9 @@ class Validity:
                 f"control_errors has {len(self.control_errors)} numbers for {len(self.outcomes)} "
                 "outcomes; give one each"
             )
+        places = range(len(self.outcomes))
+        if any(y == d or y not in places or d not in places for y, d in self.ratios):
+            raise ParameterError("ratios must name two outcomes each, by their places")
         # a file and a release say the same to the last digit
         rounded = (None if e is None else float(f"{e:.10g}") for e in self.control_errors)
         object.__setattr__(self, "control_errors", tuple(rounded))

@@ -112,6 +112,15 @@ def test_a_part_too_many_is_refused():
         Validity.from_text(json.dumps(content))
 
 
+@pytest.mark.parametrize("pairs", [[[0, 2]], [[-1, 0]], [[1, 1]], [[0]], [["a", 1]], 3])
+def test_a_ratio_of_no_two_outcomes_is_refused(pairs):
+    valid = Validity(outcomes=("y", "d"), arms=("t",), ratios=((0, 1),))
+    assert Validity.from_text(valid.to_text()) == valid
+    content = {**json.loads(valid.to_text()), "i": pairs}
+    with pytest.raises(SchemaError, match="version 1"):
+        Validity.from_text(json.dumps(content))
+
+
 def test_it_fits_into_stata_or_is_refused():
     names = [f"a_rather_long_variable_name_{k:04d}" for k in range(2200)]
     small = Validity(outcomes=("y",), arms=("t",), covariates=(tuple(names[:131]),) * 20)
