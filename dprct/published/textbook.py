@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -31,6 +33,9 @@ _STEPS = 20
 """The grid is finer than the sensitivity by so many binary digits."""
 
 _SEVERAL = 2**16
+
+_LARGEST = 2**1000
+"""Numbers and sensitivities end here, so that with noise they are still doubles."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -304,7 +309,7 @@ def _uniform(noise: NoiseSource, below: int, size: int) -> NDArray[np.int64]:
 
 def _claimed(sensitivity: Fraction | float) -> Fraction:
     number = not isinstance(sensitivity, bool) and isinstance(sensitivity, (int, float, Fraction))
-    if not number or not 0 < sensitivity < math.inf or not float(sensitivity):
+    if not number or not 0 < sensitivity <= _LARGEST or not float(sensitivity):
         raise ParameterError(
             f"``sensitivity={given(sensitivity)}``; give a finite number above 0: by how much one "
             "person can move the numbers"
@@ -325,16 +330,36 @@ def _grid(sensitivity: Fraction) -> Fraction:
 
 
 def _rounded(x: Any, grid: Fraction) -> tuple[list[int], Fraction]:
-    """Return numbers in whole steps of a grid."""
+    """Return numbers in whole steps of a grid, rounded once, from their exact values.
+
+    A number that became a double first would be rounded twice, and above 2^53 neighbours that are
+    1 apart would be 256 apart.
+    """
     refusal = ParameterError("x is not numeric; give a number, or a vector of numbers")
     with withheld(lambda _: refusal):
-        numbers = np.atleast_1d(np.asarray(x, np.float64))
-    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
+        cells = np.atleast_1d(np.asarray(x, object))
+        numbers = [_exact_number(cell) for cell in cells] if cells.ndim == 1 else []
+    if not numbers or None in numbers:
         raise ParameterError(
             "x is empty, a table, or holds what is no finite number; give a number, or a vector "
             "of numbers without missing values"
         )
-    return [round(Fraction(value) / grid) for value in numbers.tolist()], grid
+    return [round(number / grid) for number in numbers if number is not None], grid
+
+
+def _exact_number(value: Any) -> Fraction | None:
+    """Return a number as a fraction; None if it is not finite, or no double with noise on it."""
+    if isinstance(value, (np.integer, np.bool_)):
+        found = Fraction(int(value))  # NumPy's own arithmetic would wrap
+    elif isinstance(value, Rational):
+        found = Fraction(value)
+    elif not isinstance(value, (float, np.floating, Decimal)):
+        raise TypeError(type(value).__name__)
+    elif not math.isfinite(value):
+        return None
+    else:
+        found = Fraction(*value.as_integer_ratio())
+    return found if abs(found) <= _LARGEST else None
 
 
 def _like(x: Any, values: NDArray[np.float64]) -> Any:

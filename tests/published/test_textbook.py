@@ -6,7 +6,9 @@ False alarms: each test of a law has probability 1e-8; the same test refuses noi
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +40,26 @@ def test_rounding_moves_neighbours_by_a_step_more_at_most(
     assert abs(one - two) <= Laplace(1, sensitivity)._mechanism(1).l1
     square = Gaussian(1, 1e-5, sensitivity)._mechanism(1).l2_squared
     assert (one - two) ** 2 <= square
+
+
+@pytest.mark.parametrize(
+    "kind", [int, Fraction, Decimal, np.int64, np.longdouble, lambda k: np.array([k], np.int64)]
+)
+@pytest.mark.parametrize("first", [2**53, 2**60 + 128, 2**62 - 2])
+def test_neighbours_past_the_doubles_stay_as_far_apart_as_claimed(kind: Any, first: int) -> None:
+    """A number that became a double first moved these by 256, or not at all."""
+    grid = _grid(Fraction(1))
+    (one,), (two,) = (_rounded(kind(number), grid)[0] for number in (first, first + 1))
+    assert (two - one) * grid == 1
+    assert two * grid == first + 1
+    assert two - one <= Laplace(1, 1)._mechanism(1).l1
+
+
+@pytest.mark.parametrize("number", [10**301, -(Fraction(10) ** 400), Decimal("1e400"), math.inf])
+def test_a_number_that_no_double_holds_is_refused(number: Any) -> None:
+    with pytest.raises(ParameterError, match="no finite number"):
+        Laplace(1, 1).draw(number)
+    assert math.isfinite(Laplace(1, 1e300).draw(10**300))
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=6), st.integers(0, 2**32))
