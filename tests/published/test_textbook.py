@@ -55,7 +55,7 @@ def test_neighbours_past_the_doubles_stay_as_far_apart_as_claimed(kind: Any, fir
     assert two - one <= Laplace(1, 1)._mechanism(1).l1
 
 
-@pytest.mark.parametrize("number", [10**301, -(Fraction(10) ** 400), Decimal("1e400"), math.inf])
+@pytest.mark.parametrize("number", [10**302, -(Fraction(10) ** 400), Decimal("1e400"), math.inf])
 def test_a_number_that_no_double_holds_is_refused(number: Any) -> None:
     with pytest.raises(ParameterError, match="no finite number"):
         Laplace(1, 1).draw(number)
