@@ -60,7 +60,7 @@ _CHUNK = 1 << 18
 MOST_IN_ENGINE = 108
 """Columns whose sums, 5,994 of them, one query of an engine is asked for."""
 
-_CELL, _SQUARE, _BY, _MOVED = "__cell", "__q", "__f", "__moved"
+_CELL, _SQUARE, _BY, _OUTSIDE = "__cell", "__q", "__f", "__outside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Scaled:
     per_unit : float
         m, the public double by which ``x - centre`` is multiplied.
     exempt : bool
-        Never moved: the ball has room for every legal value.
+        Clipped at its own bounds alone, never projected: the ball has room for every legal value.
     within : bool
         Whether the mean of all rows of its unit is taken away from each (fixed effects of units).
     """
@@ -151,7 +151,7 @@ class Scaled:
     within: bool = False
 
     def __post_init__(self) -> None:
-        if self.within and (self.exempt or any(part.gap for part in self.parts)):
+        if self.within and any(part.gap for part in self.parts):
             raise ParameterError(f"{self.name!r} loses means of units, of which no row may lack")
 
     @property
@@ -213,8 +213,9 @@ class MomentsGrid:
         Whether the number of rows of a group is released too: where it is private.
     rows : int
         M, the most rows that one unit has; the ball holds all of them together.
-    touched : int
-        c, by which the number of rows that are moved is multiplied; 0 where it is not released.
+    clipped : int
+        c, by which the numbers of rows outside the ball are multiplied; 0 where they are not
+        released.
     weight : Part or None
         The weight a of a row, within 0 and the W of its bounds; every row has the same if None.
 
@@ -239,14 +240,20 @@ class MomentsGrid:
     It is attained by units of M equal rows, with k and s as above.  Who has how many rows is
     public: a unit is replaced by one with as many.
 
-    *Touched rows.*  With ``touched`` the vector has one number more, of all groups together: c T,
-    T the rows in groups that belong to units outside the ball.  Whether a unit is outside follows
-    from its own rows, so that a unit adds 0 to M to T: D^2 = 2 (M h^2 + L^2)^2 + (c M)^2.
+    *Clipped rows.*  With ``clipped`` the vector has one number more for each group: c T_g, T_g its
+    rows that belong to units outside the ball.  Whether a unit is outside follows from its own
+    rows, so that it adds a vector of whole numbers, none negative, of sum M at most, whose square
+    is M^2 at most.  Replaced by another, T moves by a - b with ``|a - b|^2 <= |a|^2 + |b|^2``:
+    D^2 = 2 (M h^2 + L^2)^2 + 2 (c M)^2.
 
     *Weights.*  A row within the ball becomes sqrt(a / W) (h, k), each number rounded to the nearest
     whole one: as a is within 0 and W, none grows, and all bounds above hold.  The corner, which
     must be released, is h^2 times the sum of a / W but for the rounding, and all others are sums of
     a / W times products.
+
+    *Exempt columns.*  An outcome, or a column of two values, is never projected: its effect is
+    that on the column clipped at its own bounds, which have a name.  E^2 below has room for them;
+    of deviations from the mean of a unit of m rows, the squares sum to m (range / 2)^2 at most.
 
     *Means of units.*  A column that is ``within`` enters with its deviation from the mean of all m
     rows of the unit, floor((2 (m k - sum k) + m) / (2 m)) in whole numbers, clipped as any other
@@ -265,12 +272,12 @@ class MomentsGrid:
     constant: int
     count: bool = False
     rows: int = 1
-    touched: int = 0
+    clipped: int = 0
     weight: Part | None = None
 
     def __post_init__(self) -> None:
-        if self.touched < 0:
-            raise ParameterError(f"``touched={self.touched}``: a factor of a count is at least 0")
+        if self.clipped < 0:
+            raise ParameterError(f"``clipped={self.clipped}``: a factor of a count is at least 0")
         if self.weight is not None:
             low, high = self.weight.bounds
             if self.weight.level is not None or not 0 <= low < high:
@@ -320,7 +327,7 @@ class MomentsGrid:
         return STEPS**2 - self.reserved
 
     @property
-    def moves_nobody(self) -> bool:
+    def projects_nobody(self) -> bool:
         """Whether every legal row is within the ball as it is."""
         return self.rows * sum(c.reach**2 for c in self.columns if not c.exempt) <= self.room
 
@@ -332,25 +339,25 @@ class MomentsGrid:
     @property
     def l2_squared(self) -> int:
         """D^2, in squared units of the sums."""
-        moved = self.touched * self.rows
-        return 2 * (self.rows * self.constant**2 + STEPS**2) ** 2 + moved**2
+        outside = self.clipped * self.rows
+        return 2 * (self.rows * self.constant**2 + STEPS**2) ** 2 + 2 * outside**2
 
     @property
     def l_inf(self) -> int:
         """By how much one record moves any sum, at most."""
         root = math.isqrt(self.rows - 1) + 1  # rounded up: |sum k_j| <= sqrt(M) L
         sums = 2 * self.constant * STEPS * root
-        return max(STEPS**2, sums, self.rows * self.constant**2, self.touched * self.rows)
+        return max(STEPS**2, sums, self.rows * self.constant**2, self.clipped * self.rows)
 
     @property
     def l1(self) -> int:
         """By how much one record moves all sums together: |A|_1 = |r|_1^2 <= (d + 1) |r|^2."""
-        moved = self.touched * self.rows
-        return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2) + moved
+        outside = 2 * self.clipped * self.rows
+        return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2) + outside
 
     def numbers(self, groups: int) -> int:
         """Return how many numbers are released of so many groups."""
-        return groups * self.size + (self.touched > 0)
+        return groups * (self.size + (self.clipped > 0))
 
     @property
     def largest_product(self) -> int:
@@ -490,8 +497,8 @@ def moment_sums(
     Returns
     -------
     IntegerVector
-        Sealed, (G size,): the numbers of the first group, of the second, ..., and c T at the end
-        with ``grid.touched``.  An engine adds them in one pass.
+        Sealed, (G size,): the numbers of the first group, of the second, ..., and with
+        ``grid.clipped`` c T_g of all groups at the end.  An engine adds them in one pass.
 
     Raises
     ------
@@ -514,13 +521,13 @@ def moment_sums(
         raise ParameterError(
             "the numbers of rows of private cells are released; say ``count=True``"
         )
-    found, moved = (
+    found, outside = (
         _in_engine(table, grid, cells, counted)
         if isinstance(table, nw.LazyFrame)
         else _in_memory(table, grid, cells, unit)
     )
     values = [number for matrix in found for number in grid.vector(matrix)]
-    values += [moved * grid.touched] if grid.touched else []
+    values += [number * grid.clipped for number in outside] if grid.clipped else []
     return IntegerVector(
         np.array(values, dtype=object), l1=grid.l1, l2_squared=grid.l2_squared, l_inf=grid.l_inf,
         relation=relation,
@@ -546,19 +553,19 @@ def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
 
 def _in_memory(
     table: Frame, grid: MomentsGrid, cells: MomentCells, unit: str | None
-) -> tuple[list[NDArray[Any]], int]:
-    """Return the matrix of every group, and how many rows of them were moved."""
+) -> tuple[list[NDArray[Any]], list[int]]:
+    """Return the matrix of every group, and how many of its rows were outside the ball."""
     total = np.zeros((cells.size, grid.width + 1, grid.width + 1), np.int64)
-    touched = 0
+    clipped = np.zeros(cells.size, np.int64)
     for _, group, steps, outside in rows_in_ball(table, grid, cells, units_of(table, grid, unit)):
-        touched += int((outside & (group >= 0)).sum())
+        clipped += np.bincount(group[outside & (group >= 0)], minlength=cells.size)
         order = np.argsort(group, kind="stable")
         rows = steps[order].astype(np.float64)
         edges = np.searchsorted(group[order], np.arange(cells.size + 1))
         for g in range(cells.size):
             part = rows[edges[g] : edges[g + 1]]
             total[g] += (part.T @ part).astype(np.int64)
-    return list(total), touched
+    return list(total), clipped.tolist()
 
 
 def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> Whole | None:
@@ -690,7 +697,7 @@ def _shortened(free: Whole, by: NDArray[np.float64]) -> Whole:
 
 def _in_engine(
     table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells, counted: Counted | None
-) -> tuple[list[Any], int]:
+) -> tuple[list[Any], list[int]]:
     """Return what :func:`_in_memory` returns, added by the engine, which keeps the rows."""
     d, free = grid.width, [j for j, c in enumerate(grid.columns) if not c.exempt]
     keys = list(cells.combinations.columns) if cells.combinations is not None else []
@@ -703,15 +710,15 @@ def _in_engine(
     # by a constant, Polars takes the rows for sorted, and holds all of them
     if cells.divides:
         by.append(_CELL)
-    shortened = bool(free) and not grid.moves_nobody
+    shortened = bool(free) and not grid.projects_nobody
     if shortened:
         rows = _moved(rows, free, d, by, grid.room)
     # (0, j) is h times the sum of k_j, and the corner h^2 times the number of rows
     sums = {f"s{j}": nw.col(f"k{j}") for j in range(d)}
     sums |= {f"p{i}_{j}": nw.col(f"k{i}") * nw.col(f"k{j}") for i in range(d) for j in range(i, d)}
-    if shortened and grid.touched:
-        sums[_MOVED] = nw.col(_MOVED)
-    touched = 0
+    if shortened and grid.clipped:
+        sums[_OUTSIDE] = nw.col(_OUTSIDE)
+    clipped = [0] * cells.size
     total = np.zeros((cells.size, d + 1, d + 1), dtype=object)
     doubles = counted is not None and counted.rows * grid.largest_product <= EXACT
     answer = added(rows if doubles else _as_integers(rows, d), sums, by, doubles=doubles)
@@ -726,15 +733,15 @@ def _in_engine(
         matrix = total[group * cells.inner + cell]
         matrix[0, 0] += number * grid.constant**2
         for name, value in zip(sums, row[len(by) : -1], strict=True):
-            if name == _MOVED:
-                touched += int(value)
+            if name == _OUTSIDE:
+                clipped[group * cells.inner + cell] += int(value)
                 continue
             i, j = _entry(name)
             value = value * grid.constant if i == 0 else value
             matrix[i, j] += value
             if i != j:
                 matrix[j, i] += value
-    return list(total), touched
+    return list(total), clipped
 
 
 def _moved(
@@ -751,14 +758,14 @@ def _moved(
     outside = nw.col(_SQUARE) > float(room)
     rows = rows.with_columns(
         nw.when(outside).then(shrunk).otherwise(nw.lit(1.0)).alias(_BY),
-        nw.when(outside).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias(_MOVED),
+        nw.when(outside).then(nw.lit(1.0)).otherwise(nw.lit(0.0)).alias(_OUTSIDE),
     )
     moved = []
     for j in free:
         k = nw.col(f"k{j}")
         size = (k.abs() * nw.col(_BY)).floor().cast(nw.Float64)
         moved.append(nw.when(k < 0).then(size * -1.0).otherwise(size).alias(f"k{j}"))
-    held.append(_MOVED)
+    held.append(_OUTSIDE)
     rows = rows.select(*held, *moved)
     inside = nw.when(square <= float(room)).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
     rows = rows.with_columns(inside.alias(_SQUARE))

@@ -36,7 +36,12 @@ from dprct.estimate.moments.effects import (
     tabulated,
 )
 from dprct.estimate.moments.groups import Group, Grouping, cells_of
-from dprct.estimate.moments.layout import layout_of, places_of, radius_of, scales_of
+from dprct.estimate.moments.layout import (
+    layout_of,
+    places_of,
+    weighted_alike,
+    with_outcomes,
+)
 from dprct.estimate.moments.release import (
     DrawnMoments,
     asked_moments,
@@ -73,10 +78,6 @@ if TYPE_CHECKING:
 
 METHOD = "PrivateATE (one Gaussian release of all outcomes)"
 """What ledgers and certificates call a fit with a delta."""
-
-FARTHEST = 2.0
-"""Radius of the ball in units of a typical row: of normal rows 4.6 % are moved with one outcome,
-fewer with several."""
 
 
 def check_joint(
@@ -163,22 +164,19 @@ def cluster_effects(outcomes: Sequence[AnyOutcome]) -> list[Array] | None:
     return [np.array(cell) for cell in zip(*flat, strict=True)]
 
 
-def places(
-    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], centre: object
-) -> tuple[Place, ...]:
-    """Return every outcome with its public centre and scale.
+def places(outcomes: Sequence[AnyOutcome], sd: Mapping[str, float]) -> tuple[Place, ...]:
+    """Return every outcome, clipped at its own bounds about their middle, with its scale.
 
     Where it is public whose value is missing, the centre stands for it, which adds nothing to any
     sum: divided by the public number of values, the sums are those of the others.
     """
     names = [outcome.column.name for outcome in outcomes]
-    centres = scales_of(centre, "centre", names)
 
     def of(fills: Mapping[str, float | None]) -> tuple[Place, ...]:
         variables = [
             Variable(o.column.name, (Part(o.column, fill=fills[o.column.name]),)) for o in outcomes
         ]
-        return places_of(variables, sd, centres)
+        return weighted_alike(with_outcomes(places_of(variables, sd, {}), names))
 
     fills: dict[str, float | None] = {o.column.name: o.fill for o in outcomes}
     for outcome, place in zip(outcomes, of(fills), strict=True):
@@ -188,33 +186,14 @@ def places(
 
 
 def layout(
-    outcomes: Sequence[AnyOutcome],
-    sd: Mapping[str, float],
-    centre: object,
-    radius: object,
-    *,
-    cells: bool = False,
+    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], *, cells: bool = False
 ) -> Layout:
-    """Return where the noise goes: by bounds, declared scales and centres alone.
+    """Return where the noise goes: by bounds and declared scales alone.
 
     ``cells`` says that there are private subgroups, whose sizes are released.
-
-    Raises
-    ------
-    ParameterError
-        If centres or the radius are no numbers, or leave nothing of the outcomes.
     """
-    found = places(outcomes, sd, centre)
-    moved = [place for place in found if not place.exempt]
-    asked: object = radius
-    if radius is None:
-        known = scales_of(centre, "centre", [place.variable.name for place in found])
-        told = all(place.declared and place.variable.name in known for place in moved)
-        typical = math.sqrt(math.fsum(place.weight**2 for place in moved))
-        box = radius_of(found, "box")
-        asked = min(FARTHEST * typical, box) if told and moved else "box"
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in outcomes)
-    return layout_of(found, asked, "effects", count=hidden or cells)
+    return layout_of(places(outcomes, sd), 0.0, "effects", count=hidden or cells)
 
 
 def groups(outcomes: Sequence[AnyOutcome]) -> int:
@@ -658,11 +637,6 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
             f"[{bounds[0]:g}, {bounds[1]:g}]{among}{filled}."
         )
         notes += [] if index is None else [f"Index of {name}: {index.said(name)}."]
-    if not found.grid.moves_nobody:
-        notes.append(
-            "Outcomes are clipped jointly: rows further from the centres than "
-            f"{found.shrunk_radius:.4g} declared scales were moved to that distance."
-        )
     if any(isinstance(outcome, HiddenOutcome) for outcome in outcomes):
         notes.append(
             "Treatment is private: means are released sums over released numbers of people."

@@ -75,7 +75,6 @@ from dprct.estimate.experiment import (
     hidden_arms,
     likely_arms,
 )
-from dprct.estimate.moments.layout import radius_of, scales_of
 from dprct.estimate.moments.release import (
     MOST_NUMBERS,
     DrawnMoments,
@@ -129,8 +128,6 @@ class ATESpec(Spec[ATEFacts]):
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     budget_shares: Mapping[str, Real] | None = None
     sd: Mapping[str, float] | None = None
-    centre: Mapping[str, float] | None = None
-    radius: float | str | None = None
     subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
@@ -252,10 +249,6 @@ class ATESpec(Spec[ATEFacts]):
         yield lambda: self._check_missing(schema)
         yield from (partial(self._check_policy, schema, name) for name in self.outcome)
         yield lambda: sds_of(self.sd, self.outcome)
-        if self.centre is not None:
-            yield lambda: scales_of(self.centre, "centre", self.outcome)
-        if self.radius is not None:
-            yield lambda: radius_of((), self.radius)
         if self.subgroups:
             yield lambda: check_within(
                 self.subgroups, schema, self.design, self.blocks, self.outcome,
@@ -389,12 +382,6 @@ class ATESpec(Spec[ATEFacts]):
                 f"``subgroups={list(self.subgroups)}`` need the joint release, whose cells are "
                 "free, and that needs delta above 0; give delta, or leave ``subgroups=`` out"
             )
-        for name, value in (("centre", self.centre), ("radius", self.radius)):
-            if value is not None:
-                raise ParameterError(
-                    f"``{name}=`` says where the joint release puts its noise, which needs delta "
-                    f"above 0; give delta, or leave ``{name}=`` out"
-                )
 
     def allocation(self, facts: ATEFacts, budget: Budget) -> Allocation:
         """Return the mechanisms of every outcome; with a delta, the one of all of them."""
@@ -433,7 +420,7 @@ class ATESpec(Spec[ATEFacts]):
         """Return where the release that a delta buys puts its noise."""
         sds = sds_of(self.sd, self.outcome)
         cells = bool(facts.private_subgroups)
-        return joint.layout(facts.outcomes, sds, self.centre, self.radius, cells=cells)
+        return joint.layout(facts.outcomes, sds, cells=cells)
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -533,15 +520,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         Shares of the budget, which sum to one.  By default, equal shares.
     sd : mapping from outcome to number, optional
         Standard deviations known from elsewhere, used by :meth:`plan` and :meth:`power`.  By
-        default, the largest that the bounds allow.  With ``delta`` they are the scales of the
-        outcomes too.
-    centre : mapping from outcome to number, optional
-        Where outcomes are about, from public knowledge; the middle of the bounds if not given.
-        For a fit with ``delta``.
-    radius : number or "box", optional
-        With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
-        that distance.  By default twice that of a typical row, which moves less than 5 % of normal
-        rows, if every outcome has an ``sd`` and a ``centre``; else ``"box"``, which moves nobody.
+        default, the largest that the bounds allow.  With ``delta`` they say how the noise is
+        divided among outcomes, too; every outcome is clipped at its own bounds, and nothing else.
     subgroups : sequence of str, optional
         Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
         result).  Blocks of the design are public groups; other columns are private, and the numbers
@@ -654,8 +634,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         budget_shares: Mapping[str, Real] | None = None,
         sd: Mapping[str, float] | None = None,
-        centre: Mapping[str, float] | None = None,
-        radius: float | str | None = None,
         subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
@@ -672,7 +650,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     ) -> None:
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
-            missing=missing, budget_shares=budget_shares, sd=sd, centre=centre, radius=radius,
+            missing=missing, budget_shares=budget_shares, sd=sd,
             subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
             largest_cluster=largest_cluster, icc=icc, cluster_mean_bounds=cluster_mean_bounds,
             index=index, index_columns=index_columns,

@@ -19,6 +19,7 @@ from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.experiment import Experiment, cluster_unit
+from dprct.estimate.moments.plan import kept_said
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee, exact
@@ -346,10 +347,7 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     shown += [f"the index of {name}: {index.text}" for name, index in facts.indexes.items()]
     shown += ["who has a value of " + ", ".join(known)] if known else []
     if jointly:
-        shown.append(
-            "centres, scales and radius of the release: functions of these, of sd=, centre= and "
-            "radius="
-        )
+        shown.append("centres, scales and weights of the release: functions of these and of sd=")
     uncovered = ["participation of anybody"]
     if hidden is None:
         uncovered = ["participation, treatment, blocks and clusters of anybody"]
@@ -414,7 +412,6 @@ def joint_plan(
         "n": f"{facts.n:,} rows",
         "arms": ", ".join(facts.arms),
         "released": f"{mechanism.size:,} numbers, once for all outcomes; {mechanism.describe()}",
-        "radius": _radius_words(layout),
     }
     if layout.grid.count:
         rows = count_noise(layout, mechanism.noise_sd)
@@ -423,12 +420,12 @@ def joint_plan(
     warnings: list[str] = []
     numbers: list[PlannedNumber] = []
     better = 0
-    for place, (outcome, at) in enumerate(zip(outcomes, layout.places, strict=True)):
+    for place, outcome in enumerate(outcomes):
         name, bounds, sd = outcome.column.name, outcome.column.bounds, sds.get(outcome.column.name)
         assert bounds is not None
         declared = "declared" if sd is not None else "the most that the bounds allow"
         shown[name] = (
-            f"bounds {bounds[0]:g} to {bounds[1]:g}, centre {at.centre:g}, sd "
+            f"bounds {bounds[0]:g} to {bounds[1]:g}, sd "
             f"{joint.spread_of(outcome, sds):.4g} ({declared}); {_arms(outcome, facts.arms)}"
         )
         alone = expected(outcome, budget.epsilon, sd, contrasts)
@@ -446,8 +443,7 @@ def joint_plan(
             if found > joint.spread_of(outcome, sds):
                 warnings.append(
                     f"not usable at this n: only an effect of {contrast.name} on {name} above one "
-                    "standard deviation would be found; spend more, or declare narrower bounds or "
-                    "``sd=`` and ``centre=``"
+                    "standard deviation would be found; spend more, or declare narrower bounds"
                 )
             numbers.append(
                 PlannedNumber(
@@ -461,6 +457,7 @@ def joint_plan(
             f"sampling variances of people times design effects {listed} (blocks and arms, then "
             "outcomes), from the declared correlations and the public sizes of clusters"
         )
+    shown |= kept_said(layout.places)
     shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
     if facts.subgroups:
@@ -468,11 +465,10 @@ def joint_plan(
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
-    moved = "" if layout.grid.moves_nobody else ", and rows far from the centres moved to the ball"
     consequences = (
         f"the estimate is a difference {kind}, not adjusted for covariates"
         + (" except by the public index" if facts.indexes else ""),
-        f"the estimand is the effect on outcomes clipped to their bounds{moved}",
+        "the estimand is the effect on outcomes clipped to their bounds",
         *facts.without_blocks,
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
@@ -622,20 +618,6 @@ def _better(count: int, of: int) -> str:
     if count == 0:
         return "leave delta out: without it all effects would be more precise"
     return f"this release for {count} of {of} effects, leaving delta out for the others"
-
-
-def _radius_words(layout: Layout) -> str:
-    if layout.grid.moves_nobody:
-        return (
-            f"{layout.radius:.4g}: the box of the bounds, which moves nobody; ``sd=`` and "
-            "``centre=`` of every outcome make it smaller"
-        )
-    free = [place for place in layout.places if not place.exempt]
-    typical = math.sqrt(math.fsum(place.weight**2 for place in free))
-    return (
-        f"{layout.shrunk_radius:.4g} declared scales, {layout.shrunk_radius / typical:.3g} times a "
-        "typical row: rows further from the centres are moved to it"
-    )
 
 
 def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:

@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.release import ReleasedMoments
 
-VERSION = 4
-"""The newest.  Version 1 has no scores, and one row of each unit; version 2 no number of rows that
-were moved and no weights; version 3 no columns less the means of units.  A release without these is
-still written as 2 or 3."""
+VERSION = 5
+"""Versions 1 to 4 had outcomes in the ball, which bent effects; they are refused."""
 
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
@@ -67,7 +65,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": _version(layout, drawn),
+        "moments": VERSION,
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -102,19 +100,12 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             for one in drawn.scores
         ],
     }
-    if drawn.touched is not None:
-        content["layout"]["touched"] = layout.grid.touched
-        content["touched"] = drawn.touched
+    if drawn.clipped is not None:
+        content["layout"]["clipped"] = layout.grid.clipped
+        content["clipped"] = list(drawn.clipped)
     if layout.grid.weight is not None:
         content["layout"]["weights"] = [layout.grid.weight.column.name, layout.grid.weight.fill]
     return {**content, "digest": digest_of(content)}
-
-
-def _version(layout: Layout, drawn: DrawnMoments) -> int:
-    """Return the lowest version that has what a release has."""
-    if any(column.within for column in layout.grid.columns):
-        return VERSION
-    return 3 if drawn.touched is not None or layout.grid.weight else 2
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -182,8 +173,14 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     if not isinstance(content, dict) or "moments" not in content:
         raise _no_document(name, "it has no key 'moments'")
     version = content["moments"]
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise _no_document(name, f"its version is not 1 to {VERSION}; use a newer dprct")
+    if type(version) is int and 1 <= version < VERSION:
+        raise FileError(
+            f"{name} is of version {version}, in which rows of outcomes were moved into a ball, so "
+            "that effects are too small by an unknown part; ask whoever published it to release "
+            "again"
+        )
+    if version != VERSION or type(version) is not int:
+        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -282,9 +279,12 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     guarantee = Guarantee.from_dict(content["guarantee"])
     str(guarantee)  # refuses numbers that cannot be printed
     sigma = _number(content["sigma"])
-    scores = tuple(_scores(facts) for facts in content["scores"]) if content["moments"] > 1 else ()
+    scores = tuple(_scores(facts) for facts in content["scores"])
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
-    touched = _whole(content["touched"], signed=True) if layout.grid.touched else None
+    clipped = None
+    if layout.grid.clipped:
+        clipped = tuple(_whole(number, signed=True) for number in content["clipped"])
+        _require(len(clipped) == len(groups), "shares of rows outside the ball are not complete")
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
@@ -296,12 +296,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
-    drawn = DrawnMoments(sums, sigma, scores, touched)
-    lowest = _version(layout, drawn)
-    _require(
-        content["moments"] in ((1, 2) if lowest == 2 else (lowest,)),
-        "its version is not that of its keys",
-    )
+    drawn = DrawnMoments(sums, sigma, scores, clipped)
     told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -353,8 +348,8 @@ def _layout(places: tuple[Place, ...], facts: Mapping[str, Any], schema: Schema)
         columns,
         _whole(facts["constant"]),
         facts["count"] is True,
-        _whole(facts["rows"]) if "rows" in facts else 1,
-        _whole(facts["touched"]) if "touched" in facts else 0,
+        _whole(facts["rows"]),
+        _whole(facts["clipped"]) if "clipped" in facts else 0,
         _weight(facts["weights"], schema) if "weights" in facts else None,
     )
     return Layout(places, radius, _number(facts["shrunk_radius"]), grid)

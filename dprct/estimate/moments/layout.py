@@ -6,26 +6,46 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
+from dprct.privacy.composition import gdp_mu
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.queries.sums import EXTREMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from dprct.estimate.moments.variables import Variable
+    from dprct.privacy.budget import Budget
     from dprct.queries.ball import Part
 
-REACH = 1.5
-"""Radius of the ball in standard deviations of a typical row: 9 to 11 % of normal rows are moved,
-and an effect by 1 to 3 % of itself (docs/methods.md)."""
+RADII = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
+"""Radii of the ball of covariates, in typical rows of them, that a plan chooses among; the last is
+the box of their bounds, which projects no row."""
+
+DEFAULT_SCALE = 4.0
+"""Of a column without a declared standard deviation the scale is its range over this."""
+
+VIF = 1.2
+"""Variance inflation that a plan takes covariates to have."""
 
 GUESS = 0.3
 """Public guess of a regression's R squared, in standardised columns: it sets the weight of its
 outcome, and plans use it."""
+
+LEAST_RADIUS = 1e-3
+"""Smallest radius that may be asked for, in standard deviations."""
+
+_MOST_STEPS = 1e200
+"""Steps of a unit, or of a range, beyond which doubles are near their end."""
 
 NOTHING = Fraction(0)
 
@@ -44,9 +64,9 @@ class Place:
     variable : Variable
     centre, scale, weight : float
     exempt : bool
-        Never moved, because it has two values.
+        Clipped at its bounds alone, never projected: an outcome, or a column of two values.
     declared : bool
-        Whether the scale is a declared standard deviation, not half the width of the bounds.
+        Whether the scale is a declared standard deviation, not a quarter of the range.
     """
 
     variable: Variable
@@ -65,9 +85,9 @@ class Place:
         return self.weight * max(high - self.centre, self.centre - low) / self.scale
 
     @property
-    def spread(self) -> float:
-        """Standard deviation of z that a plan takes it to have."""
-        return self.weight * (1.0 if self.declared or self.exempt else 0.5)
+    def name(self) -> str:
+        """Of the column."""
+        return self.variable.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,27 +203,26 @@ def _place(variable: Variable, sd: Mapping[str, float], centre: Mapping[str, flo
     low, high = variable.bounds
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     names = variable.columns
-    if variable.two_valued and not any(name in sd for name in names):
+    if variable.two_valued:  # whose scale is half the range, whatever is declared
         return Place(variable, middle, half, exempt=True)
+    default = 2 * half / DEFAULT_SCALE
     if len(variable.parts) == 1:
-        known = names[0] in sd
         at = min(max(centre.get(names[0], middle), low), high)
-        return Place(variable, at, sd.get(names[0], half), declared=known)
-    first, second = 1.0, 1.0
+        return Place(variable, at, sd.get(names[0], default), declared=names[0] in sd)
+    first, second, known = 1.0, 1.0, True
     for key in dict.fromkeys(part.key for part in variable.parts):
         same = [part for part in variable.parts if part.key == key]
         a, b = same[0].bounds
         dummy = key[1] >= 0 or same[0].column.levels is not None
-        if key[0] not in sd and not dummy:
-            return Place(variable, middle, half)
+        known &= dummy or key[0] in sd
         mean = centre.get(key[0], a / 2 + b / 2)
-        spread = sd.get(key[0], b / 2 - a / 2)
+        spread = sd.get(key[0], b / 2 - a / 2 if dummy else (b - a) / DEFAULT_SCALE)
         first *= _moment(mean, spread, len(same))
         second *= _moment(mean, spread, 2 * len(same))
     spread = math.sqrt(max(second - first**2, 0.0))
     if not spread >= EXTREMES[0]:
-        return Place(variable, middle, half)
-    return Place(variable, min(max(first, low), high), min(spread, high - low), declared=True)
+        return Place(variable, middle, default)
+    return Place(variable, min(max(first, low), high), min(spread, high - low), declared=known)
 
 
 def _moment(mean: float, sd: float, power: int) -> float:
@@ -214,33 +233,114 @@ def _moment(mean: float, sd: float, power: int) -> float:
     return found[power]
 
 
-def weighted(
-    places: Sequence[Place], outcomes: Sequence[str], treatments: Sequence[str]
-) -> tuple[Place, ...]:
-    """Return the places with the weights that serve regressions of ``outcomes`` best.
+def with_outcomes(places: Sequence[Place], outcomes: Sequence[str]) -> tuple[Place, ...]:
+    """Return the places with outcomes clipped at their own bounds, about the middle of these."""
+    return tuple(
+        replace(place, centre=0.0 if place.variable.within else sum(place.variable.bounds) / 2,
+                exempt=True)
+        if place.name in outcomes and not place.exempt
+        else place
+        for place in places
+    )  # fmt: skip
+
+
+def weighted_alike(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Return exempt places with the weights at which their noise, each in its scale, is least.
+
+    Of columns that are ``reach`` scales from the centre at most, weighted by w, the noise is
+    proportional to ``(sum w^2 reach^2)^.5 / w``; its squares sum to least at w^2 = 1 / reach.
+    """
+    return tuple(
+        replace(place, weight=place.reach**-0.5) if place.exempt else place for place in places
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """For what a release of regressions is laid out: public facts.
+
+    Parameters
+    ----------
+    outcomes, treatments : tuple of str
+        What formulas explain, and what they name first on the right.
+    grouped : bool
+        Whether treatment makes groups of the release.
+    n : int
+    mu : float
+        Of the Gaussian release.
+    groups : int
+        Cells that a regression adds up.
+    """
+
+    outcomes: tuple[str, ...]
+    treatments: tuple[str, ...]
+    grouped: bool
+    n: int
+    mu: float
+    groups: int = 1
+
+
+def laid_out(
+    places: Sequence[Place], radius: object, use: Use, of: Asked, rows: int = 1
+) -> tuple[tuple[Place, ...], float]:
+    """Return the weights of outcomes and treatments, and R_s, of the least error that is planned.
 
     Notes
     -----
-    With p other columns and q outcomes of weight w, the noise of a coefficient of a regression is
-    proportional to (p + q w^2) (1 + f w^2)^.5 / w, where f is the guess of its R squared: least at
-    ``w^2 = ((1 + 8 p f / q)^.5 - 1) / (4 f)``.  An indicator whose coefficient is asked for first
-    is not moved, so that its weight costs its square alone; it is 1.5, as long as a typical column
-    is in the ball.
+    With noise of s2 on a product, a coefficient of a column whose z has the standard deviation v
+    has the first-order error ``(1 + c s2^2 (1 + f w^2) / (2 n (1 - f) v^2 w^2))^.5`` over that
+    without privacy: w is the outcomes' weight, f the guess of R squared, c the variance inflation.
+    ``s2 = 2^.5 (R^2 + h^2) / mu``, R^2 = R_s^2 + what exempt columns may have, which their weights
+    set.  A ball of R_s keeps rows of covariates closer together, so that their slopes are off by
+    the factor ``E[|x| min(|x|, R_s)] / E[min(|x|, R_s)^2]`` under the normal law; the effect of a
+    treatment that was randomised is not, whatever the ball does to covariates.  What is least is
+    the mean of the squared errors of the treatment and of a typical covariate, bias included.
     """
-    moved = [place for place in places if not place.exempt]
-    q = sum(place.variable.name in outcomes for place in moved)
-    p = len(places) - sum(place.variable.name in outcomes for place in places)
-    if not q or not p:
-        return tuple(places)
-    w = math.sqrt(max((math.sqrt(1 + 8 * p * GUESS / q) - 1) / (4 * GUESS), 1.0))
-    return tuple(
-        replace(place, weight=w)
-        if place.variable.name in outcomes and not place.exempt
-        else replace(place, weight=REACH)
-        if place.variable.name in treatments and place.exempt
+    free = [place for place in places if not place.exempt]
+    explained = [p for p in places if p.exempt and p.name in of.outcomes and _plain(p)]
+    treated = [p for p in places if p.exempt and p.name in of.treatments and _plain(p)]
+    rest = [p for p in places if p.exempt and p not in explained and p not in treated]
+    box = radius_of(places, "box", rows)
+    typical = math.sqrt(rows * len(free))
+    inner = np.array([radius_of(places, radius, rows)] if radius is not None else
+                     [*(r * typical for r in RADII if r * typical < box), box])  # fmt: skip
+    squares = [rows * math.fsum(p.reach**2 for p in some) for some in (explained, treated)]
+    w2 = np.geomspace(0.05, 20, 49)[:, None, None] if explained else np.ones((1, 1, 1))
+    lam2 = np.geomspace(0.5, 32, 25)[None, :, None] if treated else np.ones((1, 1, 1))
+    outer = inner**2 + rows * _reserved(rest) + w2 * squares[0] + lam2 * squares[1]
+    constant = CONSTANTS[use] ** 2
+    noise = of.groups * ((1 + constant) * outer / of.mu) ** 2 / of.n
+    noise = noise * (1 + GUESS * w2) / ((1 - GUESS) * w2)
+    slope = VIF * noise + of.n * GUESS / (1 - GUESS) * _bias(len(free), inner / math.sqrt(rows))
+    effect = noise / (constant * outer if of.grouped else lam2)
+    error = effect if not free else (effect + slope) / 2 if of.grouped or treated else slope
+    i, j, k = np.unravel_index(int(np.argmin(error)), error.shape)
+    outcome_weight, treatment_weight = math.sqrt(w2[i, 0, 0]), math.sqrt(lam2[0, j, 0])
+    found = tuple(
+        replace(place, weight=outcome_weight) if place in explained
+        else replace(place, weight=treatment_weight) if place in treated
         else place
         for place in places
-    )
+    )  # fmt: skip
+    return found, float(inner[k])
+
+
+def _plain(place: Place) -> bool:
+    """Whether a column is its own, and no level of a longer one."""
+    return len(place.variable.parts) > 1 or place.variable.parts[0].level is None
+
+
+def _bias(p: int, radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (factor - 1)^2 / p of a slope on one of p normal columns in balls of these radii."""
+    if not p:
+        return np.zeros_like(radius)
+    q = radius**2
+    length = math.sqrt(2) * math.exp(special.gammaln((p + 1) / 2) - special.gammaln(p / 2))
+    within, beyond = p * special.chdtr(p + 2, q), special.chdtrc(p, q)
+    products = within + radius * length * special.chdtrc(p + 1, q)
+    factor = products / (within + q * beyond)
+    found: NDArray[np.float64] = (factor - 1) ** 2 / p
+    return found
 
 
 def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
@@ -251,33 +351,42 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
     Raises
     ------
     ParameterError
-        If it is neither a number above 0 nor ``"box"``.
+        If it is neither a number in its range nor ``"box"``.
     """
-    moved = [place for place in places if not place.exempt]
+    free = [place for place in places if not place.exempt]
     root = math.sqrt(rows)
-    box = root * math.sqrt(math.fsum(place.reach**2 for place in moved))
-    if asked is None:
-        declared = all(place.declared for place in moved)
-        norm = math.sqrt(math.fsum(place.weight**2 for place in moved))
-        return min(REACH * norm * root, box) if declared else box
+    box = root * math.sqrt(math.fsum(place.reach**2 for place in free))
     if isinstance(asked, str) and asked == "box":
         return box
-    if isinstance(asked, bool) or not isinstance(asked, (int, float)) or not 0 < asked < math.inf:
+    number = isinstance(asked, (int, float)) and not isinstance(asked, bool)
+    if not number or not LEAST_RADIUS <= asked < math.inf:  # type: ignore[operator]
         raise ParameterError(
-            f"``radius={given(asked)}``; give a number above 0, in standard deviations (``sd=``) "
-            "of the columns, 'box', which moves nobody, or nothing"
+            f"``radius={given(asked)}``; give a number of at least {LEAST_RADIUS:g}, in standard "
+            "deviations (``sd=``) of the covariates, 'box', which projects no row, or nothing"
         )
-    return min(float(asked) * root, box)
+    if not free:
+        raise ParameterError(
+            f"``radius={given(asked)}`` is of covariates, which alone are projected into a ball, "
+            "and this release has none: outcomes and columns of two values are clipped at their "
+            "own bounds; leave ``radius=`` out"
+        )
+    return min(float(asked) * root, box)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=64)
+def mu_of(budget: Budget) -> float:
+    """Return mu of one Gaussian release with a budget."""
+    return float(gdp_mu(budget.epsilon, budget.delta)) if budget.delta else 1.0
 
 
 def layout_of(
     places: Sequence[Place],
-    radius: object,
+    inner: float,
     use: Use,
     *,
     count: bool,
     rows: int = 1,
-    touched: Fraction = NOTHING,
+    clipped: Fraction = NOTHING,
     weight: Part | None = None,
 ) -> Layout:
     """Return the layout of columns with weights.
@@ -285,62 +394,72 @@ def layout_of(
     Parameters
     ----------
     places : sequence of Place
-    radius : number, "box" or None
-        As of :func:`radius_of`.
+    inner : float
+        R_s, as of :func:`radius_of`.
     use : {"effects", "mixed", "regressions"}
     count : bool
         Whether numbers of rows are released.
     rows : int
         M, the most rows of a unit.
-    touched : Fraction
-        Share of mu squared for the number of rows that are moved; 0 where it is not released.
+    clipped : Fraction
+        Share of mu squared for the numbers of rows outside the ball; 0 where they are not released.
     weight : Part, optional
         Of a row.
 
     Raises
     ------
     ParameterError
-        If the radius is none, or so small beside the columns that are not moved that nothing of
-        the others is left.
+        If a scale or a radius is no normal double, or the radius is so small next to the columns
+        that are exempt that nothing of the others is left.
     """
-    inner = radius_of(places, radius, rows)
     exempt = math.sqrt(rows * _reserved(places))
     outer = math.hypot(inner, exempt)
     # the noise depends on M h^2 and R^2, as on h^2 and R^2 with one row
     constant = max(1, round(CONSTANTS[use] * STEPS / math.sqrt(rows)))
+    _check_scales(places, outer)
     everybody = inner >= radius_of(places, "box", rows)
     for _ in range(200):
         columns = tuple(scaled(place, outer) for place in places)
         if _fits(columns, inner / outer, everybody, rows):
             grid = MomentsGrid(columns, constant, count, rows, weight=weight)
-            if touched:
-                grid = replace(grid, touched=factor_of(grid, touched))
+            if clipped:
+                grid = replace(grid, clipped=factor_of(grid, clipped))
             return Layout(tuple(places), outer, inner, grid)
         outer *= 1 + 2.0**-12
     raise ParameterError(
-        f"``radius={given(radius)}`` leaves nothing of the columns that are moved into it; give a "
-        "larger one"
+        f"a radius of {inner:g} leaves nothing of the covariates that are projected into it; give "
+        "a larger ``radius=``"
     )
 
 
-def factor_of(grid: MomentsGrid, share: Fraction) -> int:
-    """Return c, by which a count gets this share of mu squared.
+def _check_scales(places: Sequence[Place], radius: float) -> None:
+    """Refuse scales at which steps of the grid are not finite, where all of them are made.
 
-    Of D^2 = 2 t^2 + (c M)^2 the count has the second term, and the noise of all numbers is
-    D / mu: as much as of two releases that have 1 - share and share of mu squared.
-
-    Raises
-    ------
-    ParameterError
-        If nobody is moved.
+    A scale that overflows makes a value at the centre no number and any other infinite, so that
+    what a fit ends in would tell them apart.
     """
-    if grid.moves_nobody:
-        raise ParameterError(
-            f"``touched={float(share):g}`` buys the number of rows that are moved, and this "
-            "radius moves nobody; leave ``touched=`` out, or give ``sd=`` of every column or a "
-            "smaller ``radius=``"
-        )
-    return max(1, math.isqrt(math.floor(grid.l2_squared * share / (1 - share))) // grid.rows)
+    for place in places:
+        low, high = place.variable.bounds
+        with np.errstate(all="ignore"):
+            per_unit = float(np.float64(place.weight) * STEPS / (place.scale * np.float64(radius)))
+            ends = [abs(np.float64(end) - place.centre) * per_unit for end in (low, high)]
+        if not 1 / _MOST_STEPS <= per_unit <= _MOST_STEPS or not max(ends) <= _MOST_STEPS:
+            raise ParameterError(
+                f"{place.name!r} has the scale {place.scale:g} in a ball of radius {radius:g}, "
+                "whose steps no double holds; declare ``sd=`` and bounds in another unit, or leave "
+                "``radius=`` out"
+            )
+
+
+def factor_of(grid: MomentsGrid, share: Fraction) -> int:
+    """Return c, by which counts get this share of mu squared; 0 where no row is outside.
+
+    Of D^2 = 2 t^2 + 2 (c M)^2 the counts have the second term, and the noise of all numbers is
+    D / mu: as much as of two releases that have 1 - share and share of mu squared.
+    """
+    if grid.projects_nobody:
+        return 0
+    return max(1, math.isqrt(math.floor(grid.l2_squared * share / (1 - share) / 2)) // grid.rows)
 
 
 def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int) -> bool:
@@ -350,7 +469,7 @@ def _fits(columns: tuple[Scaled, ...], share: float, everybody: bool, rows: int)
     object.__setattr__(grid, "rows", rows)
     if not everybody:
         return bool(grid.room >= ((share * (1 - 2.0**-8)) * STEPS) ** 2 > 1)
-    return bool(grid.room >= 0 and grid.moves_nobody)
+    return bool(grid.room >= 0 and grid.projects_nobody)
 
 
 def scaled(place: Place, radius: float) -> Scaled:

@@ -31,12 +31,16 @@ from dprct.estimate.moments.groups import (
 )
 from dprct.estimate.moments.layout import (
     NOTHING,
+    Asked,
+    laid_out,
     layout_of,
+    mu_of,
     one_hot,
     places_of,
     radius_of,
     scales_of,
-    weighted,
+    weighted_alike,
+    with_outcomes,
 )
 from dprct.estimate.moments.plan import effects_said, regression_said, released_said
 from dprct.estimate.moments.release import (
@@ -95,11 +99,14 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 MissingRule = str | float
-ScoreErrors = Literal["HC1", "CR1"]
-"""Robust errors: of rows, and of units with several rows."""
+ScoreErrors = Literal["HC1", "CR1", "nonrobust"]
+"""Errors of declared regressions: robust ones of rows, of units with several rows, and others."""
 
-LEAST_TOUCHED, MOST_TOUCHED = 1e-4, 0.5
-"""Of mu squared, for the number of rows that are moved."""
+LEAST_CLIPPED, MOST_CLIPPED = 1e-4, 0.5
+"""Of mu squared, for the numbers of rows outside the ball."""
+
+NOMINAL = Budget(1, Fraction(1, 10**6))
+"""What a layout is for until a budget is asked for; what is refused does not depend on it."""
 
 RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 
@@ -121,7 +128,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
     cov_type: ScoreErrors | None = None
-    touched: float | None = None
+    clipped: float | None = None
     weights: str | None = None
     neighbors: str = "replace-one"
 
@@ -263,21 +270,42 @@ class MomentsSpec(Spec[MomentsFacts]):
         """What the formulas explain."""
         return tuple(dict.fromkeys(n for formula in self.parsed for n in formula.outcome_names))
 
+    def explained(self, schema: Schema) -> tuple[str, ...]:
+        """Return what may be explained, and so is clipped at its own bounds alone.
+
+        That is what stands on the left of a formula, what instruments move, and what ``columns=``
+        names; the covariates of formulas share a ball.
+        """
+        left = [name_within(n, unit) for one, unit in self.bare(schema) for n in one.outcome_names]
+        moved = [
+            one.name
+            for formula, _ in self.bare(schema)
+            for part in instrumented(formula) or ()
+            for one in regressors_of(part, schema)
+        ]
+        named = [one.name for one in listed_terms(self.named, schema)]
+        return tuple(dict.fromkeys([*left, *moved, *named]))
+
+    @property
+    def named(self) -> list[str]:
+        """The columns of ``columns=`` that are no groups."""
+        return [name for name in self.released if name not in self.group_columns]
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Columns of formulas' right sides that are no groups."""
+        names = [n for formula in self.parsed for n in formula.regressor_names]
+        return tuple(dict.fromkeys(n for n in names if n not in self.group_columns))
+
     @property
     def use(self) -> Use:
         """What the release is for: it sets the constant."""
         if not self.parsed:
             return "mixed"
-        covariates = [
-            name
-            for formula in self.parsed
-            for name in formula.regressor_names
-            if name not in self.group_columns
-        ]
-        return "regressions" if covariates else "effects"
+        return "regressions" if self.covariates else "effects"
 
     def places(self, schema: Schema) -> tuple[Place, ...]:
-        """Return the columns with centres, scales and weights."""
+        """Return the columns with centres and scales; outcomes are in no ball."""
         variables = self.variables(schema)
         names = [name for variable in variables for name in variable.columns]
         known = tuple(dict.fromkeys(names))
@@ -286,26 +314,33 @@ class MomentsSpec(Spec[MomentsFacts]):
             scales_of(self.sd, "sd", (*known, *within)),
             scales_of(self.centre, "centre", known),
         )
-        placed = one_hot(places_of(variables, sd, centre))
-        if self.use != "regressions":
-            return placed
-        first = [formula.terms[0][0].label for formula in self.parsed if formula.terms]
-        explained = [
-            name_within(name, unit)
-            for bare, unit in self.bare(schema)
-            for name in bare.outcome_names
-        ]
-        return weighted(placed, explained, first)
+        return with_outcomes(one_hot(places_of(variables, sd, centre)), self.explained(schema))
 
-    def layout(self, schema: Schema) -> Layout:
-        """Return the public layout."""
+    def layout(self, schema: Schema, n: int, budget: Budget = NOMINAL) -> Layout:
+        """Return the public layout that is planned to have the least errors at a budget."""
         weight = self.weight(schema)
         count = self.count_private(schema) or weight is not None
-        rows = schema.unit.max_rows
+        rows, places = schema.unit.max_rows, self.places(schema)
+        if self.use != "regressions":
+            if self.radius is not None:
+                radius_of(places, self.radius, rows)
+            places, inner = weighted_alike(places), 0.0
+        else:
+            first = tuple(formula.terms[0][0].label for formula in self.parsed if formula.terms)
+            asked = Asked(
+                outcomes=self.explained(schema), treatments=first,
+                grouped=bool({*first} & {*self.group_columns}), n=n, mu=mu_of(budget),
+                groups=2 ** len(self.lacking(schema)),
+            )  # fmt: skip
+            places, inner = laid_out(places, self.radius, self.use, asked, rows)
         return layout_of(
-            self.places(schema), self.radius, self.use, count=count, rows=rows,
-            touched=self.touched_share, weight=weight,
+            places, inner, self.use, count=count, rows=rows, clipped=self.clipped_share,
+            weight=weight,
         )  # fmt: skip
+
+    def at(self, facts: MomentsFacts, budget: Budget) -> MomentsFacts:
+        """Return the facts with the layout of a budget."""
+        return replace(facts, layout=self.layout(facts.schema, facts.n, budget))
 
     def weight(self, schema: Schema) -> Part | None:
         """Return the weight of a row; None if all have the same.
@@ -318,10 +353,10 @@ class MomentsSpec(Spec[MomentsFacts]):
         name = self.weights
         if name is None:
             return None
-        if self.cov_type is None:
+        if self.errors(schema) is None:
             raise ParameterError(
-                "``weights=`` needs the scores of each regression for its errors; say "
-                "``cov_type='HC1'`` and name the regressions in ``formulas=``"
+                "``weights=`` needs the scores of each regression for its errors; name the "
+                "regressions in ``formulas=``, and leave ``cov_type='nonrobust'`` out"
             )
         if name in self.group_columns:
             raise ParameterError(f"``weights={name!r}`` makes groups; name a column of weights")
@@ -340,22 +375,47 @@ class MomentsSpec(Spec[MomentsFacts]):
         return Part(column, fill=self.fills(schema).get(name))
 
     @property
-    def touched_share(self) -> Fraction:
-        """What the number of rows that are moved gets of mu squared; 0 if it is not released."""
-        share = self.touched
+    def clipped_share(self) -> Fraction:
+        """What the numbers of rows outside the ball get of mu squared; 0 if not released."""
+        share = self.clipped
         if share is None:
             return NOTHING
         number = isinstance(share, (int, float)) and not isinstance(share, bool)
-        if not number or not LEAST_TOUCHED <= share <= MOST_TOUCHED:
+        if not number or not LEAST_CLIPPED <= share <= MOST_CLIPPED:
             raise ParameterError(
-                f"``touched={given(share)}``; give the share of mu squared for the number of "
-                f"rows that are moved, {LEAST_TOUCHED:g} to {MOST_TOUCHED:g}, or nothing"
+                f"``clipped={given(share)}``; give the share of mu squared for the numbers of "
+                f"rows outside the ball, {LEAST_CLIPPED:g} to {MOST_CLIPPED:g}, or nothing"
             )
         return Fraction(float(share))
 
+    def errors(self, schema: Schema) -> str | None:
+        """Return the robust errors whose scores are released; None where none are.
+
+        By default those of every regression but with instruments, of which there are no scores,
+        and but of groups alone, whose variances are released anyway.
+        """
+        if self.cov_type is not None:
+            return None if self.cov_type == "nonrobust" else self.cov_type
+        if schema.unit.max_rows > 1:
+            return "CR1"
+        return "HC1" if self._scored_by_default(schema) else None
+
+    def _scored_by_default(self, schema: Schema) -> tuple[Formula, ...]:
+        if self.cov_type is not None or schema.unit.max_rows > 1:
+            return self.parsed
+        weighs = self.weights is not None
+        return tuple(
+            formula
+            for formula in self.parsed
+            if not instrumented(formula)
+            and (weighs or {*formula.regressor_names} - {*self.group_columns})
+        )
+
     def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
         """Return the regressions whose scores are released, each with its formula."""
-        return scored(self.parsed, schema) if self.cov_type else ()
+        if self.errors(schema) is None:
+            return ()
+        return scored(self._scored_by_default(schema), schema)
 
     def count_private(self, schema: Schema) -> bool:
         """Whether there are private cells, whose numbers of rows are released."""
@@ -376,7 +436,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: check_choice("neighbors", self.neighbors, RELATIONS)
         yield lambda: self._check_design(schema)
         yield lambda: self._check_errors(schema)
-        yield lambda: self.touched_share
+        yield lambda: self.clipped_share
         yield lambda: self.weight(schema)
         yield lambda: _check_rows(facts.n)
         yield lambda: check_sample(schema)
@@ -391,8 +451,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
         yield lambda: self._check_size(schema)
-        yield lambda: radius_of(self.places(schema), self.radius, schema.unit.max_rows)
-        yield lambda: self.layout(schema)
+        yield lambda: self.layout(schema, facts.n)
 
     def _check_design(self, schema: Schema) -> None:
         if self.assignment is None:
@@ -417,8 +476,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Refuse errors that do not fit the rows of a unit."""
         unit = schema.unit
         if self.cov_type is not None:
-            check_choice("cov_type", self.cov_type, ("HC1", "CR1"))
-        if unit.max_rows > 1 and self.cov_type != "CR1":
+            check_choice("cov_type", self.cov_type, ("HC1", "CR1", "nonrobust"))
+        if unit.max_rows > 1 and (self.errors(schema) != "CR1" or not self.parsed):
             raise ParameterError(
                 f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "
                 f"each {unit.name}; say ``cov_type='CR1'`` and name the regressions in "
@@ -478,13 +537,14 @@ class MomentsSpec(Spec[MomentsFacts]):
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
         """Return the mechanisms: moments, then the scores of each regression."""
         sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
-        return allocation_of(facts.layout.grid, len(facts.grouping.groups), budget, sizes)
+        grid = self.layout(facts.schema, facts.n, budget).grid
+        return allocation_of(grid, len(facts.grouping.groups), budget, sizes)
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Return why no table of this header can be fitted: the noise follows from the layout."""
         try:
             sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
-            allocation_of(self.layout(facts.schema).grid, 1, budget, sizes)
+            allocation_of(self.layout(facts.schema, facts.n, budget).grid, 1, budget, sizes)
         except DprctError as error:
             return error
         return None
@@ -533,6 +593,7 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def plan(self, facts: MomentsFacts, allocation: Allocation) -> Plan:
         """Return what a fit costs and the errors to expect."""
+        facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | effects_said(facts, sigma)
         warnings: list[str] = []
@@ -542,10 +603,17 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
             shown |= lines
             warnings += [problem] if problem else []
-        moved = "" if grid.moves_nobody else ", and rows far from the centres moved to the ball"
+        projected = (
+            ""
+            if grid.projects_nobody
+            else (
+                "; covariates are projected into a ball, so that their own slopes, and effects of "
+                "a treatment that was chosen, are those of projected rows"
+            )
+        )
         filled = filled_words(place.variable for place in facts.layout.places)
         consequences = (
-            f"the estimands are those of columns clipped to their bounds{moved}{filled}",
+            f"the estimands are those of columns clipped to their bounds{filled}{projected}",
             "the regressions in ``formulas=`` are free from now on, and no others are estimated"
             if self.weights is not None or grid.rows > 1
             else "every linear regression on released columns is free from now on",
@@ -577,14 +645,17 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     subgroups : sequence of str, optional
         Columns with levels: every level within every arm is a group.
     sd : mapping from column to number, optional
-        Scales of columns, from public knowledge; half the width of the bounds where there is none.
-        A key such as ``"y | person"`` is about deviations from means of persons.
+        Scales of columns, from public knowledge; a quarter of the range where there is none.  Of a
+        column of two values it is half the range, whatever is declared.  A key such as
+        ``"y | person"`` is about deviations from means of persons.
     centre : mapping from column to number, optional
-        Where columns are about, from public knowledge; the middle of the bounds if not given.
+        Where covariates are about, from public knowledge; the middle of the bounds if not given.
+        Outcomes are taken about the middle of their bounds.
     radius : number or "box", optional
-        Rows further from the centres than this, in units of ``sd``, are moved to that distance.
-        By default 1.5 times that of a typical row if every column has an ``sd``, else ``"box"``,
-        which moves nobody.
+        Rows whose covariates are further from the centres than this, in units of ``sd``, are
+        projected to that distance; ``"box"`` projects none.  By default the radius of the least
+        planned error at the n, epsilon, delta and number of covariates, which :meth:`plan` names.
+        Outcomes are never projected.
     missing : {"private", "public"}, number, or mapping from column to these, optional
         A regression leaves out who has no value of its columns.  ``"private"``: who that is stays
         private, and each such column makes two cells of one, so that regressions without it have
@@ -592,19 +663,22 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         what is missing, by declaration.  Needed for every column that may be missing.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
-    cov_type : {"HC1", "CR1"}, optional
-        Errors of the regressions in ``formulas`` from their own scores, at a tenth of mu squared:
-        ``"HC1"`` is robust to variances that vary; ``"CR1"`` to dependence within units of several
-        rows too (``max_rows`` of the schema's unit), which need it.  Not for rows in an engine.
+    cov_type : {"HC1", "CR1", "nonrobust"}, optional
+        Errors of the regressions in ``formulas``, from their own scores at a tenth of mu squared:
+        ``"HC1"``, the default, is robust to variances that vary; ``"CR1"`` to dependence within
+        units of several rows too (``max_rows`` of the schema's unit), which need it.
+        ``"nonrobust"`` buys no scores: errors are classical.  Regressions with instruments have no
+        scores, nor those of rows in an engine, where ``"nonrobust"`` must be said; regressions on
+        treatment and subgroups alone need none, since the variance of every group is released.
     weights : str, optional
         A column of sampling weights (pweights), private, with public bounds of 0 or above.  The
         noise is that of rows which all have the largest weight.  It needs ``cov_type``, whose
         scores have the weights, as robust errors need; the regressions in ``formulas`` alone are
         then estimated.
-    touched : float, optional
-        The share of rows that are moved by ``radius`` is released too, for this share of mu
-        squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price and
-        the noise of the share before it is bought; the released moments have it as ``touched``.
+    clipped : float, optional
+        The share of rows outside the ball of covariates is released too, by arm, for this share of
+        mu squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price
+        and the noise of the share before it is bought; the released moments have it as ``clipped``.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -616,15 +690,19 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     Notes
     -----
     Relation: one person's row is replaced by any other legal one; n is public.  A row is a vector
-    r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R, where rows that
-    are further out are moved to R.  Each group releases the sum of r r' with Gaussian noise; one
-    person moves all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
+    r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R: outcomes and
+    columns of two values are clipped at their bounds, for which R has room, and covariates further
+    out than what is left are projected.  Each group releases the sum of r r' with Gaussian noise;
+    one person moves all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
     (:class:`dprct.queries.MomentsGrid` has the proof), private arms and subgroups among them.
     ``delta`` must be above 0.  The price is that of the whole table, however many regressions are
     run on it later.
 
-    The estimand is that of rows which were moved into the ball: with ``radius="box"``, of clipped
-    columns alone.
+    The estimand is that of the columns clipped at their declared bounds.  What is on the left of a
+    formula, what instruments move and what ``columns=`` names is never in a ball.  Covariates are,
+    unless the radius is the box: the effect of a treatment that was randomised is the same
+    whatever function of covariates fixed before it is controlled for; slopes of covariates, and
+    effects of a treatment that was chosen, are those of projected rows.
 
     Examples
     --------
@@ -638,14 +716,13 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     >>> bool(abs(m.ols("wage ~ age").params["age"] - 2) < 0.2)
     True
 
-    How many rows were moved, at a fiftieth of mu squared:
+    How many rows are outside the ball of covariates, at a fiftieth of mu squared:
 
-    >>> scales = {"wage": 23.0, "age": 11.5}
-    >>> model = PrivateMoments(data, schema, columns=["wage", "age"], sd=scales, radius=2,
-    ...                        centre={"wage": 0.0, "age": 40.0}, touched=0.02)
-    >>> found = model.fit(epsilon=4, delta=1e-6).touched
-    >>> bool(abs(found.share - 0.175) < 6 * found.bse), bool(found.bse < 0.002)
-    (True, True)
+    >>> model = PrivateMoments(data, schema, formulas=["wage ~ age"], sd={"wage": 23, "age": 11.5},
+    ...                        radius=1.5, centre={"age": 40.0}, clipped=0.02)
+    >>> found = model.fit(epsilon=4, delta=1e-6).clipped
+    >>> bool(abs(found.shares["all"] - 0.125) < 6 * found.bse["all"])
+    True
     """
 
     saved_types = (DrawnMoments, DrawnScores)
@@ -667,7 +744,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
         cov_type: ScoreErrors | None = None,
-        touched: float | None = None,
+        clipped: float | None = None,
         weights: str | None = None,
         neighbors: str = "replace-one",
     ) -> None:
@@ -677,13 +754,13 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
-            cov_type=cov_type, touched=touched, weights=weights, neighbors=neighbors,
+            cov_type=cov_type, clipped=clipped, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
-        if spec.cov_type and isinstance(self._table.frame, nw.LazyFrame):
+        if spec.errors(known.schema) and isinstance(self._table.frame, nw.LazyFrame):
             raise ParameterError(
                 "scores are added in memory, and these rows are in an engine; collect them first, "
-                "or leave ``cov_type=`` out"
+                "or say ``cov_type='nonrobust'`` for classical errors"
             )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
@@ -693,7 +770,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         if spec.weights is not None:  # what is released is the sum of weights, not rows
             unknown = tuple(replace(group, rows=None) for group in grouping.groups)
             grouping = replace(grouping, groups=unknown)
-        layout = spec.layout(known.schema)
+        layout = spec.layout(known.schema, known.n)
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         if self._table.in_engine:
             check_in_engine(layout.grid.width)
@@ -720,20 +797,17 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             return
         width = facts.layout.grid.width + 1
         nothing = np.zeros((len(facts.grouping.groups), width, width), dtype=object)
-        promise = self.spec.promise(facts, Budget(1, Fraction(1, 10**6)))
-        first = self._first(DrawnMoments(nothing, 1.0), promise)
+        promise = self.spec.promise(facts, NOMINAL)
+        first = Moments.of(
+            facts, DrawnMoments(nothing, 1.0), promise, "", self.spec.method, self.spec.outcomes
+        )
         for _, formula in asked:
-            first.score_map(formula)
-
-    def _first(self, drawn: DrawnMoments, guarantee: Guarantee) -> Moments:
-        """Return moments of which scores are asked."""
-        spec = self.spec
-        return Moments.of(self.facts, drawn, guarantee, "", spec.method, spec.outcomes)
+            first.score_map(formula, 1.0)
 
     def _asked(self, allocation: Allocation) -> Callable[[NoiseSource], DrawnMoments]:
         if not self._table.in_engine:
             return super()._asked(allocation)
-        facts, relation = self.facts, self.spec.neighbors
+        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
         assert relation in RELATIONS
         sums = asked_moments(self._table, facts.layout, facts.grouping, relation, self._unit_id)
         return lambda noise: self._draw(allocation, noise, sums)
@@ -746,7 +820,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     def _draw(
         self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
     ) -> DrawnMoments:
-        facts, relation = self.facts, self.spec.neighbors
+        facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
         assert relation in RELATIONS
         schema, layout, grouping = facts.schema, facts.layout, facts.grouping
         unit = self._unit_id
@@ -757,14 +831,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         if not asked:
             return drawn
         # from here on what is asked of the rows is a function of what was released
-        first = self._first(drawn, self.spec.guarantee(facts, allocation))
+        promise = self.spec.guarantee(facts, allocation)
+        first = Moments.of(facts, drawn, promise, "", self.spec.method, self.spec.outcomes)
+        laws = [gaussian_of(allocation, SCORES.format(k)) for k, _ in enumerate(asked, 1)]
         scores = tuple(
             drawn_scores(
-                self._table, layout, grouping, relation,
-                gaussian_of(allocation, SCORES.format(place)), noise, one,
-                first.score_map(formula), unit,
+                self._table, layout, grouping, relation, law, noise, one,
+                first.score_map(formula, law.noise_sd), unit,
             )
-            for place, (one, formula) in enumerate(asked, 1)
+            for law, (one, formula) in zip(laws, asked, strict=True)
         )  # fmt: skip
         return replace(drawn, scores=scores)
 
@@ -777,9 +852,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         ledger: str,
         noise: NoiseSource,
     ) -> Moments:
-        return Moments.of(
-            self.facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes
-        )
+        facts = self.spec.at(self.facts, allocation.budget)
+        return Moments.of(facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes)
 
     def __repr__(self) -> str:
         columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)

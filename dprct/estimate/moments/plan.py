@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import TYPE_CHECKING
 
-from dprct.estimate.moments.layout import GUESS
+from scipy import special
+
+from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.scores import SHARE
 from dprct.estimate.moments.variables import (
@@ -22,14 +25,14 @@ from dprct.formula import parse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dprct.estimate.moments.layout import Place
     from dprct.estimate.moments.release import MomentsFacts
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 
-VIF = 1.2
-"""Variance inflation that a plan takes covariates to have."""
-
 OFFERED = 0.02
-"""Share of mu squared at which a plan names the price of the share of rows that are moved."""
+"""Share of mu squared at which a plan names the price of the shares of rows outside the ball."""
+
+_MOST_OUTCOMES = 12
 
 GATE = 0.1
 """eta^2 above which a regression is not estimated."""
@@ -45,7 +48,9 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
         "groups": f"{len(groups)}: {_some([group.name for group in groups])}",
         "released": f"{mechanism.size:,} numbers; {mechanism.describe()}",
         "radius": _radius_said(facts),
+        "scales": _scales_said(facts),
     }
+    shown |= kept_said(layout.places)
     scores = len(allocation.parts) - 1
     if scores:
         shown["scores"] = (
@@ -60,8 +65,8 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
             "that all weigh so much: noise against sampling grows with the largest weight over the "
             "mean one"
         )
-    if not layout.grid.moves_nobody:
-        shown["rows moved"] = _touched_said(facts, mechanism)
+    if not layout.grid.projects_nobody:
+        shown["rows outside the ball"] = _clipped_said(facts, mechanism)
     lacking = [column.name for column in facts.grouping.cells.lacking]
     if lacking:
         shown["missing, private"] = (
@@ -79,22 +84,67 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
     return shown
 
 
-def _touched_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
-    """Return the price of the share of rows that are moved, and its noise."""
+def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
+    """Return the price of the shares of rows outside the ball, and their noise."""
     grid, rows = facts.layout.grid, max(1, sum(facts.grouping.totals))
-    if grid.touched:
-        share = (grid.touched * grid.rows) ** 2 / grid.l2_squared
-        noise = mechanism.noise_sd / (grid.touched * rows)
+    if grid.clipped:
+        share = 2 * (grid.clipped * grid.rows) ** 2 / grid.l2_squared
+        noise = mechanism.noise_sd / (grid.clipped * rows)
     else:
         share = OFFERED
-        noise = mechanism.noise_sd * grid.rows / (rows * math.sqrt(grid.l2_squared * share))
+        noise = mechanism.noise_sd * grid.rows / (rows * math.sqrt(grid.l2_squared * share / 2))
+    groups = len(facts.grouping.groups)
     price = (
-        f"with noise sd {noise:.4g}, for {share:.1%} of mu squared: other noise is "
-        f"{1 / math.sqrt(1 - share):.3g} times as large"
+        f"with noise sd {noise * groups:.4g} in each of {groups} groups of equal size, for "
+        f"{share:.1%} of mu squared: other noise is {1 / math.sqrt(1 - share):.3g} times as large"
     )
-    if grid.touched:
-        return f"their share is released {price}"
-    return f"their share is not released; ``touched={OFFERED:g}`` releases it {price}"
+    if grid.clipped:
+        return f"their shares are released {price}"
+    return f"their shares are not released; ``clipped={OFFERED:g}`` releases them {price}"
+
+
+def _scales_said(facts: MomentsFacts) -> str:
+    """Return which scale each column has, and where it is from."""
+    said = []
+    for place in facts.layout.places:
+        source = "half its range" if place.variable.two_valued else "a quarter of its range"
+        said.append(f"{place.name} {place.scale:.4g} ({'sd' if place.declared else source})")
+    return _some(said, 12)
+
+
+def kept_said(places: Sequence[Place]) -> dict[str, str]:
+    """Return what part of an effect the bounds of each outcome keep, under three public laws."""
+    found = {}
+    for place in places:
+        if not place.exempt or place.variable.of_two or place.variable.within is not None:
+            continue
+        low, high = place.variable.bounds
+        normal, exponential, lognormal = parts_kept(low, high, place.scale)
+        found[f"bounds of {place.name}"] = (
+            f"{low:g} to {high:g}: of an effect they keep {normal:.3f} under a normal law of "
+            f"standard deviation {place.scale:.4g} about their middle, {exponential:.3f} under an "
+            f"exponential and {lognormal:.3f} under a lognormal law from the lower bound on"
+        )
+    return found
+
+
+def parts_kept(low: float, high: float, sd: float) -> tuple[float, float, float]:
+    """Return d E[clip(Y)] / d E[Y] of laws with a standard deviation, from public numbers.
+
+    Normal about the middle, where the effect shifts all values; exponential, and lognormal with
+    the standard deviation 1 of its logarithm, from the lower bound on, where it multiplies them.
+
+    Examples
+    --------
+    >>> [round(part, 3) for part in parts_kept(-2.0, 2.0, 1.0)]
+    [0.954, 0.908, 0.876]
+    """
+    width = (high - low) / sd
+    normal = 2 * float(special.ndtr(width / 2)) - 1
+    exponential = 1 - (1 + width) * math.exp(-width)
+    # exp(Z) has the standard deviation (e^2 - e)^.5; E[exp(Z); Z < b] = e^.5 Phi(b - 1)
+    last = math.log(width * math.sqrt(math.e**2 - math.e))
+    return normal, exponential, float(special.ndtr(last - 1))
 
 
 def _some(names: object, most: int = 8) -> str:
@@ -105,24 +155,22 @@ def _some(names: object, most: int = 8) -> str:
 
 def _radius_said(facts: MomentsFacts) -> str:
     layout = facts.layout
-    if layout.grid.moves_nobody:
-        return f"{layout.radius:.4g}: the box of the bounds, which moves nobody"
     free = [place for place in layout.places if not place.exempt]
-    typical = math.sqrt(layout.grid.rows * math.fsum(place.weight**2 for place in free))
-    if layout.grid.rows > 1:
-        return (
-            f"{layout.shrunk_radius:.4g} of {len(free)} columns and {layout.grid.rows} rows, "
-            f"{layout.shrunk_radius / typical:.3g} times that many typical rows: units further out "
-            "are moved to it"
-        )
+    if not free:
+        return f"{layout.radius:.4g}: every column is clipped at its own bounds"
+    if layout.grid.projects_nobody:
+        return f"{layout.radius:.4g}: room for the bounds of every column, which projects no row"
+    typical = math.sqrt(layout.grid.rows * len(free))
+    what = "unit" if layout.grid.rows > 1 else "row"
     return (
-        f"{layout.shrunk_radius:.4g} of {len(free)} columns, {layout.shrunk_radius / typical:.3g} "
-        "times a typical row: rows further out are moved to it"
+        f"{layout.radius:.4g}, of which {layout.shrunk_radius:.4g} for {len(free)} covariates, "
+        f"{layout.shrunk_radius / typical:.3g} times a typical {what}'s: {what}s further out are "
+        "projected to it; outcomes and columns of two values are clipped at their own bounds"
     )
 
 
 def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
-    """Return the noise of the difference of each arm and the first, for a typical column.
+    """Return the noise of the difference of each arm and the first, of every outcome.
 
     ``sigma`` is the standard deviation of one draw, in steps squared.
     """
@@ -132,27 +180,23 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
         return {}  # of weighted rows no differences in means are read
     share = facts.n / len(arms)
     known = {column.name for column in facts.grouping.cells.lacking}
-    named = [len(known & set(place.variable.columns)) for place in facts.layout.places]
-    cells = max(1, len(facts.grouping.groups) // len(arms)) // 2 ** sorted(named)[0]
     sizes = {
         arm: sum(group.rows or 0 for group in facts.grouping.groups if group.arm == arm) or share
         for arm in arms
     }
     found = {}
-    for arm in arms[1:]:
+    explained = [one for one in facts.layout.places if one.exempt and len(one.variable.parts) == 1]
+    for place, arm in product(explained[:_MOST_OUTCOMES], arms[1:]):
+        named = len(known & set(place.variable.columns))
+        cells = max(1, len(facts.grouping.groups) // len(arms)) // 2**named
         noise = s1 * math.sqrt(cells * (1 / sizes[arm] ** 2 + 1 / sizes[arms[0]] ** 2))
-        sampling = math.sqrt(1 / sizes[arm] + 1 / sizes[arms[0]])
-        found[f"effect of {arm}"] = (
-            f"noise sd {noise:.4g} of a column's scale ({_scale_said(facts)}), sampling "
-            f"{sampling:.4g} where its sd is the scale"
-            + ("" if not facts.layout.grid.count else ", if arms are of equal size")
+        sampling = place.scale * math.sqrt(1 / sizes[arm] + 1 / sizes[arms[0]])
+        found[f"effect of {arm} on {place.name}"] = (
+            f"noise sd {noise * place.scale / place.weight:.4g}, sampling {sampling:.4g} if the "
+            f"standard deviation is {place.scale:.4g}"
+            + ("" if not facts.layout.grid.count else " and arms are of equal size")
         )
     return found
-
-
-def _scale_said(facts: MomentsFacts) -> str:
-    declared = [place for place in facts.layout.places if place.declared]
-    return "sd" if len(declared) == len(facts.layout.places) else "sd, or half its bounds"
 
 
 def regression_said(
@@ -182,17 +226,17 @@ def regression_said(
     cells = len(facts.grouping.groups) // 2**named
     explained = {name_within(name, unit) for name in parsed.outcome_names if name in outcomes}
     found, eta = {}, 0.0
-    spreads = [place.spread for place in layout.places if place.variable.name in explained]
-    if not spreads:
+    weights = [place.weight for place in layout.places if place.variable.name in explained]
+    if not weights:
         return {}, ""
-    w = sorted(spreads)[0]
+    w = min(weights)
     lines = []
     for regressor in regressors:
         atoms = regressor.without(group_columns)
         if regressor.name == INTERCEPT:
             continue
         # two arms of n / A rows each: noise s1^2 (A / n)^2, s1^2 = s2^2 / 2 h^2, sampling A / n
-        spread = layout.h if not atoms else places[key_of(atoms)].spread
+        spread = layout.h if not atoms else places[key_of(atoms)].weight
         inflation = VIF if atoms else 1.0
         noise = inflation * cells * s2**2 / (2 * n * spread**2)
         eta += (inflation / (n * spread**2)) ** 2 * cells * s2**2 / 2

@@ -18,7 +18,7 @@ from dprct.queries.ball import STEPS, moment_sums
 from dprct.queries.scores import SCORE_SQUARED, score_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -72,14 +72,15 @@ class DrawnMoments:
         Standard deviation of a draw, in steps squared.
     scores : tuple of DrawnScores
         Of the regressions whose errors are robust.
-    touched : int or None
-        c times the rows that were moved into the ball, with noise; None where it was not asked for.
+    clipped : tuple of int or None
+        c times the rows of each group outside the ball, with noise; None where they were not
+        asked for.
     """
 
     sums: NDArray[Any]
     sigma: float
     scores: tuple[DrawnScores, ...] = ()
-    touched: int | None = None
+    clipped: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,8 +177,9 @@ def drawn_moments(
     if sums is None:
         sums = asked_moments(table, layout, grouping, relation, unit)
     released = mechanism.release(sums, noise).units
-    touched = int(released[-1]) if layout.grid.touched else None
-    return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd, touched=touched)
+    numbers = layout.grid.size * len(grouping.groups)
+    outside = tuple(map(int, released[numbers:])) if layout.grid.clipped else None
+    return DrawnMoments(matrices(layout, grouping, released), mechanism.noise_sd, clipped=outside)
 
 
 def drawn_scores(
@@ -236,27 +238,47 @@ def count_noise(layout: Layout, sigma: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
-    """The released share of rows that were moved into the ball.
+class Clipped:
+    """The released shares of rows that were outside the ball of covariates, by arm.
 
     Parameters
     ----------
-    share : float
-        Without bias, so that it may be below 0 where hardly anybody was moved.
-    bse : float
-        Standard deviation of its noise; it has no sampling error.
+    shares, bse : mapping from arm to float
+        Without bias, so that a share may be below 0 where hardly any row was outside; and the
+        standard deviation of its noise.  One entry, ``"all"``, without arms.
+
+    Notes
+    -----
+    There is no sampling error: the share is that of the rows of this table.
     """
 
-    share: float
-    bse: float
+    shares: Mapping[str, float]
+    bse: Mapping[str, float]
 
     def __str__(self) -> str:
-        return f"share {self.share:.4f}, noise sd {self.bse:.4f}"
+        return ", ".join(
+            f"{arm} {share:.4f} (noise sd {self.bse[arm]:.4f})"
+            for arm, share in self.shares.items()
+        )
 
 
-def touched_of(layout: Layout, drawn: DrawnMoments, rows: int) -> Touched | None:
-    """Return the released share of ``rows``, all that are in groups; None if it was not asked."""
-    if drawn.touched is None or not rows:
-        return None
-    of = layout.grid.touched * rows
-    return Touched(float(drawn.touched) / of, drawn.sigma / of)
+def clipped_of(
+    layout: Layout, drawn: DrawnMoments, groups: Sequence[Group], rows: Sequence[float]
+) -> Clipped:
+    """Return the shares; ``rows`` are those of each group, public or released.
+
+    Where no row can be outside the shares are 0, and nothing was released for them.
+    """
+    total, outside, draws = dict[str, float](), dict[str, float](), dict[str, int]()
+    numbers = drawn.clipped or [0] * len(groups)
+    for group, number, n in zip(groups, numbers, rows, strict=True):
+        arm = group.arm or "all"
+        total[arm] = total.get(arm, 0.0) + n
+        outside[arm] = outside.get(arm, 0.0) + number
+        draws[arm] = draws.get(arm, 0) + 1
+    by = {arm: max(n, 1.0) * max(layout.grid.clipped, 1) for arm, n in total.items()}
+    noise = 0.0 if drawn.clipped is None else drawn.sigma
+    return Clipped(
+        {arm: number / by[arm] for arm, number in outside.items()},
+        {arm: noise * math.sqrt(draws[arm]) / by[arm] for arm in outside},
+    )

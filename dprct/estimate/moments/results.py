@@ -17,7 +17,7 @@ from dprct.estimate.moments.groups import blocks_of, public_rows
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
-from dprct.estimate.moments.release import ReleasedMoments, Touched, moments_of, touched_of
+from dprct.estimate.moments.release import Clipped, ReleasedMoments, clipped_of, moments_of
 from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
@@ -150,9 +150,11 @@ class Moments(ReleasedMoments):
         return None if weight is None else weight.column.name
 
     @property
-    def touched(self) -> Touched | None:
-        """The share of rows that were moved into the ball; None if ``touched=`` was not given."""
-        return touched_of(self.layout, self.drawn, sum(self.totals))
+    def clipped(self) -> Clipped | None:
+        """The share of rows outside the ball, by arm; None if ``clipped=`` was not given."""
+        if self.drawn.clipped is None and not self.layout.grid.projects_nobody:
+            return None
+        return clipped_of(self.layout, self.drawn, self.groups, [cell.n for cell in self.cells])
 
     @cached_property
     def cells(self) -> tuple[NoisyMoments, ...]:
@@ -204,6 +206,7 @@ class Moments(ReleasedMoments):
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
         for name in asked:
             self.place(name)
+        self._check_explained(asked)
         pooled = self._pooled(("arm", *self._blocks()), asked, where)
         labels = [label for label, _ in pooled]
         cells = [moments for _, moments in pooled]
@@ -335,6 +338,7 @@ class Moments(ReleasedMoments):
         if parsed.endogenous:
             raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
         terms, used = self._terms(parsed)
+        self._check_explained(self._names(terms[:1]))
         cells, found = self.system(terms, used, where)
         counted = self._counted(used, self._names(terms), where)
         meat = self._meat(parsed, terms, cells, found, cov_type, where)
@@ -396,6 +400,7 @@ class Moments(ReleasedMoments):
             )
         included = regressors_of(main_part(parsed), self.schema)
         outcome = listed_terms(parsed.outcome_names, self.schema)
+        self._check_explained(self._names([*outcome, *endogenous]))
         cells, found = self.system([*outcome, *endogenous, *included, *instruments], used, where)
         last = 2 + len(included)
         return iv_of(
@@ -414,12 +419,15 @@ class Moments(ReleasedMoments):
     def _grouped(self, parsed: Formula) -> tuple[str, ...]:
         return tuple(name for name in parsed.names if name in self.group_columns)
 
-    def score_map(self, formula: str) -> ScoreMap:
-        """Return the scores of a regression as functions of rows, from what was released."""
+    def score_map(self, formula: str, sigma: float) -> ScoreMap:
+        """Return the scores of a regression as functions of rows, from what was released.
+
+        ``sigma`` is the standard deviation of the noise on the sums of their products.
+        """
         terms, used = self._terms(self._parsed(formula, "ols"))
         cells, found = self.system(terms, used, None)
         counted = self._counted(used, self._names(terms), None)
-        of = whitened(cells, found[0], found[1:], self.layout.grid.rows, counted)
+        of = whitened(cells, found[0], found[1:], self.layout.grid.rows, sigma, counted)
         members = [groups for _, groups in self._members(used, self._names(terms), None)]
         return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
 
@@ -448,7 +456,7 @@ class Moments(ReleasedMoments):
         if not there:
             return None
         counted = self._counted(self._grouped(parsed), self._names(terms), where)
-        of = whitened(cells, found[0], found[1:], rows, counted)
+        of = whitened(cells, found[0], found[1:], rows, known[key].sigma, counted)
         return meat_of(of, known[key], rows, absorbed=0 if unit is None else 1)
 
     def _counted(
@@ -460,6 +468,19 @@ class Moments(ReleasedMoments):
         inner = len(self.groups) // len(self.totals)
         members = self._members(used, columns, where)
         return float(sum(self.totals[one] for one in {g // inner for _, gs in members for g in gs}))
+
+    def _check_explained(self, names: Sequence[str]) -> None:
+        """Refuse to explain a covariate, whose values are those of rows projected into a ball."""
+        inside = {place.name for place in self.layout.places if not place.exempt}
+        if self.layout.grid.projects_nobody:
+            return
+        for name in names:
+            if name in inside:
+                raise ParameterError(
+                    f"{name!r} was released as a covariate, in the ball of these, so that what "
+                    "explains it would be about projected rows; release again with it in "
+                    "``columns=`` or on the left of a formula"
+                )
 
     def _check_units(self, what: str) -> None:
         """Refuse errors that take rows to be independent, where units have several."""
@@ -609,7 +630,7 @@ class Moments(ReleasedMoments):
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
             *self._scores_said(),
             *((("weights", self._weights_note()[0]),) if self.weights else ()),
-            *((("rows moved", str(self.touched)),) if self.touched else ()),
+            *((("rows outside the ball", str(self.clipped)),) if self.drawn.clipped else ()),
             ("ledger", self.ledger),
         )
 
@@ -636,12 +657,20 @@ class Moments(ReleasedMoments):
 
     def _estimand(self) -> str:
         filled = filled_words(place.variable for place in self.layout.places)
-        if self.layout.grid.moves_nobody:
-            return f"Estimands are those of columns clipped to their bounds{filled}."
+        named = [
+            f"{place.name} clipped to [{low:g}, {high:g}]"
+            for place in self.layout.places
+            for low, high in [place.variable.bounds]
+            if place.exempt and not place.variable.of_two
+        ]
+        said = f"Estimands are those of {', '.join(named[:8]) or 'columns within their bounds'}"
+        said += " and of others clipped to their bounds" * (len(named) > 8) + filled
+        if self.layout.grid.projects_nobody:
+            return f"{said}."
         return (
-            "Estimands are those of columns clipped jointly: rows further from the centres than "
-            f"{self.layout.shrunk_radius:.4g} declared scales were moved to that distance"
-            f"{f' ({self.touched})' if self.touched else ''}{filled}."
+            f"{said}. Covariates further from their centres than {self.layout.shrunk_radius:.4g} "
+            "scales together are projected to that distance: effects of a randomised treatment "
+            "stay what they are, slopes of covariates are those of projected rows."
         )
 
     def _weights_note(self) -> tuple[str, ...]:

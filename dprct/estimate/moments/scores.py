@@ -45,7 +45,8 @@ SHARE = Fraction(1, 10)
 """Of mu squared, which all scores of a fit have together."""
 
 _FINE = 2.0**29
-_LONGEST = 9.0  # squared, in typical scores: a ball of three of them
+_LONGEST = 9.0  # squared, in typical scores: a ball of at least three of them
+_NOISE = 0.1  # of the sum of squared scores: a ball is as large as this noise allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +126,33 @@ class Whitened:
         A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1.
     radius : float
         G, of the ball of scores; 0 where the regression is not estimated.
+    cuts : bool
+        Whether a score can be outside: all of them together have n k s^2.
     """
 
     fit: Fit | None
     root: Array
     radius: float
+    cuts: bool
 
 
 def whitened(
     cells: Sequence[NoisyMoments], outcome: Regressor, regressors: Sequence[Regressor], rows: int,
-    counted: float | None = None,
+    sigma: float, counted: float | None = None,
 ) -> Whitened:  # fmt: skip
     """Return the coordinates of scores: functions of released numbers.
 
-    G^2 = s^2 k M max(9, 4 M), s^2 the released residual variance: three times a typical score of
-    units of one row, and of units of M rows at least twice that of M equal ones.  With weights a,
+    G^2 is at least s^2 k M max(9, 4 M), s^2 the released residual variance: three times a typical
+    score of units of one row, and of units of M rows at least twice that of M equal ones.  Where n
+    is large it is larger, up to where the noise of the sum, ``sigma`` (G / L)^2, is a tenth of what
+    it is about, n s^2: skewed residuals lose the less.  With weights a,
     s^2 and the regressors are weighted by a / W, scores are (a / W) e x, and, as a / W is at most
     1, their mean square is s^2 k times the mean of a / W at most; ``counted`` is the number of
     rows.
     """
     system = system_of(cells, regressors, counted)
     inverse = inverse_of(system)
-    found = None
+    found, cuts = None, False
     if inverse.passes and system.df_resid > 0:
         found = fit(system, inverse, rows_of(cells, outcome), kap=0.0)
     w, U = np.linalg.eigh(inverse.A)
@@ -156,8 +162,12 @@ def whitened(
         size = len(system.M) * rows * max(_LONGEST, 4 * rows)
         if counted:
             size *= min(1.0, max(system.n, 0.0) / counted)
+        everything = len(system.M) * rows * max(system.n, 1.0)
+        allowed = _NOISE * system.n * STEPS**2 / sigma if sigma > 0 else everything
+        size = min(max(size, allowed), everything)
+        cuts = size < everything
         radius = math.sqrt(found.residual_variance * size)
-    return Whitened(found, root, radius if math.isfinite(radius) else 0.0)
+    return Whitened(found, root, radius if math.isfinite(radius) else 0.0, cuts)
 
 
 def score_map(
@@ -223,6 +233,10 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int, absorbed: int = 0) -> A
     if s2 > 0:
         kap = kappa(rounded_up(min(float(np.sort(om / noise)[-1]), LARGEST_RATIO)), 0.05)
     raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
+    if rows == 1 and of.cuts:
+        # in place of what the ball cut off: on average scores vary by n s^2, which was released
+        least = k * n * fitted.residual_variance
+        raised = raised * max(1.0, least / max(float(np.trace(raised)), 1e-9 * least))
     nobs = system.nobs
     units = nobs / rows
     left = nobs - k - absorbed

@@ -30,7 +30,7 @@ def moments_record(moments: Moments) -> Record:
             "groups": [group.name for group in moments.groups],
             "outcomes": list(moments.outcomes),
             "nobs": moments.n,
-            "touched": None if moments.touched is None else asdict(moments.touched),
+            "clipped": None if moments.clipped is None else asdict(moments.clipped),
             "facts": dict(moments.facts()),
             "guarantee": guarantee_record(moments.guarantee),
             "ledger": moments.ledger,

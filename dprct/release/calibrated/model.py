@@ -154,11 +154,6 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     sd : mapping from outcome to number, optional
         Standard deviations known from elsewhere, for :meth:`plan` and :meth:`power`.  With
         ``delta`` they are the scales of the outcomes too.
-    centre : mapping from outcome to number, optional
-        With ``delta``, where outcomes are about, as for :class:`dprct.PrivateATE`.
-    radius : number or "box", optional
-        With ``delta``, rows further from the centres than this, in units of ``sd``, are moved to
-        that distance, as for :class:`dprct.PrivateATE`.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     blocks : {"weight", "ignore"} or mapping from block to name of a pool
@@ -210,8 +205,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     With a ``delta`` above 0, the effects are those of one Gaussian release of all outcomes and arms
     (:class:`dprct.PrivateATE` has the proof); every part of the budget gets its share of epsilon
     and of delta.  If covariates or moments can use the delta too and effects are more precise
-    without it, they stay without it, unless ``centre``, ``radius`` or ``neighbors`` asks for that
-    release.  The file then returns the errors of the control means as well.
+    without it, they stay without it, unless ``subgroups`` or ``neighbors`` asks for that release.
+    The file then returns the errors of the control means as well.
 
     With ``subgroups``, the moments of every block and arm are in that release anyway, each person
     being in one of them, so that effects within levels cost nothing.  Outcomes are constructed
@@ -273,8 +268,6 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         clip: Sequence[str] = (),
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         sd: Mapping[str, float] | None = None,
-        centre: Mapping[str, float] | None = None,
-        radius: float | str | None = None,
         control: Level | None = None,
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -293,7 +286,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
             covariate_release=covariate_release, specifications=specifications,
             budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma, clip=clip,
-            missing=missing, sd=sd, centre=centre, radius=radius, control=control, blocks=blocks,
+            missing=missing, sd=sd, control=control, blocks=blocks,
             privacy_unit=privacy_unit, largest_cluster=largest_cluster, icc=icc,
             cluster_mean_bounds=cluster_mean_bounds, index=index, index_columns=index_columns,
             index_bounds=index_bounds, subgroups=subgroups, attrition=attrition, keep=keep,

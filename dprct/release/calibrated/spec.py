@@ -308,8 +308,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     clip: tuple[str, ...] = ()
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     sd: Mapping[str, float] | None = None
-    centre: Mapping[str, float] | None = None
-    radius: float | str | None = None
     control: Level | None = None
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -387,7 +385,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return ATESpec.of(
             outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
             control=self.control, missing=self.missing, budget_shares=self.parts[1], sd=self.sd,
-            centre=self.centre, radius=self.radius, neighbors=self.neighbors,
+            neighbors=self.neighbors,
             blocks=self.blocks, privacy_unit=self.privacy_unit,
             largest_cluster=self.largest_cluster, icc=self.icc,
             cluster_mean_bounds=self.cluster_mean_bounds, index=self.index,
@@ -553,7 +551,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
         With a delta they come from one release of all outcomes.  Where covariates can use the delta
         instead, effects come from it only if that makes most of them more precise, or if treatment
-        is private, or ``centre`` or ``radius`` is given.
+        is private, or subgroups are asked for.
 
         Raises
         ------
@@ -570,8 +568,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 )
             return division(budget, *parts)
         refused = self.effects.not_joint(facts.effects)
-        located = not (self.centre is None and self.radius is None)
-        asked = self.treatment_private or located or bool(self.subgroups)
+        asked = self.treatment_private or bool(self.subgroups)
         if refused is None and asked:
             return joint_division(budget, *parts)
         try:
