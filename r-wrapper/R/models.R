@@ -88,8 +88,6 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param budget_shares,parts,split How the budget, or the rows, are divided: lists by name.
 #' @param sd,alphas Standard deviations of outcomes, known from elsewhere, for the plan and, with
 #'   `delta`, the scales of the outcomes; test sizes at which standard errors give valid intervals.
-#' @param centre,radius With `delta`: where outcomes are about, a list by name; rows further from
-#'   there than this, in units of `sd`, are moved to that distance, and `"box"` moves nobody.
 #' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected if clusters were
 #'   assigned; the largest number of rows of a cluster.
 #' @param icc,cluster_mean_bounds Public facts of clusters that were assigned: an upper bound on the
@@ -143,14 +141,14 @@ NULL
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
                         ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
-                        sd = NULL, centre = NULL, radius = NULL, subgroups = NULL, effects = NULL,
+                        sd = NULL, subgroups = NULL, effects = NULL,
                         blocks = NULL, privacy_unit = NULL, largest_cluster = NULL, icc = NULL,
                         cluster_mean_bounds = NULL, index = NULL,
                         index_columns = NULL, index_bounds = NULL, alphas = NULL,
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
-    missing = missing, budget_shares = budget_shares, sd = sd, centre = centre, radius = radius,
+    missing = missing, budget_shares = budget_shares, sd = sd,
     subgroups = subgroups, effects = effects, blocks = blocks, privacy_unit = privacy_unit,
     largest_cluster = largest_cluster, icc = icc, cluster_mean_bounds = cluster_mean_bounds,
     index = index, index_columns = index_columns,

@@ -17,16 +17,16 @@
 #' @param control The arm to compare with, where the design has no group that is in no arm.
 #' @param subgroups Columns with levels: every level within every arm is a group.
 #' @param sd,centre Lists by column, from public knowledge: scales, and where the columns are about.
-#' @param radius Rows further from the centres than this, in units of `sd`, are moved to that
-#'   distance; `"box"` moves nobody.
+#' @param radius Rows whose covariates are further from the centres than this, in units of `sd`, are
+#'   projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
 #' @param missing `"private"`: regressions leave out who has no value, and who that is stays
 #'   private; `"public"`: it is public; a number that stands for missing values; or a list of these
 #'   by column.
 #' @param attrition Whether rows were lost after the assignment.
 #' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
 #'   `cov_type`; the regressions in `formulas` alone are then estimated.
-#' @param touched The share of mu squared, such as .02, for which the share of rows that `radius`
-#'   moves is released, too.
+#' @param clipped The share of mu squared, such as .02, for which the share of rows outside `radius`
+#'   is released by arm, too.
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param x,object,moments Released moments, as [fit()] and `read_moments()` return.
 #' @param path Name of the file, such as `"study.moments.json"`.
@@ -35,8 +35,9 @@
 #'   gives each an effect of its own.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`.
-#' @param cov_type Of a release, `"HC1"` or `"CR1"`: the scores of the regressions in `formulas` are
-#'   released too, for errors that are robust, or robust to dependence within units of several rows.
+#' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
+#'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
+#'   several rows; `"nonrobust"`: they are not, and errors are classical.
 #'   Of a fit, `"scores"`, where they were released; `"by group"` or `"nonrobust"`; by default errors
 #'   have a variance of their own in every group that the formula tells apart.
 #' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
@@ -75,14 +76,14 @@ NULL
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
                             centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
-                            cov_type = NULL, touched = NULL, weights = NULL,
+                            cov_type = NULL, clipped = NULL, weights = NULL,
                             neighbors = NULL) {
   only_known(...)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
     subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
-    attrition = attrition, cov_type = cov_type, touched = touched,
+    attrition = attrition, cov_type = cov_type, clipped = clipped,
     weights = weights, neighbors = neighbors
   )
 }

@@ -452,7 +452,7 @@ def test_effects_with_a_delta_go_from_check_to_table(
     study = written(
         "private_ate",
         ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6"),
-        ("budget_shares = {income = 0.6, works = 0.4}", "centre = {income = 15, works = 0.5}"),
+        ("budget_shares = {income = 0.6, works = 0.4}", "sd = {income = 15, works = 0.5}"),
     )
     assert dprct("check", study).code == 0
     assert "once for all outcomes" in dprct("plan", study).out

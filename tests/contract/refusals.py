@@ -339,11 +339,10 @@ JOINT: dict[str, Any] = {
     "missing": 1.0,
     "sd": {"y": 1.0, "g": 1.0},
 }
-case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t",
-     centre={"y": 2.0, "g": 2.0}, radius=2.0)  # fmt: skip
+case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t")
 case(**ATE, **JOINT, name="clusters and a delta", private="y g", icc=0.2,
      assignment=dprct.Cluster("t", cluster="home"), attrition=True)  # fmt: skip
-case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF, radius="box")
+case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF)
 case(**ATE, **JOINT, name="subgroups", private="y g s", treatment="t", subgroups=["s"])
 case(**HIDDEN, **JOINT, name="subgroups", private="y g t s", assignment=HALF, subgroups=["s"])
 case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, index="2 + x",
@@ -356,10 +355,10 @@ MOMENTS: dict[str, Any] = {
 }  # fmt: skip
 case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s", "I(x ** 2)"])
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
-case(**MOMENTS, name="scales", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
-     centre={"y": 0.1}, radius=2.0)  # fmt: skip
-case(**MOMENTS, name="touched", private="y x", columns=["y", "x"], sd={"y": 1.0, "x": 1.0},
-     centre={"y": 0.1}, radius=2.0, touched=0.02)  # fmt: skip
+case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], sd={"y": 1.0, "x": 1.0},
+     centre={"x": 0.1}, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="clipped", private="y x", formulas=["y ~ x"], sd={"y": 1.0, "x": 1.0},
+     centre={"x": 0.1}, radius=2.0, clipped=0.02, cov_type="nonrobust")  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
      sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
 case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x g",
@@ -370,7 +369,7 @@ case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y
 case(**MOMENTS | {"lists": ()}, name="effects of units", private="y x",
      formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
      facts={"unit": Unit("household", id="home", max_rows=99)})  # fmt: skip
-case(**MOMENTS, name="the box", private="y x", columns=["y", "x"], radius="box")
+case(**MOMENTS, name="the box", private="y x", formulas=["y ~ x"], radius="box")
 case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
      subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip
 case(**MOMENTS, name="subgroups", private="y k x", columns=["y", "x"], subgroups=["k"])
@@ -510,12 +509,12 @@ file_case(
     **ON_T,
 )
 file_case("jointly", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
-          sd={"y": 1.0}, centre={"y": 0.0}, radius=3.0, **ON_T)  # fmt: skip
+          sd={"y": 1.0}, **ON_T)  # fmt: skip
 file_case("treatment private", "y x t", used="y x t", covariates=["x"], outcome="y", delta=1e-3,
           covariate_release="filler", neighbors="replace-one", lists=HIDDEN["lists"],
           assignment=HALF)  # fmt: skip
-file_case("the box", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
-          sd={"y": 1.0}, radius="box", neighbors="replace-one", assignment=HALF, outcome="y",
+file_case("scales", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
+          sd={"y": 1.0}, neighbors="replace-one", assignment=HALF, outcome="y",
           lists=HIDDEN["lists"])  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip

@@ -263,7 +263,6 @@ def _(data: pd.DataFrame) -> Any:
 def _(data: pd.DataFrame) -> Any:
     return dprct.Calibrated(
         data, designed_schema(), outcome=["y", "w"], treatment="t", covariate_release="filler",
-        centre={"y": 1000.0}, radius="box",
     )  # fmt: skip
 
 

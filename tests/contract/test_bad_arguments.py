@@ -224,7 +224,7 @@ def calls(folder: Path) -> dict[str, Call]:
     add("Table.plot", drawn.plot, alpha=0.05, keep=None, ax=Figure().subplots())
     model(
         "PrivateATE", **both, outcome="y", treatment="t", assignment=None, control=None,
-        missing=None, budget_shares=None, sd=None, centre=None, radius=None, subgroups=(),
+        missing=None, budget_shares=None, sd=None, subgroups=(),
         effects="arms", blocks="weight",
         privacy_unit="person", largest_cluster=None, icc=None, cluster_mean_bounds=None,
         index=None, index_columns=(),
@@ -261,7 +261,7 @@ def calls(folder: Path) -> dict[str, Call]:
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
         subgroups=(), sd=None, centre=None, radius=None, missing=None, attrition=False,
-        touched=None, weights=None, neighbors="replace-one",
+        clipped=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)
     release = found["MVHistogram.fit"](rng=None)

@@ -223,7 +223,7 @@ cov_type outcome_share treated_share
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
 missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma
-confidential_from weights_epsilon effect_epsilon touched
+confidential_from weights_epsilon effect_epsilon clipped
 """
 NO_COLUMNS = set(_NONE.split())
 """Arguments that name no column, or (keys of mappings) a column that another argument names."""

@@ -35,7 +35,6 @@ DELTA = 1e-6
 PRIVATE = {"neighbors": "replace-one", "assignment": Complete(ARMS)}
 SCALES: dict[str, Any] = {
     "sd": {"earn": 10, "works": 0.5},
-    "centre": {"earn": 42, "works": 0.5},
     "missing": {"works": 0.0},
 }
 TWO = "earn + works ~ t + t2 + age + C(region)"
@@ -129,7 +128,7 @@ def test_the_guarantee_is_the_sum_of_the_parts(make_trial: Trial, trial_schema: 
     (gaussian,) = allocation.effects.parts.values()
     assert isinstance(gaussian, AnalyticGaussian)
     assert gaussian.budget == division.effects
-    assert any("centres, scales and radius" in fact for fact in release.guarantee.public_facts)
+    assert any("centres, scales and weights" in fact for fact in release.guarantee.public_facts)
 
 
 def test_private_treatment_is_listed_as_protected(make_trial: Trial, trial_schema: Schema) -> None:
@@ -186,8 +185,7 @@ def test_without_delta_treatment_is_not_private(trial: pd.DataFrame, trial_schem
             "protects the treatment of one person",
         ),
         ({**PRIVATE, "missing": "private"}, ParameterError, "needs public arm sizes"),
-        ({"radius": -1}, ParameterError, "radius=-1"),
-        ({"centre": {"age": 1.0}}, ParameterError, "no column of this release"),
+        ({"radius": 2.0}, ParameterError, "no option radius="),
     ],
 )
 def test_what_cannot_be_private_is_refused(
@@ -236,7 +234,7 @@ def test_the_more_precise_release_is_taken_where_covariates_use_the_delta(
     one = calibrated(data, trial_schema, "earn ~ t + t2 + age", **drawn)
     assert not one._allocated(Budget(1, DELTA)).division.jointly
     assert isinstance(one.fit(1, DELTA).estimates, PrivateATEResults)
-    asked = calibrated(data, trial_schema, "earn ~ t + t2 + age", radius="box", **drawn)
+    asked = calibrated(data, trial_schema, "earn ~ t + t2 + age", **drawn)
     assert asked._allocated(Budget(1, DELTA)).division.jointly
     alone = calibrated(data, trial_schema, "earn ~ t + t2 + age")
     plan = alone.plan(1, DELTA)
@@ -273,7 +271,7 @@ def test_outcomes_that_move_with_covariates_keep_their_effects(
 ) -> None:
     data = make_trial(3000)
     formula = "earn ~ t + t2 + age"
-    slopes = {"gamma": "moments", "covariate_release": "marginals", "centre": {"earn": 42}}
+    slopes = {"gamma": "moments", "covariate_release": "marginals"}
     slopes |= {"sd": {"earn": 10}}
     if options:
         with pytest.raises(ParameterError, match="one covariate set"):

@@ -228,18 +228,11 @@ def jointly(name: str, given: dict[str, Any], **facts: Any) -> None:
 TWO = {"outcome": ["y", "y2"], "treatment": "t"}
 for engine in (False, True):
     jointly("two outcomes" + ", in Polars" * engine, TWO, private="y y2", engine=engine)
-jointly("scales, centres, a radius",
-        {**TWO, "sd": {"y": 0.2, "y2": 2.0}, "centre": {"y": 0.5, "y2": 4.0}, "radius": 0.7},
-        private="y y2")  # fmt: skip
-jointly(
-    "scales and centres, moved by default",
-    {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "centre": {"y": 0.25, "y2": 4.0}},
-    private="y y2",
-)
+jointly("scales", {**TWO, "sd": {"y": 0.2, "y2": 2.0}}, private="y y2")
 jointly("clusters",
         {**TWO, "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1, "y2": 0.4}},
         private="y y2", public="t cluster")  # fmt: skip
-jointly("the box", {**TWO, "sd": {"y": 0.1, "y2": 1.0}, "radius": "box"}, private="y y2")
+jointly("one scale", {**TWO, "sd": {"y": 0.1}}, private="y y2")
 jointly("three arms, another control", {"assignment": CODES, "control": 0.0}, public="arm",
         sizes=(36, 12))  # fmt: skip
 jointly("factorial", {"assignment": FACTORIAL, "effects": "factorial"}, public="t t2",
@@ -258,7 +251,7 @@ jointly("treatment private, subgroups",
         private="y t g", public="", sizes=(40, 8))  # fmt: skip
 for engine in (False, True):
     jointly("missing public" + ", in Polars" * engine,
-            {**TWO, "missing": "public", "centre": {"y": 0.25}}, private="y y2",
+            {**TWO, "missing": "public"}, private="y y2",
             may_miss={"y": "public", "y2": "public"}, engine=engine)  # fmt: skip
 jointly("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
 for words, index in INDEX.items():
@@ -274,9 +267,9 @@ for engine in (False, True):
     jointly("treatment private, missing public" + ", in Polars" * engine,
             {"assignment": dprct.Simple("t"), **PRIVATE, "missing": "public"}, private="y t",
             public="", may_miss={"y": "public"}, engine=engine)  # fmt: skip
-jointly("treatment private, outcomes, a radius",
+jointly("treatment private, outcomes, scales",
         {"outcome": ["y", "y2"], "assignment": dprct.Simple("t"), **PRIVATE,
-         "sd": {"y": 0.2, "y2": 2.0}, "radius": 1.0},
+         "sd": {"y": 0.2, "y2": 2.0}},
         private="y y2 t", public="", arms=("alternate", "one", "none"))  # fmt: skip
 
 
@@ -364,14 +357,13 @@ def together(name: str, given: dict[str, Any], **facts: Any) -> None:
     )
 
 
-together("the box", {"radius": "box"})
+together("one outcome", {})
 together("in Polars", {}, engine=True)
-together("two outcomes, covariates, scales, centres, a radius",
+together("two outcomes, covariates, scales",
          {"outcome": ["y", "y2"], "covariates": ["w"], "covariate_release": "marginals",
-          "sd": {"y": 0.2, "y2": 2.0}, "centre": {"y": 0.5, "y2": 4.0}, "radius": 0.7},
+          "sd": {"y": 0.2, "y2": 2.0}},
          private="y y2 w", facts=_fates(y2="modelled"), sizes=(60,))  # fmt: skip
-together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments",
-         "radius": "box"})  # fmt: skip
+together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments"})  # fmt: skip
 together("missing public", {"missing": "public"}, may_miss={"y": "public"})
 together("missing is a number, legal", {"missing": 0.5, "legal": "strict"},
          may_miss={"y": "private"})  # fmt: skip
@@ -497,15 +489,17 @@ def moments(name: str, given: dict[str, Any], **facts: Any) -> None:
 OF = {"columns": ["y", "w", "C(x)", "g", "w:x", "I(w ** 2)"]}
 for engine in (False, True):
     moments("columns and products" + ", in Polars" * engine, OF, engine=engine)
+CLASSICAL = {"cov_type": "nonrobust"}
 moments("scales, a radius, centres",
-        {"columns": ["y", "w"], "sd": {"y": 0.2, "w": 0.3}, "centre": {"y": 0.5, "w": -0.5},
-         "radius": 0.7})  # fmt: skip
-moments("scales, moved by default", {**OF, "sd": {"y": 0.1, "w": 0.1}})
+        {"formulas": ["y ~ w + x"], "columns": ["g"], "sd": {"y": 0.2, "w": 0.1},
+         "centre": {"w": -0.5}, "radius": 0.7, **CLASSICAL})  # fmt: skip
+moments("scales, projected by default", {**OF, "formulas": ["y ~ w + I(w ** 2) + w:x"],
+                                         "sd": {"y": 0.1, "w": 0.05}, **CLASSICAL})  # fmt: skip
 for engine in (False, True):
-    moments("how many are moved" + ", in Polars" * engine,
-            {"columns": ["y", "w", "g"], "sd": {"y": 0.1, "w": 0.1}, "radius": 0.5,
-             "touched": 0.02, "subgroups": ["x"]}, engine=engine)  # fmt: skip
-moments("the box", {**OF, "sd": {"y": 0.1}, "radius": "box"})
+    moments("how many are clipped" + ", in Polars" * engine,
+            {"formulas": ["y ~ w"], "columns": ["g"], "sd": {"y": 0.1, "w": 0.1}, "radius": 0.5,
+             "clipped": 0.02, "subgroups": ["x"], **CLASSICAL}, engine=engine)  # fmt: skip
+moments("the box", {**OF, "formulas": ["y ~ w"], "sd": {"y": 0.1}, "radius": "box", **CLASSICAL})
 moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"], "sd": {"y": 0.5, "w": 0.5}})
 moments("subgroups", {"columns": ["y", "w"], "subgroups": ["x", "g"]}, may_miss={"x": "private"})
 for rule in ("replace-one", "replace-one-design-public"):
@@ -513,7 +507,7 @@ for rule in ("replace-one", "replace-one-design-public"):
     for engine in (False, True):
         moments(f"arms, {rule}" + ", in Polars" * engine,
                 {"formulas": ["y ~ t + w"], "assignment": dprct.Simple("t"), "neighbors": rule,
-                 "attrition": not hidden, "subgroups": ["x"]},
+                 "attrition": not hidden, "subgroups": ["x"], **CLASSICAL},
                 private="y w x t" if hidden else "y w x", public="" if hidden else "t",
                 sizes=(40, 16), engine=engine)  # fmt: skip
 moments("three arms, another control",
@@ -542,12 +536,13 @@ for rule in ("replace-one", "replace-one-design-public"):
             private="y w x t" if hidden else "y w x", public="" if hidden else "t",
             sizes=(40, 16))  # fmt: skip
 for given in (
-    {"sd": {"y": 0.2}, "radius": 0.5, "touched": 0.02},
+    {"sd": {"y": 0.2}},
     {"assignment": dprct.Simple("t")},
 ):
     moments("weights" + ", arms" * ("assignment" in given),
-            {"formulas": ["y ~ t + x"], "cov_type": "HC1", "weights": "v", **given},
-            private="y v x t", sizes=(40, 16))  # fmt: skip
+            {"formulas": ["y ~ t + x + w"], "cov_type": "HC1", "weights": "v", "radius": 0.5,
+             "clipped": 0.02, **given},
+            private="y v x t w", sizes=(40, 16))  # fmt: skip
 for policy in ("public", "private"):
     moments(f"robust errors, missing {policy}",
             {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": policy},
@@ -555,13 +550,13 @@ for policy in ("public", "private"):
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
-             "touched": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
+             "clipped": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
              "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
             private="y w x g v pid", rows=most, sizes=(40, 16))  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"effects of persons, {most} rows of each",
             {"formulas": ["y ~ w + C(x) + w:g | pid"], "columns": ["g"], "cov_type": "CR1",
-             "radius": radius, "touched": 0.1 if most == 2 else None, "sd": {"y": 0.2, "w": 0.3}},
+             "radius": radius, "clipped": 0.1 if most == 2 else None, "sd": {"y": 0.2, "w": 0.3}},
             private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",
         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),

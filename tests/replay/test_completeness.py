@@ -35,7 +35,6 @@ BOUND = {"self", "data", "schema"}
 NO_CHOICE: dict[tuple[type, str], set[Any]] = {
     (dprct.PrivateATE, "neighbors"): {"replace-one", "replace-one-design-public"},
     (dprct.Calibrated, "neighbors"): {"replace-one", "replace-one-design-public"},
-    (dprct.Calibrated, "radius"): {"box"},
     (dprct.IPW, "neighbors"): {"replace-one", "replace-one-design-public"},
     (dprct.PrivateMoments, "neighbors"): {"replace-one", "replace-one-design-public"},
     (dprct.PrivateMoments, "radius"): {"box"},

@@ -73,7 +73,9 @@ PAIRS = [
         # z z' = -h^2 with h = R/2: the cosine is -1/4
         "PrivateMoments", "a row far outside the ball is replaced by one at right angles",
         {"y": 8.0, "w": 0.0}, {"y": -2.0, "w": 2.0 * 15**0.5},
-        lambda rows: PrivateMoments(rows, SCHEMA, columns=["y", "w"], radius=1.5, **SCALES),
+        lambda rows: PrivateMoments(
+            rows, SCHEMA, formulas=["y ~ w"], radius=1.5, cov_type="nonrobust", **SCALES
+        ),
     ),
     Pair(
         "PrivateATE, delta > 0", "a control person moves from bound to bound",

@@ -359,7 +359,7 @@ def test_from_the_shell(study, capsys):
 PRIVATE = (
     ("epsilon = 4.0", "epsilon = 4.0\ndelta = 1e-6"),
     ('arms = ["treat"]\n[cal', 'arms = ["treat"]\nshares = 0.5\n[cal'),
-    ("[calibrated]", '[calibrated]\nneighbors = "replace-one"\ncentre = {income = 15}'),
+    ("[calibrated]", '[calibrated]\nneighbors = "replace-one"'),
     ('treat = {fate = "public"', 'treat = {fate = "modelled"'),
 )
 

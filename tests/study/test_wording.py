@@ -38,7 +38,7 @@ NO_MESSAGES = (
 """How what is printed otherwise begins: models and results, titles of methods, budgets."""
 
 NOT_TO_BE_WRITTEN = (
-    "of sd=, centre=",  # the public facts on which a guarantee rests
+    "and of sd=",  # the public facts on which a guarantee rests
     "dprct.ols and tables", "dprct.Calibrated, of a later",  # in certificates
     "0, 1, 2, ...)", "pandas, Polars (eager",
     ", or give confirm=True",  # in the words of earlier versions

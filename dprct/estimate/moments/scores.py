@@ -231,7 +231,7 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int, absorbed: int = 0) -> A
     noise = np.maximum(np.diag(J @ fitted.noise @ J.T), 1e-300)
     kap = 0.0
     if s2 > 0:
-        kap = kappa(rounded_up(min(float(np.sort(om / noise)[-1]), LARGEST_RATIO)), 0.05)
+        kap = kappa(min(rounded_up(float(np.max(om / noise))), LARGEST_RATIO), 0.05)
     raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
     if rows == 1 and of.cuts:
         # in place of what the ball cut off: on average scores vary by n s^2, which was released

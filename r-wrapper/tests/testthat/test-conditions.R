@@ -58,8 +58,8 @@ test_that("options are checked, and named", {
   expect_error(calibrated(re78 ~ treat, nsw(), NULL, "treat", NULL, 3), "no name",
     class = "dprct_parameter_error"
   )
-  moved <- private_ate(re78 ~ treat, nsw(), assignment = design_of_nsw(), radius = 2)
-  expect_error(plan(moved, epsilon = 1), "leave radius out", class = "dprct_parameter_error")
+  moved <- private_ate(re78 ~ treat, nsw(), assignment = design_of_nsw(), subgroups = "black")
+  expect_error(plan(moved, epsilon = 1), "leave subgroups out", class = "dprct_parameter_error")
   expect_error(plan(nsw_ate(), epsilon = -1), "epsilon", class = "dprct_error")
   for (wrong in list("1", NA, c(1, 2), NULL)) {
     expect_error(plan(nsw_ate(), epsilon = wrong), "give one number",

@@ -219,7 +219,7 @@ test_that("with a delta private_ate shows effects within subgroups", {
   skip_without_python()
   model <- private_ate(re78 ~ treat, nsw(),
     assignment = design_of_nsw(), missing = "never", sd = list(re78 = 6500),
-    centre = list(re78 = 5000), subgroups = "black"
+    subgroups = "black"
   )
   expect_error(plan(model, epsilon = 1), "needs delta above 0")
   expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "2 of each arm, by black")

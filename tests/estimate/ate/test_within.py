@@ -24,7 +24,7 @@ PLAN: Any = None
 """Results are read without one."""
 NEVER: dict[str, Any] = {"missing": ()}
 HALF = dprct.Simple("t", shares=0.5)
-FACTS: dict[str, Any] = {"sd": {"y": 1.0, "wage": 2.0}, "centre": {"y": 0.0, "wage": 1.0}}
+FACTS: dict[str, Any] = {"sd": {"y": 1.0, "wage": 2.0}}
 EFFECTS = {"1": 0.2, "2": 0.8, "3": 0.0}
 
 
@@ -118,8 +118,7 @@ def test_intervals_within_levels_cover(private: bool) -> None:
     """Rows are drawn again in every run: at most four binomial errors off 95 %."""
     hits, runs = 0, 150
     for seed in range(runs):
-        made = model(trial(1500, seed + 100), private=private, outcome="y", sd={"y": 1.0},
-                     centre={"y": 0.3}, radius="box")  # fmt: skip
+        made = model(trial(1500, seed + 100), private=private, outcome="y", sd={"y": 1.0})
         (result,) = fits(made, 3, [seed])
         intervals = result.by("g").conf_int().to_numpy()
         truth = np.array(list(EFFECTS.values()))
@@ -131,7 +130,7 @@ def test_intervals_within_levels_cover(private: bool) -> None:
 def test_levels_are_compared_and_nothing_is_shown_twice() -> None:
     data = trial(20_000)
     (result,) = fits(model(data, subgroups=["g", "f"], outcome="y", **FACTS | {
-        "sd": {"y": 1.0}, "centre": {"y": 0.0}}), 4, [3])  # fmt: skip
+        "sd": {"y": 1.0}}), 4, [3])  # fmt: skip
     by = result.by("g")
     more = by.lincom({"y if g=2: t": 1, "y if g=1: t": -1})
     assert abs(float(more.params.iloc[0]) - 0.6) < 5 * float(more.bse.iloc[0])
@@ -197,7 +196,7 @@ def test_people_without_a_level_count_for_everybody_alone() -> None:
         ({"subgroups": ["t"]}, "'t' is the treatment"),
         ({"subgroups": ["wage"]}, "subgroup 'wage' has no declared levels"),
         ({"subgroups": ["h"]}, "'h'"),
-        ({"subgroups": "g", "outcome": "g", "sd": None, "centre": None}, "an outcome and a sub"),
+        ({"subgroups": "g", "outcome": "g", "sd": None}, "an outcome and a sub"),
         (
             {"treatment": None, "attrition": True, "subgroups": ["site"], "blocks": "ignore",
              "assignment": dprct.Block("t", block="site", shares=0.5)},
@@ -217,7 +216,7 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
 
 def test_subgroups_need_the_joint_release() -> None:
     with pytest.raises(ParameterError, match="needs delta above 0"):
-        model(trial(100), sd=None, centre=None).plan(1)
+        model(trial(100), sd=None).plan(1)
     holes = trial(100)
     holes.loc[::5, "y"] = np.nan
     with pytest.raises(ParameterError, match="private subgroup 'g', in which it is not known"):

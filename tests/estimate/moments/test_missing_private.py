@@ -104,8 +104,8 @@ def test_robust_errors_are_those_of_complete_cases() -> None:
     facts, k = asked.facts, 3
     sums = _open(
         score_sums(
-            asked._table.frame, facts.layout.grid, facts.grouping.cells, first.score_map(formula),
-            "replace-one",
+            asked._table.frame, facts.layout.grid, facts.grouping.cells,
+            first.score_map(formula, NEXT_TO_NONE), "replace-one",
         )
     )  # fmt: skip
     matrix = np.array([int(number) for number in sums], object).reshape(k, k)
@@ -155,7 +155,8 @@ def test_who_has_no_value_takes_no_room_in_the_ball() -> None:
     """Values that are missing are at the centre: the others of the row are not moved by them."""
     scales = {"milk": 1.5, "hay": 0.8, "herd": 0.6}
     asked: dict[str, Any] = {
-        "columns": ["milk", "hay", "herd"], "sd": scales, "radius": 4.0,
+        "formulas": ["milk ~ hay + herd"], "columns": ["milk"], "sd": scales, "radius": 4.0,
+        "cov_type": "nonrobust",
         "centre": {"hay": -3.9, "herd": 1.0},
     }  # fmt: skip
     lone = ROWS.assign(hay=np.nan)

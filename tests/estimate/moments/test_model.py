@@ -253,40 +253,52 @@ def test_a_plan_is_a_function_of_public_facts() -> None:
     assert "error over that without privacy" in plan
     few = PrivateMoments(people(60), SCHEMA, **asked).plan(1, 1e-6)
     assert "likely not estimated" in str(few)
-    assert "moves nobody" in str(model(columns=["wage"]).plan(1, 1e-6))
+    assert "clipped at its own bounds" in str(model(columns=["wage"]).plan(1, 1e-6))
 
 
-MOVED: dict[str, Any] = {
-    "columns": ["wage", "age"], "sd": {"wage": 1.2, "age": 1.0}, "radius": 2.0, "touched": 0.02,
+CLIPPED: dict[str, Any] = {
+    "formulas": ["wage ~ age"], "sd": {"wage": 1.2, "age": 1.0}, "radius": 1.5, "clipped": 0.02,
+    "cov_type": "nonrobust",
 }  # fmt: skip
 LATE: dict[str, Any] = {
-    "columns": ["wage", "age", "late"], "sd": {"wage": 1.2, "age": 1.0, "late": 1.0},
+    "formulas": ["wage ~ age + late"], "sd": {"wage": 1.2, "age": 1.0, "late": 1.0},
     "missing": "public",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("options", [{}, {"assignment": HALF}, LATE])
-def test_the_share_of_rows_that_are_moved_is_released_with_its_error(
-    options: dict[str, Any],
-) -> None:
-    asked = model(**{**MOVED, **options})
-    scales = pd.Series(asked.spec.sd)
-    squared = ((ROWS[list(scales.index)].fillna(0) / scales) ** 2).sum(axis=1)
-    expected = float((squared > 4).mean())
+def test_the_share_of_clipped_rows_is_released_with_its_error(options: dict[str, Any]) -> None:
+    asked = model(**{**CLIPPED, **options})
+    names = ["age", "late"] if options is LATE else ["age"]
+    squared = ((ROWS[names].fillna(0) / pd.Series(asked.spec.sd)[names]) ** 2).sum(axis=1)
+    outside = squared > 1.5**2
     m = asked.fit(epsilon=4, delta=1e-6)
-    assert m.touched is not None
-    assert 0.05 < expected < 0.5
-    assert abs(m.touched.share - expected) < 6 * m.touched.bse + 2e-3
-    # the law of the noise: a fiftieth of mu squared
+    assert m.clipped is not None
+    arms = {"all": outside} if not m.arms else {
+        arm: outside[ROWS["trained"] == k] for k, arm in enumerate(m.arms)}  # fmt: skip
+    assert m.clipped.shares.keys() == arms.keys()
+    for arm, rows in arms.items():
+        assert abs(m.clipped.shares[arm] - rows.mean()) < 6 * m.clipped.bse[arm] + 2e-3
+    # the law of the noise: a fiftieth of mu squared, for one row that changes its group
     mu = float(asked._allocated(Budget(4, 1e-6)).cost().squared_mu()[0]) ** 0.5
-    assert m.touched.bse == pytest.approx(1 / (mu * math.sqrt(0.02) * N), rel=1e-3)
-    without = model(**{**MOVED, **options, "touched": None})
+    cells = len(m.groups) / len(arms)
+    for arm, rows in arms.items():
+        wanted = math.sqrt(cells / 2) / (mu * math.sqrt(0.02) * len(rows))
+        assert m.clipped.bse[arm] == pytest.approx(wanted, rel=2e-2)
+    without = model(**{**CLIPPED, **options, "clipped": None})
     ratio = m.drawn.sigma / without.fit(epsilon=4, delta=1e-6).drawn.sigma
     assert ratio == pytest.approx(0.98**-0.5, rel=1e-6)
-    said = " ".join(str(asked.plan(4, 1e-6)).split())
-    assert f"with noise sd {m.touched.bse:.4g}, for 2.0% of mu squared" in said
-    offered = " ".join(str(without.plan(4, 1e-6)).split())
-    assert f"touched=0.02 releases it with noise sd {m.touched.bse:.4g}" in offered
+    assert "for 2.0% of mu squared" in " ".join(str(asked.plan(4, 1e-6)).split())
+    assert "clipped=0.02 releases them" in " ".join(str(without.plan(4, 1e-6)).split())
+
+
+def test_a_covariate_in_the_ball_is_not_explained() -> None:
+    m = model(**CLIPPED, assignment=HALF).fit(epsilon=4, delta=1e-6)
+    for ask in (lambda: m.ols("age ~ wage"), lambda: m.effects("age")):
+        with pytest.raises(ParameterError, match="in the ball of these"):
+            ask()
+    assert "wage clipped to [" in m.summary()
+    assert "projected" in m.summary()
 
 
 def test_a_saved_ledger_entry_is_read_again(tmp_path: Any) -> None:
@@ -339,9 +351,11 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
         SchemaError,
         "needs bounds, 0 or above",
     ),
-    ({"columns": ["wage"], "touched": 0.6}, ParameterError, "touched=0.6"),
-    ({"columns": ["wage"], "touched": True}, ParameterError, "touched= is True"),
-    ({"columns": ["wage"], "touched": 0.02}, ParameterError, "this radius moves nobody"),
+    ({"columns": ["wage"], "clipped": 0.6}, ParameterError, "clipped=0.6"),
+    ({"columns": ["wage"], "clipped": True}, ParameterError, "clipped= is True"),
+    ({"columns": ["wage"], "touched": 0.02}, ParameterError, "no option touched="),
+    ({"formulas": ["wage ~ age"], "radius": 1e-305}, ParameterError, "at least 0.001"),
+    ({"columns": ["wage"], "radius": 2.0}, ParameterError, "this release has none"),
     ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
     ({"columns": ["wage"], "weight": "age"}, ParameterError, "no option weight="),
     ({"columns": ["wage"], "sd": {"wage": math.inf}}, ParameterError, "give a finite number"),

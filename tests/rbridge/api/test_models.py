@@ -64,9 +64,9 @@ def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effec
         exported("plan")(effect, 1.0, 1e-6).fields["text"]
         == plan_record(direct.plan(1, 1e-6)).fields["text"]
     )
-    options = {"assignment": design, "radius": 2.0}
+    options = {"assignment": design, "subgroups": ["black"]}
     moved = exported("model")("PrivateATE", nsw, options, "re78 ~ treat").live
-    with pytest.raises(ParameterError, match="leave radius= out"):
+    with pytest.raises(ParameterError, match="leave subgroups= out"):
         exported("plan")(moved, 1.0)
 
 
