@@ -279,7 +279,7 @@ class PublishedIPWSpec(Spec[Facts]):
         if self.classical:
             mu = 1 / self.multiplier(budget)
             holds = gdp_delta(Fraction(mu * (1 + 1e-12)), budget.epsilon)
-            really = Budget(budget.epsilon, sorted((holds, budget.delta))[-1])
+            really = Budget(budget.epsilon, max(holds, budget.delta))
         return Guarantee.of(
             really,
             "replace-one",
