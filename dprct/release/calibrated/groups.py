@@ -226,7 +226,7 @@ def joined(
     more = np.repeat(np.sqrt(np.clip(own, 1, None)), treated.shape[1])
     needed = replace(crossed, covariance=crossed.covariance * np.outer(more, more))
     growth = _Conditions.of(needed, means).factors(e)
-    e = e * np.abs(growth.reshape(len(own), -1)).max(axis=1)[codes]
+    e = e * np.abs(growth.reshape(len(own), -1)).max(axis=1, initial=0.0)[codes]
     # 2: of all groups, the factor that regressions on all rows need
     sets = _on_all_rows(treated, kept, target)
     every = [_differences(treated, codes, target.within), *sets]

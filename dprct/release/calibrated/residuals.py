@@ -440,7 +440,7 @@ def gaps(conditions: Sequence[Errors], e: Array) -> Array:
 
 def largest(found: Array) -> float:
     """Return the largest gap in absolute value."""
-    return float(np.abs(found).max())
+    return float(np.abs(found).max(initial=0.0))
 
 
 def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
