@@ -10,6 +10,7 @@
 #   make release build sdist, wheel and the R package with the wheel inside, and try each, into dist
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
+#   make house   the code in numbers: lengths, importers, files and calls on four common paths
 #   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
 #   make spark-cluster   the tests on Spark with two executors, one of which is killed
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
@@ -34,7 +35,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser latex docs clean
+.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster house torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser latex docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -87,6 +88,9 @@ bench-scale: $(dev)
 audit: $(dev) java
 	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
+
+house: $(dev)
+	@$(VENV)/bin/python scripts/house.py $(HOUSE_ARGS)
 
 # the tests on Spark once more, with two executors in processes of their own, one of which is killed
 spark-cluster: $(dev) java

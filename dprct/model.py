@@ -16,7 +16,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    Self,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 import narwhals as nw
 import numpy as np
@@ -231,7 +241,27 @@ def _check_there(names: Iterable[str], table: BoundTable) -> None:
 AnyFacts = TypeVar("AnyFacts", bound=Facts)
 AnySpec = TypeVar("AnySpec", bound="Spec[Any]")
 Drawn = TypeVar("Drawn")
-Result = TypeVar("Result")
+
+
+class Result(Protocol):
+    """What a fit returns: a guarantee, what paid for it, a text and a table."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised to the people in the data."""
+
+    @property
+    def ledger(self) -> str:
+        """What was charged, and where."""
+
+    def summary(self) -> object:
+        """Everything that was released, as text."""
+
+    def tidy(self) -> pd.DataFrame:
+        """One row per released estimate, with the column names of R's broom."""
+
+
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 
 class Spec(ABC, Generic[AnyFacts]):
@@ -383,7 +413,7 @@ class Spec(ABC, Generic[AnyFacts]):
             check()
 
 
-class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
+class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
     """A specification bound to a confidential table, which is read in ``fit`` and nowhere else.
 
     Notes
@@ -408,6 +438,16 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
             type.__setattr__(cls, "__init__", _naming_options(cls.__dict__["__init__"]))
+
+    @classmethod
+    def results(cls) -> tuple[type[Any], ...]:
+        """Return the classes of what a fit returns."""
+        for base in cls.__mro__:
+            for parent in base.__dict__.get("__orig_bases__", ()):
+                returned = get_args(parent)[-1] if get_origin(parent) is Model else None
+                if returned is not None and not isinstance(returned, TypeVar):
+                    return get_args(returned) or (returned,)
+        raise TypeError(f"{cls.__name__} does not say what its fit returns")
 
     @classmethod
     def specification(cls) -> type[Spec[Any]]:
@@ -487,7 +527,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         accountant: Accountant | None = None,
         rng: object = None,
         confirm: bool = False,
-    ) -> Result:
+    ) -> AnyResult:
         """Spend the budget, once, and return the result.
 
         Parameters
@@ -530,7 +570,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         receipt.save({**self._state(drawn), _STUDY: study})
         return self._result(drawn, plan, allocation, receipt, noise)
 
-    def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> Result:
+    def resume(self, entry_id: str, *, accountant: Accountant | None = None) -> AnyResult:
         """Return the result that a ledger entry paid for, from its saved state; this costs nothing.
 
         Parameters
@@ -612,7 +652,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         guarantee: Guarantee,
         ledger: str,
         noise: NoiseSource,
-    ) -> Result:
+    ) -> AnyResult:
         """Return the result of what was drawn: post-processing."""
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
@@ -631,7 +671,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, Result]):
         allocation: Allocation,
         receipt: Receipt,
         noise: NoiseSource,
-    ) -> Result:
+    ) -> AnyResult:
         guarantee = self.spec.guarantee(self.facts, allocation)
         if noise.simulation:
             guarantee = guarantee.as_simulation()

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from dataclasses import dataclass
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dprct
 from dprct import IPW, Accountant, Budget
 from dprct.errors import LedgerError, ModelPicklingError, ParameterError, SchemaError
-from dprct.model import BoundTable, revived, saved
+from dprct.model import AnyResult, BoundTable, Model, Result, revived, saved
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -134,3 +136,14 @@ def test_a_state_that_is_not_ours_is_refused() -> None:
             revived(state)
     with pytest.raises(ParameterError, match="not saved"):
         saved(people())
+
+
+@pytest.mark.parametrize("name", sorted(dprct.__all__))
+def test_what_every_fit_returns_can_be_written(name: str) -> None:
+    method = getattr(dprct, name)
+    if not (isinstance(method, type) and issubclass(method, Model)):
+        return
+    for kind in method.results():
+        there = {*dir(kind), *(one for base in kind.__mro__ for one in get_annotations(base))}
+        assert {"guarantee", "ledger", "summary", "tidy"} <= there, kind
+    assert AnyResult.__bound__ is Result

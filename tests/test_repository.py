@@ -110,18 +110,6 @@ def test_no_name_of_a_registry_host() -> None:
     assert lines_with(REGISTRIES) == []
 
 
-def test_every_module_has_its_test() -> None:
-    tests = {file.stem for file in (TOP / "tests").rglob("test_*.py")}
-    every = (*(TOP / "dprct").rglob("*.py"), *(TOP / "papers").rglob("*.py"))
-    modules = [file for file in every if file.stem != "__init__"]
-    untested = [
-        file.relative_to(TOP).as_posix()
-        for file in modules
-        if not any(file.stem.strip("_") in name for name in tests)
-    ]
-    assert untested == []
-
-
 @pytest.mark.parametrize(
     "target", ["demo", "test", "check", "check-all", "release", "test-versions", "bench", "audit"]
 )

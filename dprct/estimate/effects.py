@@ -389,7 +389,7 @@ def effects_plot(
     """
     labels = labels or Labels()
     if ax is None:
-        rows = sorted(len(names) for _, names, _ in facets)[-1]
+        rows = max(len(names) for _, names, _ in facets)
         axes = panels(len(facets), size=(_WIDTH, _MARGIN + _ROW * (rows + _LEGEND)))
     else:
         axes = list(ax) if isinstance(ax, Iterable) else [ax]

@@ -363,7 +363,7 @@ def _largest(
         return 1
     sizes = np.bincount(units.member, weights=number)
     if declared is None:
-        return int(np.sort(sizes)[-1])
+        return int(sizes.max())
     if type(declared) is not int:
         raise ParameterError(
             f"``largest_cluster={given(declared)}``; give the most rows that a cluster can have, "

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import LedgerError, ParameterError
-from dprct.model import AnyFacts, AnySpec, Drawn, Model, Result
+from dprct.model import AnyFacts, AnyResult, AnySpec, Drawn, Model
 from dprct.privacy.mechanisms import Allocation
 from dprct.results.plan import Receipt, charged, noted
 
@@ -73,7 +73,7 @@ def charged_or_noted(
     return Receipt(UNCHARGED + noted(schema, guarantee, method, noise))
 
 
-class PublishedModel(Model[AnySpec, AnyFacts, Drawn, Result]):
+class PublishedModel(Model[AnySpec, AnyFacts, Drawn, AnyResult]):
     """A published algorithm bound to a table; a fit is charged if it promises anything."""
 
     def _charge(

@@ -141,6 +141,10 @@ class PublishedIPWResults:
     method: str
     ledger: str = ""
 
+    def tidy(self) -> pd.DataFrame:
+        """Return the effect; its law with the error of sampling is not known."""
+        return pd.DataFrame({"term": [*self.params.index], "estimate": self.params.to_numpy()})
+
     def summary(self) -> str:
         """Return the effect, its noise and the guarantee as text."""
         name, value = self.params.index[0], float(self.params.iloc[0])
@@ -279,7 +283,7 @@ class PublishedIPWSpec(Spec[Facts]):
         if self.classical:
             mu = 1 / self.multiplier(budget)
             holds = gdp_delta(Fraction(mu * (1 + 1e-12)), budget.epsilon)
-            really = Budget(budget.epsilon, sorted((holds, budget.delta))[-1])
+            really = Budget(budget.epsilon, max(holds, budget.delta))
         return Guarantee.of(
             really,
             "replace-one",

@@ -490,7 +490,7 @@ def _weighted_sums(donors: Donors, weights: Array, periods: slice) -> tuple[list
     whole = weight_steps(weights)
     chosen = donors.steps[:, periods]
     sums = (np.array(whole, np.int64)[:, None] * chosen).sum(axis=0, dtype=np.int64)
-    return [int(total) for total in sums], sorted(whole)[-1] * donors.scale.width
+    return [int(total) for total in sums], max(whole) * donors.scale.width
 
 
 def _sealed(values: list[int], moved: int) -> IntegerVector:
@@ -506,7 +506,7 @@ def _sealed(values: list[int], moved: int) -> IntegerVector:
 
 def series_units(scale: Scale, weights: Array) -> tuple[Fraction, Fraction]:
     """Return what one unit of :func:`weighted_series` is worth: of the sum, and of the target."""
-    largest = Fraction(sorted(weight_steps(weights))[-1], WEIGHT_UNIT)
+    largest = Fraction(max(weight_steps(weights)), WEIGHT_UNIT)
     each = scale.width * scale.step / GRID
     return largest * each, each
 

@@ -230,7 +230,7 @@ class Scheme:
     @property
     def most(self) -> float:
         """The largest weight of any record."""
-        return sorted((self.treated_most, self.control_most))[-1]
+        return max(self.treated_most, self.control_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,14 +262,14 @@ class Centre:
         control = self.control_scale * (
             scheme.control_most * (1 + abs(self.control_mean)) + abs(self.control_shift)
         )
-        return sorted((treated, control))[-1] * _SPARE
+        return max(treated, control) * _SPARE
 
     def slope(self, scheme: Scheme) -> float:
         """Return the largest norm of the derivative of a record's influence in the weights."""
         treated = self.treated_scale * (1 + abs(self.treated_mean)) * scheme.odds_most
         control = self.control_scale * (1 + abs(self.control_mean)) * scheme.odds_most
         moving = {"ate": (treated, control), "att": (control,), "atc": (treated,)}
-        return sorted(moving[scheme.estimand])[-1] * _SPARE
+        return max(moving[scheme.estimand]) * _SPARE
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

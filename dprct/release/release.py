@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from dprct.arguments import checked, listed_names
 from dprct.certificate.certificate import (
@@ -39,10 +41,9 @@ from dprct.schema.schema import check_schema, declared
 from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
@@ -159,6 +160,27 @@ class Release:
             f"Ledger: {self.ledger}",
         ]
         return "\n".join(lines)
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per released estimate, for a release that has some.
+
+        Raises
+        ------
+        ParameterError
+            If nothing but the table was released.
+        """
+        if self.estimates is None:
+            raise ParameterError(
+                "this release has no estimates; fit its table, such as with ``dprct.ols(formula, "
+                "release)``"
+            )
+        if not isinstance(self.estimates, Mapping):
+            table: pd.DataFrame = self.estimates.tidy(alpha)
+            return table
+        named: list[pd.DataFrame] = [
+            one.tidy(alpha).assign(outcome=name) for name, one in self.estimates.items()
+        ]
+        return pd.concat(named, ignore_index=True)
 
     def __repr__(self) -> str:
         return str(self)

@@ -353,7 +353,7 @@ def _held(path: Path, place: Path, described: Certificate) -> Verification:
         )
     if path.suffix.lower() in DELIMITERS:
         found = [_printed(cells, described.values) for cells in readings(path)]
-        best = sorted(found, key=lambda one: len(one.differing))[0]
+        best = min(found, key=lambda one: len(one.differing))
     else:
         best = _stored(path, described.values)
     return best.against(path.name, place.name, described.values)

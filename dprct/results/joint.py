@@ -147,7 +147,7 @@ def _name_at(text: str, at: int, names: Sequence[str]) -> str:
         if text.startswith(name, at)
         and (at + len(name) == len(text) or _NAME_ENDS.match(text[at + len(name)]))
     ]
-    return sorted(fitting, key=len)[-1] if fitting else ""
+    return max(fitting, key=len, default="")
 
 
 def _side(text: str, names: Sequence[str], whole: str) -> Array:
@@ -297,6 +297,6 @@ def simultaneous_level(cov: Array, alpha: float) -> float:
     at = np.flatnonzero(np.isfinite(np.diag(cov)))
     if not len(at):
         return alpha
-    largest = np.sort(np.maximum.reduce(_joint_draws(cov[np.ix_(at, at)]), axis=1))
+    largest = np.sort(_joint_draws(cov[np.ix_(at, at)]).max(axis=1))
     critical = largest[math.ceil((1 - alpha) * len(largest)) - 1]
     return min(alpha, float(2 * special.ndtr(-critical)))

@@ -379,7 +379,7 @@ def _read(path: Path, study: str) -> dict[tuple[str, ...], float]:
     others = {row[0] for row in rows} - {study}
     if others:
         raise StudyError(
-            f"{path.name!r} is of study {sorted(others)[0]!r}, this study is {study!r}; "
+            f"{path.name!r} is of study {min(others)!r}, this study is {study!r}; "
             "give the expected.csv that was written with this study's protected file"
         )
     try:

@@ -230,12 +230,13 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
         If the file could not be written; then nothing is charged.
     """
     model = bound_model(study) if model is None else model
-    planned(study, model).check(confirm=study.release.confirm)
+    plan = planned(study, model)
+    plan.check(confirm=study.release.confirm)
     if isinstance(model, ReleaseModel):
         model.rehearse(study.output)
     else:
         _check_results(study)
-        rehearse_results(study.output, study.dataset_id)
+        rehearse_results(study.output, study.release.method, model, plan)
     cost = price(study, model)
     if cost is not None:
         separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))

@@ -106,7 +106,7 @@ def folder_of(
         named.discard(name)
     if named:
         raise FileError(
-            f"[package] public names {sorted(named)[0]!r}, which is no file of the folder "
+            f"[package] public names {min(named)!r}, which is no file of the folder "
             f"{root.name!r}; name files, one by one, by their path in it"
         )
     _check_case([*copied])

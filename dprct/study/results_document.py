@@ -13,6 +13,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, fields, is_dataclass
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import pandas as pd
 from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
 from dprct.disk import file_error
-from dprct.errors import DisclosureError, FileError, SimulationError
+from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
 from dprct.release.writing import check_free_of_case, writing_at
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from dprct.model import Result
+    from dprct.privacy.budget import Guarantee
     from dprct.results.plan import Plan
     from dprct.study.estimates import AnyModel
 
@@ -155,7 +158,7 @@ class ResultsDocument:
 
 
 def results_document(
-    method: str, result: Any, model: AnyModel, plan: Plan
+    method: str, result: Result, model: AnyModel, plan: Plan
 ) -> tuple[ResultsDocument, str]:
     """Return the results of a fit as a document, and as a text to read.
 
@@ -163,7 +166,7 @@ def results_document(
     ----------
     method : str
         As the study file calls it.
-    result : results object
+    result : Result
     model : Model
         That was fitted.
     plan : Plan
@@ -198,7 +201,7 @@ def results_document(
         "method": plan.method,
         "title": str(getattr(result, "title", plan.method)),
         "table": _records(result.tidy()),
-        "glance": _records(result.glance()),
+        "glance": _records(result.glance()) if hasattr(result, "glance") else [{}],
         "released": {name: _records(_as_table(part)) for name, part in parts.items()},
         "notes": list(getattr(result, "notes", ())),
         "guarantee": {**result.guarantee.to_dict(), "text": str(result.guarantee)},
@@ -250,17 +253,54 @@ def check_results_target(path: Path, dataset_id: str) -> None:
             )
 
 
-def rehearse_results(path: Path, dataset_id: str) -> None:
-    """Refuse what would keep a document from being written; leaves nothing.
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """A result before anything is drawn: its numbers are the plan's, and all of them public."""
+
+    plan: Plan
+    guarantee: Guarantee
+    ledger: str = "rehearsed: nothing was charged"
+
+    def summary(self) -> str:
+        """Return the plan."""
+        return str(self.plan)
+
+    def tidy(self) -> pd.DataFrame:
+        """Return the planned numbers."""
+        return self.plan.table
+
+
+def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> None:
+    """Write a rehearsal result, and leave nothing: what would keep results from being written.
 
     Raises
     ------
     FileError
+        If they cannot be written there.
+    ParameterError
+        If the results of the method have no table, no text, or no guarantee to write.
     """
-    check_results_target(path, dataset_id)
+    check_results_target(path, str(model.schema.dataset_id))
+    for kind in type(model).results():
+        lacking = [name for name in _WRITTEN if not _has(kind, name)]
+        if lacking:
+            raise ParameterError(
+                f"results of ``{type(model).__name__}`` have no {', '.join(lacking)}, so that they "
+                "could not be written once they are paid for; fit it in Python"
+            )
+    rehearsed = Rehearsed(plan, model.guarantee(plan.budget))
+    document, text = results_document(method, rehearsed, model, plan)
     with _staged(path) as folder:
-        for place in (path, text_path(path)):
-            (folder / place.name).write_bytes(bytes(_ROOM))
+        for place, words in ((path, results_text(document.content)), (text_path(path), text)):
+            (folder / place.name).write_bytes(words.encode("utf-8") + bytes(_ROOM))
+
+
+_WRITTEN = ("guarantee", "ledger", "summary", "tidy")
+"""What :class:`dprct.model.Result` promises; type checkers see that a method keeps it."""
+
+
+def _has(kind: type[Any], name: str) -> bool:
+    return hasattr(kind, name) or any(name in get_annotations(base) for base in kind.__mro__)
 
 
 def write_results(

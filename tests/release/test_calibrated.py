@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
 
@@ -30,8 +31,6 @@ from dprct.privacy.noise import Secure
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import pandas as pd
 
     from dprct.release import Release
     from dprct.schema import Schema
@@ -71,6 +70,9 @@ def test_the_regression_returns_the_effects_and_their_errors(
     release = calibrated(trial, trial_schema).fit(epsilon=2)
     agrees(release, FORMULA)
     assert "exactly" in release.plan.facts["calibration"]
+    pd.testing.assert_frame_equal(release.tidy(), release.estimates.tidy())
+    with pytest.raises(ParameterError, match="this release has no estimates"):
+        replace(release, estimates=None).tidy()
 
 
 def test_chance_decides_nothing_before_the_fit(

@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 
 import dprct
-from dprct.errors import DisclosureError, FileError, SimulationError
+from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
 from dprct.results.base import Confidential
-from dprct.study.results_document import read_results, results_document, write_results
+from dprct.study.results_document import (
+    read_results,
+    rehearse_results,
+    results_document,
+    write_results,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +38,33 @@ def test_a_simulation_and_a_confidential_report_are_not_written(fitted: tuple[An
         results_document("ipw", model.fit(4, 1e-5, rng=1), model, plan)
     with pytest.raises(DisclosureError, match="is not written"):
         results_document("ipw", Confidential(), model, plan)
+
+
+def test_a_rehearsal_writes_nothing_and_spends_nothing(
+    fitted: tuple[Any, Any], tmp_path: Path
+) -> None:
+    model, _ = fitted
+    rehearse_results(tmp_path / "a.json", "ipw", model, model.plan(4, 1e-5))
+    assert list(tmp_path.iterdir()) == []
+
+
+class Untold:
+    """A result without a table and without words of its ledger."""
+
+    guarantee: Any
+
+    def summary(self) -> str:
+        return "1.0"
+
+
+def test_a_result_that_cannot_be_written_is_refused_before_the_charge(
+    fitted: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, result = fitted
+    monkeypatch.setattr(type(model), "results", classmethod(lambda _: (type(result), Untold)))
+    with pytest.raises(ParameterError, match="IPW have no ledger, tidy"):
+        rehearse_results(tmp_path / "a.json", "ipw", model, model.plan(4, 1e-5))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_not_estimated_is_null_and_prints_as_nothing(

@@ -178,7 +178,7 @@ class Outcome:
         Of the difference, with two arms; else of each arm mean, control first.
         """
         each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
-        return (sorted(each)[-1],) if self.two_arms else tuple(each)
+        return (max(each),) if self.two_arms else tuple(each)
 
     def _difference(
         self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
@@ -360,7 +360,7 @@ class HiddenOutcome:
     def reaches(self) -> tuple[Fraction, ...]:
         """Return by how much one record moves the effect, with two arms, else each arm mean."""
         each = [self.width / (self.arms.n * share) for share in self.arms.shares]
-        return (sorted(each)[-1],) if self.two_arms else tuple(each)
+        return (max(each),) if self.two_arms else tuple(each)
 
     @property
     def l1(self) -> dict[str, int]:

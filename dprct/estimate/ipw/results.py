@@ -318,7 +318,7 @@ def steepness_correction(alpha: float) -> float:
         # L in [-N, 0] by Gauss-Legendre, and what lies below -N
         below = (beyond(sizes * (1 - _PLACES)) * np.exp(-sizes * _PLACES) * sizes) @ _LENGTHS
         under = np.exp(-sizes[:, 0]) * beyond(0.0)[:, 0]
-        return float(np.sort((above + below + under) / 2)[-1]) - alpha
+        return float(((above + below + under) / 2).max()) - alpha
 
     return float(brentq(missed, 0.0, _MOST_RAISED)) if missed(0.0) > 0 else 0.0
 
@@ -550,7 +550,7 @@ def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
     """
     rates = [size * radius for size in found.noises if size > _LEAST]
     v, b = found.variance * radius**2, found.variance_scale * radius**2
-    widest = sorted(rates)[-1]
+    widest = max(rates)
     weights = NoisySteepness(
         found.steepness * radius, found.steepness_scale * radius, found.weight_spread,
         found.shortfall,

@@ -79,7 +79,7 @@ class CellMeans:
     def rows_of(self, w: Array) -> float:
         """Return the fewest rows of a mean that w has."""
         if isinstance(self.rows, np.ndarray):
-            return float(np.sort(self.rows[w != 0])[0])
+            return float(self.rows[w != 0].min())
         return self.rows
 
 
@@ -243,7 +243,7 @@ def _raised(cell: CellMeans) -> Array:
         return found
     raised = 0.0
     if cell.spread > 0:
-        least = float(np.sort(noise)[0])
+        least = float(noise.min())
         raised = cell.spread * kappa(rounded_up(cell.spread / least), JOINT_ALPHA)
     return np.full(size, raised)
 

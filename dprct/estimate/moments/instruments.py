@@ -362,4 +362,4 @@ def _kappa(system: System, inverse: Inverse, w: Array, by_cell: bool) -> float:
     v = np.diag(J @ plain.noise @ J.T)
     if not system.s2.any():
         return 0.0
-    return kappa(rounded_up(float(np.sort(np.maximum(om, 0) / v)[-1])), 0.05)
+    return kappa(rounded_up(float((np.maximum(om, 0) / v).max())), 0.05)

@@ -72,7 +72,7 @@ def worst_miss(ratio: float, kappa: float, alpha: float = 0.05) -> float:
     low, high = np.maximum(peaks - 1, 0), np.minimum(peaks + 1, len(grid) - 1)
     finer = np.linspace(grid[low], grid[high], _FINER).ravel()
     everywhere = np.concatenate([found, miss(finer, ratio, kappa, alpha)])
-    return float(np.sort(everywhere)[-1])
+    return float(everywhere.max())
 
 
 def kappa(ratio: float, alpha: float = 0.05) -> float:

@@ -41,6 +41,8 @@ from dprct.formula import parse
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
+
     from dprct.certificate.certificate import Certificate
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
@@ -633,6 +635,16 @@ class Moments(ReleasedMoments):
             *((("rows outside the ball", str(self.clipped)),) if self.drawn.clipped else ()),
             ("ledger", self.ledger),
         )
+
+    def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return one row per effect of an arm, as of :meth:`effects`.
+
+        Raises
+        ------
+        ParameterError
+            If no arms were declared, so that there are no effects.
+        """
+        return self.effects().tidy(alpha)
 
     def summary(self) -> str:
         """Return what was released, its noise, and the guarantee, as text."""

@@ -194,7 +194,7 @@ def score_map(
     k = system.T.shape[1]
     a = system.residual(of.fit.w, of.fit.b)
     x = math.sqrt(max(system.n, 0.0)) * of.root @ system.T
-    largest = [float(np.sort(np.abs(one), axis=None)[-1]) for one in (a, x)]
+    largest = [float(np.abs(one).max()) for one in (a, x)]
     if not min(largest) > 0 or not math.isfinite(max(largest)):
         return ScoreMap(residual, regressors, 0.0)
     finer = _FINE / largest[0], _FINE / largest[1]
@@ -231,7 +231,7 @@ def meat_of(of: Whitened, drawn: DrawnScores, rows: int, absorbed: int = 0) -> A
     noise = np.maximum(np.diag(J @ fitted.noise @ J.T), 1e-300)
     kap = 0.0
     if s2 > 0:
-        kap = kappa(min(rounded_up(float(np.max(om / noise))), LARGEST_RATIO), 0.05)
+        kap = kappa(min(rounded_up(float((om / noise).max())), LARGEST_RATIO), 0.05)
     raised = positive(doubled / 2 * unit + kap * s2 * np.eye(k))
     if rows == 1 and of.cuts:
         # in place of what the ball cut off: on average scores vary by n s^2, which was released

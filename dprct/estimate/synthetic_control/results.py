@@ -319,7 +319,7 @@ class SyntheticControlResults(Shown):
         levels = sorted(np.concatenate([self.observed, path - half, path + half]).tolist())
         gaps = np.abs(np.concatenate([self.band(alpha).to_numpy().ravel(), others.ravel()]))
         low, high = levels[0], levels[-1]
-        height = _MARGIN * max(high - low, 2 * sorted(gaps.tolist())[-1])
+        height = _MARGIN * max(high - low, 2 * float(gaps.max()))
         middle = (low + high) / 2 if kind == "paths" else 0.0
         ax.set_ylim(middle - height / 2, middle + height / 2)
         ax.set_xlim(*_around(float(self.times[0]), float(self.times[-1])))

@@ -211,8 +211,6 @@ def other_record(result: Any) -> Record:
         name: getattr(result, name, None) for name in ("att", "average", "nobs", "donor_weights")
     }
     params = getattr(result, "params", None)
-    if views["tidy"] is None and params is not None:
-        views["tidy"] = pd.DataFrame({"term": list(params.index), "estimate": params.to_numpy()})
     if views["glance"] is None:
         facts = {"nobs": values["nobs"], "guarantee": result.guarantee.measure}
         views["glance"] = pd.DataFrame({k: [v] for k, v in facts.items() if v is not None})

@@ -226,7 +226,7 @@ def joined(
     more = np.repeat(np.sqrt(np.clip(own, 1, None)), treated.shape[1])
     needed = replace(crossed, covariance=crossed.covariance * np.outer(more, more))
     growth = _Conditions.of(needed, means).factors(e)
-    e = e * np.linalg.norm(growth.reshape(len(own), -1), np.inf, axis=1)[codes]
+    e = e * np.abs(growth.reshape(len(own), -1)).max(axis=1, initial=0.0)[codes]
     # 2: of all groups, the factor that regressions on all rows need
     sets = _on_all_rows(treated, kept, target)
     every = [_differences(treated, codes, target.within), *sets]
@@ -235,7 +235,7 @@ def joined(
         every.append(Specification(constant, 1, np.array([[target.control_error**2]])))
     conditions = [_Conditions.of(one, means) for one in every]
     factors = np.concatenate([one.factors(e) for one in conditions])
-    e = e * float(np.linalg.norm(np.clip(factors, 1, None), np.inf))
+    e = e * float(np.clip(factors, 1, None).max())
     found = [one.ratios(e) for one in conditions[1:]]
     control = None
     if len(found) > len(sets):

@@ -22,7 +22,7 @@ from dprct.formula import design
 from dprct.missing import tagged
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
-from dprct.release.calibrated.residuals import Residuals, Specification, residuals
+from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
 from dprct.release.columns import assembled
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
@@ -358,7 +358,7 @@ def _with_control(
 
 
 def _worst(ratios: Sequence[Array]) -> float:
-    return float(np.linalg.norm(np.concatenate(ratios), np.inf))
+    return largest(np.concatenate(ratios))
 
 
 def constructed_in_groups(
@@ -399,7 +399,7 @@ def constructed_in_groups(
     )  # fmt: skip
     values[observed] = found.values
     ratios = (*found.within, *found.ratios)
-    exact = all(float(np.linalg.norm(ratio - 1, np.inf)) <= _EXACT for ratio in ratios)
+    exact = all(largest(ratio - 1) <= _EXACT for ratio in ratios)
     missing = tagged(np.zeros(len(observed)))
     return Constructed(
         np.where(observed, values, missing), (exact,), ratios,
@@ -592,7 +592,7 @@ class Calibration:
     def largest(self) -> float:
         """The largest ratio of an error to the released one, before any rounding."""
         ratios = [np.asarray(ratio) for one in self.outcomes for ratio in one.ratios]
-        return float(np.linalg.norm(np.concatenate(ratios), np.inf))
+        return largest(np.concatenate(ratios))
 
     def words(self) -> str:
         """Return in one sentence what a reader's regression returns."""
@@ -786,7 +786,7 @@ def _error(
     wanted = np.sqrt(np.diag(target.on_all_rows[1]))
     gaps = np.abs(fit.params[effects].to_numpy(np.float64) - target.on_all_rows[0]) / wanted
     ratios = fit.bse[effects].to_numpy(np.float64) / wanted
-    return float(np.linalg.norm(gaps, np.inf)), float(max(ratios.tolist(), key=_distance))
+    return largest(gaps), float(max(ratios.tolist(), key=_distance))
 
 
 def _distance(ratio: float) -> float:

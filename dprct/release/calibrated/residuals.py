@@ -357,7 +357,7 @@ class Errors:
         variances = variances[variances < len(found)]
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.sqrt(self.targets[variances] / found[variances])
-        return float(np.linalg.norm(np.where(self.targets[variances] > 0, needed, 0.0), np.inf))
+        return largest(np.where(self.targets[variances] > 0, needed, 0.0))
 
     def classical_ratio(self, e: Array) -> float:
         """Return the classical error of the first effect over its target."""
@@ -440,7 +440,7 @@ def gaps(conditions: Sequence[Errors], e: Array) -> Array:
 
 def largest(found: Array) -> float:
     """Return the largest gap in absolute value."""
-    return float(np.linalg.norm(found, np.inf))
+    return float(np.abs(found).max(initial=0.0))
 
 
 def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
