@@ -13,7 +13,8 @@ from tomlkit.exceptions import TOMLKitError
 from dprct import disk
 from dprct.errors import ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
-from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
+from dprct.schema.columns import Code, Column, FileFacts, Unit, shown
+from dprct.schema.facts import check_storage_type
 from dprct.schema.schema import Schema, Seal, declared
 
 if TYPE_CHECKING:
