@@ -17,8 +17,9 @@ from dprct.missing import MISSING_CODES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dprct.schema.columns import Column
 
+Column = Any
+"""A :class:`dprct.schema.columns.Column`, which asks what is here when it is made."""
 
 Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
 Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]

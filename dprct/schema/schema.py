@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema.columns import Code, Column, FileFacts, Unit, shown, with_origin
-from dprct.schema.facts import DECLARABLE, Fate
+from dprct.schema.facts import DECLARABLE, Fate, read_fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ def declared(column: Column, fact: object) -> Column:
     for key, value in fact.items():
         if key not in DECLARABLE:
             raise SchemaError(_unknown(key, column.name))
-        changes[key] = value
+        changes[key] = read_fact(key, value, column)
     return replace(column, **changes)
 
 
