@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
+from dprct.privacy.openings import Openings
 from dprct.schema.columns import Code, Column, FileFacts, Unit, shown, with_origin
 from dprct.schema.facts import DECLARABLE, Fate, read_fact
 
@@ -80,18 +81,39 @@ class Seal:
         Whether the facts were fixed before the data section was read.
     by : str
         Who declared the facts; empty where nobody was named.
+    refused : int
+        How often the data had refused what was declared of them, as far as is recorded.
+    passed : int
+        How many other declarations they had been opened under, and passed.
     """
 
     at: str
     sha256: str
     before_opening: bool
     by: str = ""
+    refused: int = 0
+    passed: int = 0
+
+    @property
+    def when(self) -> str:
+        """When the facts were fixed, in words, and what these words rest on."""
+        parts = [
+            f"{number} {words}{'' if number == 1 else 's'}{more}"
+            for number, words, more in (
+                (self.refused, "refused opening", ""),
+                (self.passed, "opening", " under other facts"),
+            )
+            if number
+        ]
+        if not (parts or self.before_opening):
+            return "sealed after opening"
+        said = f"sealed after {' and '.join(parts)}" if parts else "before the data were read"
+        return f"{said} (by the record of openings; one that was deleted cannot be detected)"
 
     def __str__(self) -> str:
-        when = "before the data were read" if self.before_opening else "sealed after opening"
         who = "".join(c if c.isprintable() else " " for c in shown(self.by)).strip()
         who = who or "somebody unnamed"
-        return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {when}"
+        return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {self.when}"
 
 
 @dataclass(frozen=True)
@@ -117,6 +139,9 @@ class Schema:
     sample : str
         Which rows of a larger file the table holds, as a condition on public columns; empty where
         it holds all.  A release refuses a table with other rows.
+    openings : Openings
+        What is remembered of openings of the data under these facts and earlier ones, which all
+        schemas that are made of each other share.
 
     Examples
     --------
@@ -134,6 +159,7 @@ class Schema:
     opened: bool = False
     source: Path | None = field(default=None, compare=False, repr=False)
     sample: str = ""
+    openings: Openings = field(default_factory=Openings, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
@@ -264,7 +290,8 @@ class Schema:
     def seal(self, by: str = "") -> Schema:
         """Return the schema with a date and a hash. Seal it before the data are read.
 
-        A sealed, unchanged schema keeps its date, unless another person declares it.
+        A sealed, unchanged schema keeps its date, unless another person declares it.  The seal says
+        how often the data had refused what was declared of them.
 
         Parameters
         ----------
@@ -272,10 +299,41 @@ class Schema:
             Who declares the public facts; certificates name them.
         """
         seal = self.seal_of
-        if seal is not None and seal.sha256 == self.digest() and by in ("", seal.by):
+        if seal is None or seal.sha256 != self.digest() or by not in ("", seal.by):
+            now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            seal = Seal(now, self.digest(), not self.opened, by)
+        refused, passed = self.openings.counted(self.source, self.dataset_id, self._limits_of)
+        counted = max(seal.refused, refused), max(seal.passed, passed)
+        if seal is self.seal_of and counted == (seal.refused, seal.passed):
             return self
-        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        return replace(self, seal_of=Seal(now, self.digest(), not self.opened, by))
+        return replace(self, seal_of=replace(seal, refused=counted[0], passed=counted[1]))
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """What a plan says if the data had refused what was declared, or had passed otherwise."""
+        seal = self.seal().seal_of
+        if seal is None or not (seal.refused or seal.passed):
+            return ()
+        return (
+            f"the facts are {seal.when}, and the certificate says so: a bound that was widened "
+            "because the data refused it, or narrowed until they did, is read off the data, and "
+            "no epsilon covers that",
+        )
+
+    def note_opening(self, names: Iterable[str], *, refused: bool) -> None:
+        """Remember that data were looked at under what is declared of these columns."""
+        facts = {name: self._limits_of(name) or "" for name in names}
+        self.openings.note(self.source, self.dataset_id, facts, refused=refused)
+
+    def _limits_of(self, name: str) -> str | None:
+        """Return a hash of what is declared of a column that data can refuse; None without it."""
+        column = self._by_name.get(name)
+        if column is None:
+            return None
+        facts = (column.bounds, column.levels, column.integer, column.decimals, column.missing)
+        unit = self.unit.max_rows if name == self.unit.id else None
+        said = json.dumps([*map(_plain_or_text, facts), column.exclusive, unit])
+        return hashlib.sha256(said.encode("ascii")).hexdigest()[:16]
 
     def unsealed(self) -> Schema:
         """Return the schema without its seal."""
@@ -394,6 +452,12 @@ def _plain(fact: object) -> object:
     if isinstance(fact, tuple):
         return [x if isinstance(x, str) else float(x) for x in fact]
     return fact
+
+
+def _plain_or_text(fact: object) -> object:
+    """Return a fact as JSON has it."""
+    found = _plain(fact)
+    return found if found is None or isinstance(found, (bool, int, list)) else str(found)
 
 
 def check_schema(schema: object) -> None:

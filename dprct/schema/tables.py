@@ -485,8 +485,12 @@ def check_legal(
         counted = counted or counted_once(schema, frame, names)
         _check_filled(counted.rows)
         if counted.legal and not _crowded_in_engine(schema, frame):
+            schema.note_opening(names, refused=False)
             return
     broken = _broken(schema, names, frame)
+    if broken or not isinstance(frame, nw.LazyFrame):
+        # before anybody is told: who widens a bound until it passes has read the data
+        schema.note_opening(names, refused=bool(broken))
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
         raise SchemaError(
