@@ -24,7 +24,15 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar, cast
 
-from dprct.errors import DprctError, ParameterError, SchemaError, instead_of, kind_of, shortened
+from dprct.errors import (
+    DprctError,
+    ParameterError,
+    SchemaError,
+    instead_of,
+    kind_of,
+    shortened,
+    withheld,
+)
 
 _ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
@@ -521,3 +529,22 @@ def is_data(value: object) -> bool:
         or nw.dependencies.is_into_series(value)
         or nw.dependencies.is_into_dataframe(value)
     )
+
+
+def numbers_given(values: object, name: str) -> Any:
+    """Return arrays that were given as a copy in doubles; NumPy's own refusal would show a value.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> numbers_given([[1, 2]], "X").tolist()
+    [[1.0, 2.0]]
+    """
+    import numpy as np
+
+    words = f"{name} is not an array of numbers; give rows of equal length"
+    with withheld(lambda _: ParameterError(words)):
+        return np.array(values, np.float64)

@@ -407,6 +407,31 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def append_line(path: Path, line: bytes, timeout: float = 30.0) -> None:
+    """Add a line to a file that only its owner may read, durably, one process after another.
+
+    A line that a crash cut off is ended first: what follows is a line of its own.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with locked(handle, timeout), uninterrupted():
+            end = os.lseek(handle, 0, os.SEEK_END)
+            if end:
+                os.lseek(handle, end - 1, os.SEEK_SET)
+            cut = end > 0 and os.read(handle, 1) != b"\n"
+            os.write(handle, b"\n" * cut + line + b"\n")
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+    sync_folder(path.parent)
+
+
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
     """Put off Ctrl-C and SIGTERM until the end of the block; only for short steps."""

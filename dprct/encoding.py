@@ -18,7 +18,8 @@ import numpy as np
 
 from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import check_own, clipped, divided, resolves, stored
+from dprct.schema.columns import check_own, clipped, divided, stored
+from dprct.schema.facts import resolves
 from dprct.schema.tables import (
     COMPANION,
     AnyTable,

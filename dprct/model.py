@@ -506,7 +506,11 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """
         allocation = self._allocated(Budget.asked(epsilon, delta))
         plan = self.spec.plan(self.facts, allocation)
-        return replace(plan, numbers=(*planned_draws(allocation), *plan.numbers))
+        return replace(
+            plan,
+            numbers=(*planned_draws(allocation), *plan.numbers),
+            warnings=(*plan.warnings, *self.schema.warned),
+        )
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:

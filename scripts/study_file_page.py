@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from dprct.app.fields import MEANINGS
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec
-from dprct.schema.columns import BuiltFrom, Fate, Role, Unit
+from dprct.schema.columns import Unit
+from dprct.schema.facts import BuiltFrom, Fate, Role
 from dprct.study.declared_tables import TableSpec
 from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection

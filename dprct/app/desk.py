@@ -24,7 +24,8 @@ from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
 from dprct.schema.columns import Unit, shown
-from dprct.schema.schema import DECLARABLE, declared
+from dprct.schema.facts import DECLARABLE
+from dprct.schema.schema import declared
 from dprct.schema.toml import merged
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied

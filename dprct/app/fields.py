@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dprct.errors import StudyError
-from dprct.schema.columns import BuiltFrom, Fate, Role
-from dprct.schema.schema import DECLARABLE
+from dprct.schema.facts import DECLARABLE, BuiltFrom, Fate, Role
 from dprct.study.sections import is_required, keys_of, words
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError, kind_of
 from dprct.missing import missing_numbers
-from dprct.schema.columns import DATASET, Code, Column, FileFacts, text_width
+from dprct.schema.columns import DATASET, Code, Column, FileFacts
+from dprct.schema.facts import text_width
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

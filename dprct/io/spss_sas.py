@@ -13,7 +13,8 @@ import pandas as pd
 
 from dprct.errors import DprctWarning, FileError
 from dprct.missing import MISSING_CODES, Recoding, recoding_of, tagged
-from dprct.schema.columns import DATASET, STRING_WIDTH, Code, Column, FileFacts
+from dprct.schema.columns import DATASET, Code, Column, FileFacts
+from dprct.schema.facts import STRING_WIDTH
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from dprct import disk
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import FLOAT_LIMITS, Column, FileFacts
+from dprct.schema.columns import Column, FileFacts
+from dprct.schema.facts import FLOAT_LIMITS
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
 from dprct.schema.tables import COMPANION, Frame, broken_rules, eager, numbers_of, text_of

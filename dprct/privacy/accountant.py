@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from dprct.privacy.budget import Relation
-    from dprct.privacy.charges import Entry, Together
+    from dprct.privacy.charges import Entry, Opening, Together
 
 
 UNIT = "person"
@@ -188,6 +188,11 @@ class Balance:
     def contents(self) -> tuple[str, ...]:
         """The SHA-256 of each state of the data file that was used, in order."""
         return tuple(content.sha256 for content in self._current().contents)
+
+    @property
+    def openings(self) -> tuple[Opening, ...]:
+        """Openings of the data under declared facts, since the ledger was begun, in order."""
+        return tuple(self._current().openings)
 
     def entry(self, entry_id: str) -> Entry:
         """Return an entry by its id, or by its number alone; LedgerError if there is none.
@@ -562,6 +567,11 @@ class Accountant(Balance):
             if noted is not ledger:
                 self._write(noted)
             return noted is not ledger and bool(ledger.contents)
+
+    def note_opening(self, opening: Opening) -> None:
+        """Record that the data were opened under declared facts; this has no price."""
+        with self._writing() as ledger:
+            self._write(ledger.with_opening(opening))
 
     def declare_separate(self, why: str) -> None:
         """Record why the same data may have this budget in addition to that of another ledger.

@@ -215,6 +215,44 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """That confidential data were opened under declared facts, and whether they refused them.
+
+    Parameters
+    ----------
+    when : str
+        UTC, ISO 8601.
+    refused : bool
+        Whether a value was outside what was declared.
+    facts : mapping from column to text
+        A hash of what was declared of each column that was looked at.
+    file : str
+        The name of the data file.
+    sha256 : str
+        Of the data file.
+    """
+
+    when: str
+    refused: bool
+    facts: Mapping[str, str]
+    file: str
+    sha256: str
+
+    def __post_init__(self) -> None:
+        texts = (self.when, self.file, self.sha256, *self.facts, *self.facts.values())
+        if type(self.refused) is not bool or not all(isinstance(text, str) for text in texts):
+            raise ParameterError("an opening is a time, whether it was refused, and texts")
+
+    def differs(self, facts: Mapping[str, str]) -> bool:
+        """Whether a column that was looked at was declared otherwise than it is now."""
+        return any(facts.get(name, said) != said for name, said in self.facts.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-ready values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """That the released state of an entry was saved, and its SHA-256.
 

@@ -15,6 +15,7 @@ from dprct.privacy.budget import RELATIONS, Budget, Relation, fraction, spelled
 from dprct.privacy.charges import (
     Content,
     Entry,
+    Opening,
     Parts,
     Saved,
     Sums,
@@ -116,8 +117,9 @@ class Ledger:
     """A budget, the terms on which it is spent, and what was charged so far.
 
     ``relation`` and ``unit`` are demands on every charge; None demands nothing.  ``separate`` says
-    why the same data may have this budget besides another.  The records of a ledger on file are
-    read when they are asked for; ``running`` is what is known without them.
+    why the same data may have this budget besides another.  ``openings`` say how often the data
+    were opened under declared facts, and cost nothing.  The records of a ledger on file are read
+    when they are asked for; ``running`` is what is known without them.
 
     Examples
     --------
@@ -137,6 +139,7 @@ class Ledger:
     contents: Sequence[Content] = ()
     saved: Sequence[Saved] = ()
     separate: str | None = None
+    openings: Sequence[Opening] = ()
     running: Sums | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -285,6 +288,10 @@ class Ledger:
         note = "the file changed; the ledger continues" if self.contents else "first use"
         return replace(self, contents=_followed(self.contents, Content(sha256, now(), note)))
 
+    def with_opening(self, opening: Opening) -> Ledger:
+        """Return the ledger with one more opening of the data."""
+        return replace(self, openings=_followed(self.openings, opening))
+
     def with_saved(self, entry_id: str, sha256: str) -> Ledger:
         """Return the ledger that knows what was saved for an entry; the same one if it did."""
         if self.hash_of(entry_id) is not None:
@@ -356,6 +363,7 @@ class Ledger:
             "entries": [entry.to_dict() for entry in self.entries],
             "saved": [saved.to_dict() for saved in self.saved],
             **({} if self.separate is None else {"separate": self.separate}),
+            **({"openings": [one.to_dict() for one in self.openings]} if self.openings else {}),
         }
 
     @classmethod
@@ -392,6 +400,7 @@ class Ledger:
         )
         saved = tuple(Saved(**one) for one in values.pop("saved", ()))
         contents = tuple(Content(**content) for content in values.pop("contents"))
+        values["openings"] = tuple(Opening(**one) for one in values.get("openings", ()))
         if len({entry.id for entry in entries}) < len(entries):
             raise ParameterError("two entries share an id")
         if not {one.entry for one in saved} <= {entry.id for entry in entries}:
@@ -434,7 +443,7 @@ def new_entry(ledger: Ledger, charge: Charge, **facts: Any) -> Entry:
 
 
 def _records(ledger: Ledger) -> tuple[Sequence[object], ...]:
-    return ledger.entries, ledger.contents, ledger.saved
+    return ledger.entries, ledger.contents, ledger.saved, ledger.openings
 
 
 def _followed(records: Sequence[Any], new: Any) -> Sequence[Any]:
@@ -470,8 +479,8 @@ def _table(entries: Sequence[Entry]) -> list[str]:
 
 
 _BEGIN = b'{"format": "dprct ledger", "version": 4, '
-_ENTRY, _CONTENT, _SAVED, _SEPARATE = (
-    f',{{"{kind}": '.encode() for kind in ("entry", "content", "saved", "separate")
+_ENTRY, _CONTENT, _SAVED, _SEPARATE, _OPENING = _KINDS = tuple(
+    f',{{"{kind}": '.encode() for kind in ("entry", "content", "saved", "separate", "opening")
 )
 _ID = b',{"entry": {"id": "'
 _END, _HASH = b"],", b', "sha256": "'
@@ -590,6 +599,7 @@ def seen(raw: bytes, state: os.stat_result | None) -> Seen:
         entries=Lines(records[_ENTRY], _entry),
         contents=Lines(records[_CONTENT], lambda line: Content(**_read(line, _CONTENT))),
         saved=Lines(records[_SAVED], lambda line: Saved(**_read(line, _SAVED))),
+        openings=Lines(records[_OPENING], lambda line: Opening(**_read(line, _OPENING))),
         separate=reasons[-1] if reasons else None,
         running=running,
     )
@@ -603,7 +613,8 @@ def rendered(ledger: Ledger) -> bytes:
     terms = json.dumps(ledger.terms())[1:-1]
     first = _BEGIN + terms.encode() + b",\n"
     begins = b'"records": [' + json.dumps({"terms": first_link(ledger.terms())}).encode() + b"\n"
-    empty = replace(ledger, entries=(), contents=(), saved=(), separate=None, running=None)
+    empty = replace(ledger, entries=(), contents=(), saved=(), openings=(), separate=None,
+                    running=None)  # fmt: skip
     lines = [first, begins, *lines_beyond(ledger, empty)]
     return b"".join(lines) + last_line(ledger, digest_after("", lines))
 
@@ -617,6 +628,7 @@ def lines_beyond(ledger: Ledger, earlier: Ledger) -> list[bytes]:
         head = link_after(head, facts)
         lines.append(_line(_ENTRY, {**facts, "chain": head}))
     lines += [_line(_SAVED, one.to_dict()) for one in ledger.saved[len(earlier.saved) :]]
+    lines += [_line(_OPENING, o.to_dict()) for o in ledger.openings[len(earlier.openings) :]]
     if ledger.separate != earlier.separate:
         lines.append(_line(_SEPARATE, {"why": ledger.separate}))
     return lines
@@ -679,6 +691,7 @@ def _with_records(ledger: Ledger, lines: Iterable[bytes]) -> Ledger:
         "entries": (_ENTRY, _entry),
         "contents": (_CONTENT, lambda line: Content(**_read(line, _CONTENT))),
         "saved": (_SAVED, lambda line: Saved(**_read(line, _SAVED))),
+        "openings": (_OPENING, lambda line: Opening(**_read(line, _OPENING))),
     }
     more: dict[str, Any] = {}
     for name, (kind, read) in kinds.items():
@@ -692,7 +705,7 @@ def _with_records(ledger: Ledger, lines: Iterable[bytes]) -> Ledger:
 
 
 def _sorted(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
-    found: dict[bytes, list[bytes]] = {_ENTRY: [], _CONTENT: [], _SAVED: [], _SEPARATE: []}
+    found: dict[bytes, list[bytes]] = {kind: [] for kind in _KINDS}
     for line in lines:
         kind = line[: line.find(b" ") + 1]
         if kind not in found:

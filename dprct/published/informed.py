@@ -24,7 +24,8 @@ from dprct.published.outcomes import arms_of, families_of, fits, made_missing, m
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
 from dprct.results.plan import Plan, noted
-from dprct.schema.columns import INTEGER_LIMITS, Column, stored
+from dprct.schema.columns import Column, stored
+from dprct.schema.facts import INTEGER_LIMITS
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import check_choice, given, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -436,11 +436,11 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     @classmethod
     def from_arrays(cls, X: ArrayLike, t: ArrayLike, y: ArrayLike, **options: Any) -> Self:
         """Return the model of arrays X (n, p), t (n,) of 0 and 1, and y (n,)."""
-        x = np.asarray(X, np.float64)
+        x, arms, outcome = (numbers_given(v, k) for v, k in ((X, "X"), (t, "t"), (y, "y")))
+        if x.ndim != 2 or arms.shape != (len(x),) or outcome.shape != (len(x),):
+            raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
         names = [f"x{j}" for j in range(x.shape[1])]
-        table = pd.DataFrame(dict(zip(names, x.T, strict=True))).assign(
-            y=np.asarray(y, np.float64), t=np.asarray(t, np.float64)
-        )
+        table = pd.DataFrame(dict(zip(names, x.T, strict=True))).assign(y=outcome, t=arms)
         schema = Schema(tuple(Column(name) for name in table.columns))
         formula = f"t ~ {' + '.join(names)}"
         return cls(table, schema, formula=formula, outcome="y", **options)

@@ -20,7 +20,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import EXACT, added, check_extent, present
 from dprct.schema.columns import as_is_within, check_own
-from dprct.schema.tables import check_counts, check_rows
+from dprct.schema.tables import check_counts, check_rows, owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -573,9 +573,7 @@ def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> Whole | None:
     if grid.rows == 1:
         return None
     assert unit is not None
-    ids = table[unit].to_numpy()
-    names = ids.astype(str) if ids.dtype.kind not in "biuf" else ids
-    found = np.asarray(np.unique(names, return_inverse=True)[1], np.int64).ravel()
+    found = owners(table, unit).astype(np.int64)
     if (np.bincount(found, minlength=1) > grid.rows).any():  # the proof is of units of M rows
         raise ParameterError(f"a unit has more rows than {grid.rows}; declare a larger max_rows")
     return found

@@ -15,7 +15,7 @@ from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
-from dprct.schema.tables import Table, collected, row_count
+from dprct.schema.tables import Table, asking, collected, row_count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -343,7 +343,8 @@ def answered(
         frame = frame.select(*by, *[e.alias(name) for name, e in numbers.items()])
         wanted = [nw.col(name).sum() for name in numbers]
     wanted.append(nw.len().alias(_ROWS))
-    found = collected(frame.group_by(*by).agg(*wanted) if by else frame.select(*wanted))
+    with asking(frame, "sums"):  # some engines fail when a query is made, not run
+        found = collected(frame.group_by(*by).agg(*wanted) if by else frame.select(*wanted))
     return list(found.select(*by, *sums, _ROWS).rows())
 
 
@@ -654,11 +655,15 @@ def observed_together(
         return found
     where = arms.combinations
     there = [nw.lit(1, nw.Int64) if c is None else present(c.name).cast(nw.Int64) for c in columns]
-    sums = {f"s{i}_{j}": there[i] * there[j] for i, j in pairs}
+    # no engine adds a number that is of no column: of two that everybody has, rows are counted
+    asked = [(i, j) for i, j in pairs if columns[i] is not None or columns[j] is not None]
+    everybody = [pair for pair in pairs if pair not in asked]
+    sums = {f"s{i}_{j}": there[i] * there[j] for i, j in asked}
     for row in added(table, sums, where.columns):
         key = tuple(row[: len(where.columns)])
         group = int(arms.codes[where.places[key]]) if key in where.places else -1
-        for (i, j), number in zip(pairs, row[len(where.columns) : -1], strict=True):
+        numbers = [*row[len(where.columns) : -1], *[row[-1]] * len(everybody)]
+        for (i, j), number in zip([*asked, *everybody], numbers, strict=True):
             if group >= 0:
                 found[group, i, j] = found[group, j, i] = found[group, i, j] + number
     return found

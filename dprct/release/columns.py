@@ -16,16 +16,9 @@ import pandas as pd
 from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.schema.columns import (
-    FLOAT_LIMITS,
-    INTEGER_LIMITS,
-    Code,
-    Column,
-    Unit,
-    stored,
-    text_width,
-)
+from dprct.schema.columns import Code, Column, Unit, stored
 from dprct.schema.expressions import evaluate, parents
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, text_width
 from dprct.schema.tables import numbers_of, text_of
 
 if TYPE_CHECKING:

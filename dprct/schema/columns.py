@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,18 @@ from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
 from dprct.missing import MISSING_CODES
 from dprct.schema.expressions import parents
+from dprct.schema.facts import (
+    DECLARABLE,
+    INTEGER_LIMITS,
+    BuiltFrom,
+    Fate,
+    Role,
+    check_column,
+    check_storage_type,
+    is_text,
+    number_limits,
+    read_fact,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,23 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
-Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]
-BuiltFrom = Literal["own", "cohort"]
 Code = int | str  # a labelled number, or a missing code such as ".a"
-
-INTEGER_LIMITS: dict[str, tuple[int, int]] = {
-    "byte": (-127, 100),
-    "int": (-32_767, 32_740),
-    "long": (-2_147_483_647, 2_147_483_620),
-}
-"""The smallest and largest number of each of Stata's integer types; above are the missing codes."""
-
-FLOAT_LIMITS: dict[str, float] = {
-    "float": float.fromhex("0x1.fffffep+126"),
-    "double": float.fromhex("0x1.fffffffffffffp+1022"),
-}
-"""The largest magnitude of Stata's real types."""
 
 _COORDINATE = re.compile(r"^(lat|lon|lng|gps\w*|\w*latitude\w*|\w*longitude\w*)$", re.IGNORECASE)
 _COORDINATE_LABEL = re.compile(r"\b(latitude|longitude|gps)\b", re.IGNORECASE)
@@ -59,67 +55,13 @@ _CONSTRUCTED_LABEL = re.compile(
     re.IGNORECASE,
 )
 
-_RESOLUTION = {"float": 1 << 22, "double": 1 << 48}
-
 DATASET = "_dta"
 """Owner of the characteristics and notes of the data set as a whole."""
-
-STRING_WIDTH = 2045
-"""The widest ``str#``; longer text is ``strL``."""
 
 
 def shown(text: str) -> str:
     """Return text as it can be printed: undecodable bytes become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def number_limits(storage: str) -> tuple[float, float]:
-    """Return the smallest and largest number of a storage type.
-
-    Examples
-    --------
-    >>> number_limits("byte")
-    (-127, 100)
-    """
-    if storage in INTEGER_LIMITS:
-        return INTEGER_LIMITS[storage]
-    return -FLOAT_LIMITS[storage], FLOAT_LIMITS[storage]
-
-
-def is_text(storage: str) -> bool:
-    """Whether a Stata storage type holds text (``str#`` or ``strL``)."""
-    return storage.startswith("str")
-
-
-def text_width(storage: str) -> int | None:
-    """Return the width of a ``str#`` in bytes, or None for ``strL``."""
-    return None if storage == "strL" else int(storage[3:])
-
-
-def resolves(storage: str, largest: float, step: Fraction) -> bool:
-    """Whether a type tells numbers a ``step`` apart from each other, up to ``largest``.
-
-    Examples
-    --------
-    >>> resolves("float", 100.0, Fraction(1, 100)), resolves("float", 1e6, Fraction(1, 100))
-    (True, False)
-    """
-    steps = _RESOLUTION.get(storage, _RESOLUTION["double"])
-    # whole numbers need no room for the rounding of a decimal
-    return largest / step <= (4 * steps if step.denominator == 1 else steps)
-
-
-def check_storage_type(storage: object, name: str) -> None:
-    """Refuse a type that is not one of Stata's storage types."""
-    fixed = isinstance(storage, str) and (
-        storage in INTEGER_LIMITS or storage in FLOAT_LIMITS or storage == "strL"
-    )
-    width = re.fullmatch(r"str([1-9]\d{0,3})", storage) if isinstance(storage, str) else None
-    if not fixed and not (width and int(width[1]) <= STRING_WIDTH):
-        raise SchemaError(
-            f"column {name!r}: ``type={given(storage)}``; allowed: byte, int, long, float, double, "
-            f"str1 to str{STRING_WIDTH}, strL"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +114,11 @@ class Column:
     confirmed : bool
         Whether facts from the header of a confidential file are confirmed as public.
 
+    Raises
+    ------
+    SchemaError
+        If a fact is malformed, or contradicts another.
+
     Examples
     --------
     >>> Column("age", "byte", bounds=(15, 80), bins=5).is_integer
@@ -199,9 +146,13 @@ class Column:
     confirmed: bool = False
 
     def __post_init__(self) -> None:
-        codes: object = self.missing  # whatever was given: "never", or a list, as declare takes it
-        if isinstance(codes, (str, list)):
-            object.__setattr__(self, "missing", check_missing_codes(codes, self.name))
+        """Read and check what is declared, however the column is made: as a study file's is."""
+        check_storage_type(self.type, self.name)
+        for name in DECLARABLE:
+            value = getattr(self, name)
+            if value is not _DEFAULTS[name]:
+                object.__setattr__(self, name, read_fact(name, value, self))
+        check_column(self)
 
     @property
     def is_text(self) -> bool:
@@ -231,6 +182,9 @@ class Column:
         if self.coordinates is not None:
             return self.coordinates
         return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
+
+
+_DEFAULTS = {fact.name: fact.default for fact in fields(Column)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,33 +286,6 @@ class Unit:
         if self.id is not None:
             return f"how many rows each {self.name} has (at most {self.max_rows})"
         return f"that no {self.name} has two rows (declared: without an id it cannot be checked)"
-
-
-def check_missing_codes(codes: object, name: str) -> tuple[str, ...]:
-    """Return ``codes`` as a tuple of missing codes in Stata's order, or refuse.
-
-    ``"never"`` is read as no code at all.
-    """
-    listed: object = codes
-    if isinstance(codes, str):
-        listed = () if codes == "never" else (codes,)
-    if not isinstance(listed, (list, tuple)) or not all(
-        isinstance(code, str) and code in MISSING_CODES for code in listed
-    ):
-        raise SchemaError(
-            f"column {name!r}: ``missing={given(codes)}``; allowed: 'never', or missing codes "
-            "such as ``['.', '.a']`` that each become a level"
-        )
-    return tuple(code for code in MISSING_CODES if code in listed)
-
-
-def check_literal(value: object, kind: object, fact: str, name: str) -> None:
-    """Refuse a ``value`` that is none of the literals of ``kind``."""
-    allowed = get_args(kind)
-    if not isinstance(value, str) or value not in allowed:
-        raise SchemaError(
-            f"column {name!r}: ``{fact}={given(value)}``; allowed: {', '.join(allowed)}"
-        )
 
 
 def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:

@@ -6,46 +6,23 @@ import datetime as dt
 import difflib
 import functools
 import hashlib
-import itertools
 import json
-import math
-import numbers
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dprct.arguments import checked, given
+from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
-from dprct.schema.columns import (
-    BuiltFrom,
-    Code,
-    Column,
-    Fate,
-    FileFacts,
-    Role,
-    Unit,
-    check_literal,
-    check_missing_codes,
-    number_limits,
-    resolves,
-    shown,
-    with_origin,
-)
+from dprct.privacy.openings import Openings
+from dprct.schema.columns import Code, Column, FileFacts, Unit, shown, with_origin
+from dprct.schema.facts import DECLARABLE, Fate, read_fact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
     from narwhals.typing import IntoFrame
-
-
-FREE_FATES = ("withheld", "key", "drop")
-"""What a release may do with free text and with coordinates."""
-
-MOST_BINS = 1 << 20
 
 
 def declared(column: Column, fact: object) -> Column:
@@ -78,249 +55,10 @@ def declared(column: Column, fact: object) -> Column:
         )
     changes: dict[str, Any] = {}
     for key, value in fact.items():
-        if key not in _READERS:
+        if key not in DECLARABLE:
             raise SchemaError(_unknown(key, column.name))
-        changes[key] = _READERS[key](value, column)
-    new = replace(column, **changes)
-    check_column(new)
-    return new
-
-
-def check_column(column: Column) -> None:
-    """Refuse a column whose facts contradict each other.
-
-    Raises
-    ------
-    SchemaError
-    """
-    if column.is_text:
-        _check_text(column)
-    else:
-        _check_numbers(column)
-    if column.locates and column.fate not in (None, *FREE_FATES):
-        raise SchemaError(
-            f"column {column.name!r} holds coordinates and cannot be {column.fate!r}; "
-            f"allowed: {', '.join(FREE_FATES)}, or declare ``coordinates=false``"
-        )
-    if column.derived is not None and column.fate not in (None, "modelled"):
-        raise SchemaError(
-            f"column {column.name!r} is derived and {column.fate!r}; a derived column is "
-            "recomputed from its parents, so leave its fate out"
-        )
-
-
-def _check_text(column: Column) -> None:
-    unfit = [name for name in ("bounds", "bins", "decimals") if getattr(column, name) is not None]
-    if unfit:
-        raise SchemaError(
-            f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
-        )
-    if column.missing:
-        raise SchemaError(
-            f"column {column.name!r} holds text, which has no missing codes; declare "
-            "``missing='never'`` and, if it may be empty, the level ''"
-        )
-    if column.levels is None and column.fate not in (None, "public", *FREE_FATES):
-        raise SchemaError(
-            f"column {column.name!r} is free text and cannot be {column.fate!r}; "
-            f"allowed: {', '.join(FREE_FATES)}, or declare its levels"
-        )
-    if column.type == "strL" and column.fate == "public":
-        raise SchemaError(
-            f"column {column.name!r} is strL and cannot be 'public'; "
-            f"allowed: {', '.join(FREE_FATES)}, or modelled with its levels; an arm or a block is "
-            "public as numbers (0/1, or codes with value labels)"
-        )
-
-
-def _check_numbers(column: Column) -> None:
-    low, high = column.bounds if column.bounds is not None else (-math.inf, math.inf)
-    levels = [float(level) for level in column.levels or ()]
-    _check_storage(column, [*levels, *(column.bounds or ())])
-    if any(not low <= level <= high for level in levels):
-        raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
-    if isinstance(column.bins, tuple):
-        edges = (low, *column.bins, high)
-        if any(a >= b for a, b in itertools.pairwise(edges)):
-            raise SchemaError(
-                f"column {column.name!r}: bins must be increasing and strictly within the bounds"
-            )
-    if column.type == "float" and len(set(map(_single, levels))) < len(levels):
-        raise SchemaError(
-            f"column {column.name!r}: type float does not tell two of the levels apart; mend one"
-        )
-    _check_step(column)
-    if column.bins is not None and column.levels is not None:
-        raise SchemaError(f"column {column.name!r} has bins and levels; give one of them")
-
-
-def _check_step(column: Column) -> None:
-    step, storage = column.step, column.type
-    if step is None:
-        return
-    if column.bounds is not None and not resolves(storage, max(map(abs, column.bounds)), step):
-        what = "whole numbers" if column.is_integer else f"{column.decimals} decimals"
-        raise SchemaError(
-            f"column {column.name!r}: type {storage} does not tell {what} apart up to these "
-            "bounds; narrow the bounds, or leave integer and decimals out"
-        )
-    levels = [x for x in column.levels or () if isinstance(x, float)]
-    if any((Fraction(repr(level)) / step).denominator > 1 for level in levels):
-        raise SchemaError(
-            f"column {column.name!r}: a level has more than {column.decimals} decimals; mend one"
-        )
-
-
-def _check_storage(column: Column, facts: Sequence[float]) -> None:
-    if column.is_integer and any(x != math.floor(x) for x in facts):
-        raise SchemaError(
-            f"column {column.name!r} holds whole numbers; give whole bounds and levels"
-        )
-    low, high = number_limits(column.type)
-    if any(not low <= x <= high for x in facts):
-        raise SchemaError(
-            f"column {column.name!r}: type {column.type} holds {low:g} to {high:g}; "
-            "give bounds and levels within"
-        )
-
-
-def _single(number: float) -> bytes:
-    """Return the four bytes that a float column keeps of a number."""
-    return struct.pack("<f", number)
-
-
-def _number(value: object, column: Column, fact: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SchemaError(
-            f"column {column.name!r}: {fact} must be numbers; got ``{type(value).__name__}``"
-            + _as_number(column.format)
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise SchemaError(f"column {column.name!r}: {fact} must be finite; got {number}")
-    return number + 0.0  # no negative zero: it would be another fact than zero
-
-
-def _as_number(display: str) -> str:
-    """Return how a date is given as a number, for a column that is displayed as one."""
-    if display.startswith(("%td", "%d", "%-td")):
-        return "; give a date as its days since 1 January 1960"
-    if display.startswith(("%tc", "%-tc")):
-        return "; give a time as its milliseconds since 1 January 1960"
-    return ""
-
-
-def _bounds(value: object, column: Column) -> tuple[float, float]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise SchemaError(
-            f"column {column.name!r}: bounds are ``(low, high)``; got {_length(value)}"
-        )
-    low, high = (_number(x, column, "bounds") for x in value)
-    if low >= high:
-        raise SchemaError(
-            f"column {column.name!r}: bounds ({low:g}, {high:g}) are reversed or empty; "
-            "give ``(low, high)`` with low < high"
-        )
-    return low, high
-
-
-def _levels(value: object, column: Column) -> tuple[float | str, ...]:
-    if not isinstance(value, (tuple, list)) or not value:
-        raise SchemaError(f"column {column.name!r}: levels are a list of at least one value")
-    if column.is_text:
-        if not all(isinstance(level, str) for level in value):
-            raise SchemaError(f"column {column.name!r} holds text; its levels must be text")
-        found: list[float | str] = [str(level) for level in value]
-    else:
-        found = sorted(_number(level, column, "levels") for level in value)
-    if len(set(found)) < len(found):
-        raise SchemaError(f"column {column.name!r}: a level is given twice; give each once")
-    return tuple(found)
-
-
-def _bins(value: object, column: Column) -> int | tuple[float, ...]:
-    if isinstance(value, (tuple, list)) and value:
-        return tuple(_number(edge, column, "bins") for edge in value)
-    number = _whole(value)
-    if number is None or not 1 <= number <= MOST_BINS:
-        raise SchemaError(
-            f"column {column.name!r}: ``bins={given(value)}``; give a number of bins from 1 to "
-            f"{MOST_BINS}, or a list of the inner edges"
-        )
-    return number
-
-
-def _decimals(value: object, column: Column) -> int:
-    number = _whole(value)
-    if number is None or not 0 <= number <= 15:
-        raise SchemaError(f"column {column.name!r}: ``decimals={given(value)}``; give 0 to 15")
-    return number
-
-
-def _whole(value: object) -> int | None:
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    return int(value) if whole else None  # type: ignore[call-overload]
-
-
-def _length(value: object) -> str:
-    kind = type(value).__name__
-    return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
-
-
-def _flag(fact: str) -> Callable[[object, Column], bool]:
-    def read(value: object, column: Column) -> bool:
-        if not isinstance(value, bool):
-            raise SchemaError(
-                f"column {column.name!r}: ``{fact}={given(value)}``; give true or false"
-            )
-        return value
-
-    return read
-
-
-def _text(fact: str) -> Callable[[object, Column], str]:
-    def read(value: object, column: Column) -> str:
-        if not isinstance(value, str):
-            raise SchemaError(
-                f"column {column.name!r}: {fact} must be text; got ``{given(value)}``"
-            )
-        return value
-
-    return read
-
-
-def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
-    def read(value: object, column: Column) -> object:
-        check_literal(value, kind, fact, column.name)
-        return value
-
-    return read
-
-
-_READERS: dict[str, Callable[[Any, Column], Any]] = {
-    "bounds": _bounds,
-    "levels": _levels,
-    "bins": _bins,
-    "decimals": _decimals,
-    "integer": _flag("integer"),
-    "missing": lambda value, column: check_missing_codes(value, column.name),
-    "fate": _choice("fate", Fate),
-    "role": _choice("role", Role),
-    "exclusive": _text("exclusive"),
-    "built_from": _choice("built_from", BuiltFrom),
-    "constants_public": _flag("constants_public"),
-    "coordinates": _flag("coordinates"),
-    "confirmed": _flag("confirmed"),
-    "derived": _text("derived"),
-    "label": _text("label"),
-    "format": _text("format"),
-}
-
-DECLARABLE = tuple(_READERS)
-"""Names of the facts that :func:`declared` takes."""
+        changes[key] = read_fact(key, value, column)
+    return replace(column, **changes)
 
 
 def _unknown(key: object, name: str) -> str:
@@ -343,18 +81,39 @@ class Seal:
         Whether the facts were fixed before the data section was read.
     by : str
         Who declared the facts; empty where nobody was named.
+    refused : int
+        How often the data had refused what was declared of them, as far as is recorded.
+    passed : int
+        How many other declarations they had been opened under, and passed.
     """
 
     at: str
     sha256: str
     before_opening: bool
     by: str = ""
+    refused: int = 0
+    passed: int = 0
+
+    @property
+    def when(self) -> str:
+        """When the facts were fixed, in words, and what these words rest on."""
+        parts = [
+            f"{number} {words}{'' if number == 1 else 's'}{more}"
+            for number, words, more in (
+                (self.refused, "refused opening", ""),
+                (self.passed, "opening", " under other facts"),
+            )
+            if number
+        ]
+        if not (parts or self.before_opening):
+            return "sealed after opening"
+        said = f"sealed after {' and '.join(parts)}" if parts else "before the data were read"
+        return f"{said} (by the record of openings; one that was deleted cannot be detected)"
 
     def __str__(self) -> str:
-        when = "before the data were read" if self.before_opening else "sealed after opening"
         who = "".join(c if c.isprintable() else " " for c in shown(self.by)).strip()
         who = who or "somebody unnamed"
-        return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {when}"
+        return f"schema {self.sha256[:16]} declared by {who} on {self.at}, {self.when}"
 
 
 @dataclass(frozen=True)
@@ -380,6 +139,9 @@ class Schema:
     sample : str
         Which rows of a larger file the table holds, as a condition on public columns; empty where
         it holds all.  A release refuses a table with other rows.
+    openings : Openings
+        What is remembered of openings of the data under these facts and earlier ones, which all
+        schemas that are made of each other share.
 
     Examples
     --------
@@ -397,6 +159,7 @@ class Schema:
     opened: bool = False
     source: Path | None = field(default=None, compare=False, repr=False)
     sample: str = ""
+    openings: Openings = field(default_factory=Openings, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         listed = isinstance(self.columns, (tuple, list))
@@ -527,7 +290,8 @@ class Schema:
     def seal(self, by: str = "") -> Schema:
         """Return the schema with a date and a hash. Seal it before the data are read.
 
-        A sealed, unchanged schema keeps its date, unless another person declares it.
+        A sealed, unchanged schema keeps its date, unless another person declares it.  The seal says
+        how often the data had refused what was declared of them.
 
         Parameters
         ----------
@@ -535,10 +299,41 @@ class Schema:
             Who declares the public facts; certificates name them.
         """
         seal = self.seal_of
-        if seal is not None and seal.sha256 == self.digest() and by in ("", seal.by):
+        if seal is None or seal.sha256 != self.digest() or by not in ("", seal.by):
+            now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+            seal = Seal(now, self.digest(), not self.opened, by)
+        refused, passed = self.openings.counted(self.source, self.dataset_id, self._limits_of)
+        counted = max(seal.refused, refused), max(seal.passed, passed)
+        if seal is self.seal_of and counted == (seal.refused, seal.passed):
             return self
-        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-        return replace(self, seal_of=Seal(now, self.digest(), not self.opened, by))
+        return replace(self, seal_of=replace(seal, refused=counted[0], passed=counted[1]))
+
+    @property
+    def warned(self) -> tuple[str, ...]:
+        """What a plan says if the data had refused what was declared, or had passed otherwise."""
+        seal = self.seal().seal_of
+        if seal is None or not (seal.refused or seal.passed):
+            return ()
+        return (
+            f"the facts are {seal.when}, and the certificate says so: a bound that was widened "
+            "because the data refused it, or narrowed until they did, is read off the data, and "
+            "no epsilon covers that",
+        )
+
+    def note_opening(self, names: Iterable[str], *, refused: bool) -> None:
+        """Remember that data were looked at under what is declared of these columns."""
+        facts = {name: self._limits_of(name) or "" for name in names}
+        self.openings.note(self.source, self.dataset_id, facts, refused=refused)
+
+    def _limits_of(self, name: str) -> str | None:
+        """Return a hash of what is declared of a column that data can refuse; None without it."""
+        column = self._by_name.get(name)
+        if column is None:
+            return None
+        facts = (column.bounds, column.levels, column.integer, column.decimals, column.missing)
+        unit = self.unit.max_rows if name == self.unit.id else None
+        said = json.dumps([*map(_plain_or_text, facts), column.exclusive, unit])
+        return hashlib.sha256(said.encode("ascii")).hexdigest()[:16]
 
     def unsealed(self) -> Schema:
         """Return the schema without its seal."""
@@ -657,6 +452,12 @@ def _plain(fact: object) -> object:
     if isinstance(fact, tuple):
         return [x if isinstance(x, str) else float(x) for x in fact]
     return fact
+
+
+def _plain_or_text(fact: object) -> object:
+    """Return a fact as JSON has it."""
+    found = _plain(fact)
+    return found if found is None or isinstance(found, (bool, int, list)) else str(found)
 
 
 def check_schema(schema: object) -> None:

@@ -18,7 +18,6 @@ says what to do.  :class:`dprct.SyntheticControl` does: panels are small.
 from __future__ import annotations
 
 import numbers
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -378,6 +377,19 @@ def text_of(frame: Frame, name: str) -> NDArray[np.object_]:
     return values
 
 
+def owners(frame: Frame, name: str) -> NDArray[np.intp]:
+    """Return whose each row (n,) is by an id, as a code from 0 on; what is missing is one more.
+
+    Texts are told apart as Python tells them: NumPy's own drop a NUL at their end, bytes that no
+    encoding reads are ids too, and NumPy would show them in its refusal.
+    """
+    if _holds_numbers(_series(frame, name)):
+        return np.unique(numbers_of(frame, name)[0], return_inverse=True)[1].astype(np.intp)
+    known: dict[object, int] = {}
+    found = [known.setdefault(text, len(known)) for text in text_of(frame, name)]
+    return np.array(found, np.intp)
+
+
 def _holds_numbers(series: nw.Series[Any]) -> bool:
     """Whether these are numbers: what else NumPy would make numbers of, it is not asked."""
     dtype = series.dtype
@@ -473,8 +485,12 @@ def check_legal(
         counted = counted or counted_once(schema, frame, names)
         _check_filled(counted.rows)
         if counted.legal and not _crowded_in_engine(schema, frame):
+            schema.note_opening(names, refused=False)
             return
     broken = _broken(schema, names, frame)
+    if broken or not isinstance(frame, nw.LazyFrame):
+        # before anybody is told: who widens a bound until it passes has read the data
+        schema.note_opening(names, refused=bool(broken))
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
         raise SchemaError(
@@ -657,14 +673,10 @@ def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
     if unit.id is None:
         return []
     if schema.column(unit.id).is_text:
-        text = text_of(frame, unit.id)
-        missing = bool((text == "").any())
-        # bytes that no encoding reads are ids too, and NumPy would show them in its refusal
-        counts = np.array(list(Counter(text.tolist()).values()), np.int64)
+        gone = text_of(frame, unit.id) == ""
     else:
-        values, codes = numbers_of(frame, unit.id)
-        missing = bool((codes >= 0).any())
-        _, counts = np.unique(values[codes < 0], return_counts=True)
+        gone = numbers_of(frame, unit.id)[1] >= 0
+    missing, counts = bool(gone.any()), np.bincount(owners(frame, unit.id)[~gone], minlength=1)
     crowded = bool((counts > unit.max_rows).any())
     return list(unit_rules(unit, missing=missing, crowded=crowded))
 

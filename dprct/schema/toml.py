@@ -13,7 +13,8 @@ from tomlkit.exceptions import TOMLKitError
 from dprct import disk
 from dprct.errors import ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
-from dprct.schema.columns import Code, Column, FileFacts, Unit, check_storage_type, shown
+from dprct.schema.columns import Code, Column, FileFacts, Unit, shown
+from dprct.schema.facts import check_storage_type
 from dprct.schema.schema import Schema, Seal, declared
 
 if TYPE_CHECKING:
@@ -136,8 +137,8 @@ def to_document(schema: Schema) -> dict[str, Any]:
         document["seal"] = {
             "at": seal.at, "sha256": seal.sha256, "before_opening": seal.before_opening,
         }  # fmt: skip
-        if seal.by:
-            document["seal"]["by"] = seal.by
+        said = {"by": seal.by, "refused": seal.refused, "passed": seal.passed}
+        document["seal"] |= {name: value for name, value in said.items() if value}
     document["file"] = {
         "release": file.release, "byteorder": file.byteorder, "label": file.label,
         "timestamp": file.timestamp, "sorted_by": list(file.sorted_by), "rows": file.rows,
@@ -246,6 +247,8 @@ def _seal_from(facts: Mapping[str, Any]) -> Seal:
         sha256=_fact(facts, "sha256", str, "", "[seal]"),
         before_opening=_fact(facts, "before_opening", bool, False, "[seal]"),
         by=_fact(facts, "by", str, "", "[seal]"),
+        refused=_fact(facts, "refused", int, 0, "[seal]"),
+        passed=_fact(facts, "passed", int, 0, "[seal]"),
     )
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
-from dprct.schema.columns import FLOAT_LIMITS, Column, shown
+from dprct.schema.columns import Column, shown
+from dprct.schema.facts import FLOAT_LIMITS
 from dprct.study.release_section import check_printable
 from dprct.study.sections import named, unmatched
 

@@ -122,7 +122,9 @@ def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
     spec, facts = found
     allocation = spec.allocation(facts, budget)
     plan = spec.plan(facts, allocation)
-    return plan_in_toml(replace(plan, numbers=(*planned_draws(allocation), *plan.numbers)))
+    numbers = (*planned_draws(allocation), *plan.numbers)
+    warnings = (*plan.warnings, *study.declared(header).warned)
+    return plan_in_toml(replace(plan, numbers=numbers, warnings=warnings))
 
 
 def expected_errors(

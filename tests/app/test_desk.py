@@ -336,7 +336,7 @@ def test_a_study_file_of_other_data_is_refused(desk: Desk, survey: Path) -> None
 
 def test_every_fact_of_a_column_can_be_declared(desk: Desk) -> None:
     from dprct.app.desk import FACTS, MORE
-    from dprct.schema.schema import DECLARABLE
+    from dprct.schema.facts import DECLARABLE
 
     state = desk.state()
     assert sorted((*FACTS, *MORE)) == sorted(DECLARABLE)

@@ -6,7 +6,7 @@ import pytest
 
 from dprct.app.fields import fact, form, section_value, shown_fact
 from dprct.errors import StudyError
-from dprct.schema.schema import DECLARABLE
+from dprct.schema.facts import DECLARABLE
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget, keys_of
 
 

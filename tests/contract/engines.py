@@ -5,7 +5,6 @@ Loaded by its path, because tests are no package: ``conftest.beside("engines")``
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +132,7 @@ CODED = encodings(SCHEMA, ["y", "x", "g"])
 TREATED = encodings(SCHEMA, ["t"])[0]
 HALF = Fraction(1, 2)
 HIDDEN = PrivateArms(("t",), ((0.0,), (1.0,)), (HALF, HALF), 900)
-DESIGN = covariates_of(parse("t ~ x + g").terms, {"x": X, "g": replace(G, missing=(".",))}, {})
+DESIGN = covariates_of(parse("t ~ x + g").terms, {"x": X, "g": G}, {})
 LAYOUT = AdditiveLayout(
     (Block((0,), (CODED[0].size,)), Block((1, 2), (CODED[1].size, CODED[2].size))), clip=1.5
 )

@@ -43,7 +43,7 @@ from dprct.schema.tables import eager
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dprct.schema.columns import BuiltFrom
+    from dprct.schema.facts import BuiltFrom
 
     Make = Callable[[pd.DataFrame, Schema, str], Any]
 

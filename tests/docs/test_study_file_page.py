@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.schema.schema import DECLARABLE
+from dprct.schema.facts import DECLARABLE
 from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
 from dprct.study.release_section import METHODS, UNPROMISED
 from dprct.study.sections import keys_of

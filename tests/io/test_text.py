@@ -25,7 +25,7 @@ from dprct.io.compare import differing_numbers
 from dprct.io.text import read_csv, read_parquet, readings, write_csv, write_parquet
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.columns import FLOAT_LIMITS
+from dprct.schema.facts import FLOAT_LIMITS
 
 if TYPE_CHECKING:
     from pathlib import Path

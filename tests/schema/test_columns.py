@@ -14,21 +14,16 @@ import pytest
 
 from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
-from dprct.schema.columns import (
+from dprct.schema.columns import Column, FileFacts, Unit, clipped, divided, shown
+from dprct.schema.facts import (
     FLOAT_LIMITS,
     INTEGER_LIMITS,
-    Column,
-    FileFacts,
-    Unit,
     check_literal,
     check_missing_codes,
     check_storage_type,
-    clipped,
-    divided,
     is_text,
     number_limits,
     resolves,
-    shown,
     text_width,
 )
 from dprct.schema.tables import collected, table
@@ -168,7 +163,7 @@ def test_other_missing_codes_are_refused(codes: object) -> None:
 
 
 def test_a_choice_is_one_of_the_literals() -> None:
-    from dprct.schema.columns import Fate
+    from dprct.schema.facts import Fate
 
     check_literal("drop", Fate, "fate", "x")
     for value in ("Drop", None, 1, pd.Series(["drop"])):

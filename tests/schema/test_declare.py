@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dprct.errors import SchemaError
-from dprct.schema.columns import FLOAT_LIMITS, Column
-from dprct.schema.schema import DECLARABLE, Schema, declared
+from dprct.schema.columns import Column
+from dprct.schema.facts import DECLARABLE, FLOAT_LIMITS
+from dprct.schema.schema import Schema, declared
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 918273645.5

@@ -12,7 +12,7 @@ import pytest
 from dprct.errors import DprctError, DprctWarning, ParameterError, SchemaError
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Schema
-from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS
 from dprct.schema.frames import STORAGE, schema_of_frame, table_of_frame
 
 

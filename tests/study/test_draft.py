@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.ledger import checked_id
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.columns import Fate
+from dprct.schema.facts import Fate
 from dprct.study.draft import draft
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import experiment_from, load_study, study_from

@@ -11,7 +11,7 @@ import pandas as pd
 import statsmodels.api as sm
 from scipy import special
 
-from dprct.arguments import given
+from dprct.arguments import given, numbers_given
 from dprct.errors import ParameterError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import columns_of
@@ -382,7 +382,7 @@ class IPW:
         ``adjust`` (n, l) are the covariates of the outcome model, X if not given; constants are
         added.
         """
-        numbers, who = np.asarray(y, np.float64), np.asarray(t).astype(bool)
+        numbers, who = numbers_given(y, "y"), numbers_given(t, "t").astype(bool)
         matrix = _with_constant(X)
         other = matrix if adjust is None else _with_constant(adjust)
         if not len(numbers) == len(who) == len(matrix) == len(other):
@@ -468,6 +468,6 @@ def _treated(values: pd.Series[Any], name: str, treated: Any) -> NDArray[np.bool
 
 
 def _with_constant(X: ArrayLike) -> Array:
-    matrix = np.asarray(X, np.float64)
+    matrix = numbers_given(X, "X")
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     return np.column_stack([np.ones(len(matrix)), matrix])

@@ -17,6 +17,7 @@ from dprct.arguments import (
     given,
     is_data,
     listed_names,
+    numbers_given,
     one_name,
 )
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS
@@ -728,8 +729,8 @@ def arrays_as_table(
     names: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, Schema, tuple[str, ...]]:
     """Return arrays as a table with its schema, and the names of the covariates."""
-    x, given = np.asarray(X, np.float64), np.asarray(t, np.float64)
-    outcome, limits = np.asarray(y, np.float64), np.asarray(x_bounds, np.float64)
+    x, given, outcome = (numbers_given(v, k) for v, k in ((X, "X"), (t, "t"), (y, "y")))
+    limits = numbers_given(x_bounds, "``x_bounds=``")
     if x.ndim != 2 or given.shape != (len(x),) or outcome.shape != (len(x),):
         raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
     if limits.shape not in ((2,), (x.shape[1], 2)) or np.shape(bounds) != (2,):

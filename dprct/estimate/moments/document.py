@@ -26,7 +26,7 @@ from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.ball import MomentsGrid, Part
 from dprct.schema import Column, Schema
-from dprct.schema.columns import check_storage_type, is_text
+from dprct.schema.facts import check_storage_type, is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

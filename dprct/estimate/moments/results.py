@@ -132,7 +132,7 @@ class Moments(ReleasedMoments):
             totals=grouping.totals, arms=grouping.arms, treatment=grouping.treatment,
             subgroups=grouping.subgroups, outcomes=tuple(released or _plain(layout)), n=facts.n,
             drawn=drawn, guarantee=guarantee, ledger=ledger, method=method,
-            facts_sha256=schema.digest(), sealed=str(schema.seal_of),
+            facts_sha256=schema.digest(), sealed=str(schema.seal().seal_of),
         )  # fmt: skip
 
     @property

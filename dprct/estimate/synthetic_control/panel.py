@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import given, is_data, one_name
-from dprct.errors import ColumnError, ParameterError, SchemaError, withheld
+from dprct.arguments import given, is_data, numbers_given, one_name
+from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.model import Facts
 from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema
@@ -217,7 +217,7 @@ def panel_of_arrays(
     ParameterError
         If shapes disagree, a number is missing, or a name is there twice.
     """
-    donors, target = _numbers(X, "X"), _numbers(y, "y")
+    donors, target = numbers_given(X, "X"), numbers_given(y, "y")
     if donors.ndim != 2 or target.shape != donors.shape[1:]:
         raise ParameterError(
             f"X has shape {donors.shape} and y {target.shape}; give X (donors, periods) and "
@@ -250,13 +250,6 @@ def number(value: object) -> float:
     return float(value)
 
 
-def _numbers(values: ArrayLike, name: str) -> Array:
-    """Return a copy as floats; NumPy's own message would show a value."""
-    refusal = ParameterError(f"{name} is not an array of numbers; give rows of equal length")
-    with withheld(lambda _: refusal):
-        return np.array(values, np.float64)
-
-
 def _named(
     shape: tuple[int, ...], names: Sequence[str] | None, treated: str, times: ArrayLike | None
 ) -> tuple[tuple[str, ...], Array]:
@@ -265,7 +258,7 @@ def _named(
     labels = tuple(f"donor {i}" for i in range(1, n + 1))
     if names is not None:
         labels = tuple(str(name) for name in names)
-    when = np.arange(1.0, T + 1) if times is None else _numbers(times, "times")
+    when = np.arange(1.0, T + 1) if times is None else numbers_given(times, "times")
     if len(labels) != n or when.shape != (T,) or (np.diff(when) <= 0).any():
         raise ParameterError(
             f"names and times do not fit X of shape {shape}; give one name per donor, and "

@@ -28,7 +28,8 @@ from dprct.io.stata.layout import (
     padded_text,
 )
 from dprct.missing import MISSING_CODES, code_number, missing_numbers, tagged
-from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS, Code, Column, text_width
+from dprct.schema.columns import Code, Column
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

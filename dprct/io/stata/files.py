@@ -56,7 +56,8 @@ from dprct.io.stata.layout import (
     row_dtype,
     type_code,
 )
-from dprct.schema.columns import INTEGER_LIMITS, STRING_WIDTH, Column, FileFacts
+from dprct.schema.columns import Column, FileFacts
+from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:

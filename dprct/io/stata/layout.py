@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, Literal, NoReturn
 import numpy as np
 
 from dprct.errors import SchemaError, StataFormatError
-from dprct.schema.columns import STRING_WIDTH, Column
+from dprct.schema.columns import Column
+from dprct.schema.facts import STRING_WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Design
     from dprct.formula import Formula
-    from dprct.schema.columns import Column, Fate
+    from dprct.schema.columns import Column
+    from dprct.schema.facts import Fate
 
 
 TermSet = tuple[str, ...]

@@ -12,7 +12,7 @@ import pytest
 from dprct.io.stata.layout import LAYOUTS, Layout
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from dprct.io.stata.columns import decoded
 from dprct.io.stata.layout import LAYOUTS, RELEASES
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.columns import FLOAT_LIMITS, INTEGER_LIMITS
+from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 LONG = settings(max_examples=80, deadline=None, suppress_health_check=SLOW)
