@@ -363,7 +363,7 @@ together("two outcomes, covariates, scales",
          {"outcome": ["y", "y2"], "covariates": ["w"], "covariate_release": "marginals",
           "sd": {"y": 0.2, "y2": 2.0}},
          private="y y2 w", facts=_fates(y2="modelled"), sizes=(60,))  # fmt: skip
-together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments"})  # fmt: skip
+together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments"})
 together("missing public", {"missing": "public"}, may_miss={"y": "public"})
 together("missing is a number, legal", {"missing": 0.5, "legal": "strict"},
          may_miss={"y": "private"})  # fmt: skip
