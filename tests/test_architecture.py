@@ -103,7 +103,6 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ): "released paths, to draw them",
     ("dprct/release/calibrated/groups.py", "joined", "max"): "factors of a released file's errors",
     ("dprct/release/calibrated/residuals.py", "largest", "max"): "gaps of a released file",
-    ("dprct/queries/ball.py", "units_of", "unique"): "codes of whose a row is, which stay inside",
     ("dprct/estimate/noise_law.py", "_refined", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/noise_law.py", "_refined", "argmax"): "coverages, of public numbers alone",
     (

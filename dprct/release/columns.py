@@ -260,6 +260,7 @@ def assembled(
     rows: int,
     rng: np.random.Generator,
     units: NDArray[np.int64] | None = None,
+    given: Mapping[str, NDArray[Any]] | None = None,
 ) -> pd.DataFrame:
     """Return the protected table: every column of the schema by its fate, rows sorted.
 
@@ -276,6 +277,9 @@ def assembled(
         For filler and keys, which are functions of public facts only.
     units : array (rows,) of int64, optional
         The unit of every row, where its key repeats (:func:`dprct.release.columns.unit_rows`).
+    given : mapping of str to array (rows,), optional
+        Columns that were made before and stay as they are, whatever their fate; derived ones are
+        computed again.
 
     Notes
     -----
@@ -286,12 +290,16 @@ def assembled(
         order = rng.permutation(rows)
         units = None if units is None else units[order]
         public = {name: values[order] for name, values in public.items()}
+    given = given or {}
     known: dict[str, NDArray[Any]] = {}
     for column in schema.columns:
         if units is not None and column.name == schema.unit.id:
             known[column.name] = relabelled(column, units, rng)
         elif column.derived is None and column.fate != "drop":
-            known[column.name] = _filled(column, modelled, public, rows, rng)
+            made = given.get(column.name)
+            known[column.name] = (
+                _filled(column, modelled, public, rows, rng) if made is None else made
+            )
     for column in _in_order(schema):
         known[column.name] = _derived(column, known)
     frame = _frame({c.name: known[c.name] for c in schema.columns if c.fate != "drop"})

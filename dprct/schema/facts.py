@@ -274,7 +274,7 @@ def _levels(value: object, column: Column) -> tuple[float | str, ...]:
             raise SchemaError(f"column {column.name!r} holds text; its levels must be text")
         found: list[float | str] = [str(level) for level in value]
     else:
-        found = sorted(_number(level, column, "levels") for level in value)
+        found = [_number(level, column, "levels") for level in value]
     if len(set(found)) < len(found):
         raise SchemaError(f"column {column.name!r}: a level is given twice; give each once")
     return tuple(found)

@@ -58,6 +58,8 @@ def declared(column: Column, fact: object) -> Column:
         if key not in DECLARABLE:
             raise SchemaError(_unknown(key, column.name))
         changes[key] = read_fact(key, value, column)
+    if changes.get("levels") and not column.is_text:
+        changes["levels"] = tuple(sorted(changes["levels"]))
     return replace(column, **changes)
 
 

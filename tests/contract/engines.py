@@ -224,7 +224,7 @@ def once(frame: Table) -> list[Any]:
 
 
 def ball(frame: Table, *, private: bool) -> list[Any]:
-    """Return sums of products of rows of which a good part is moved into the ball."""
+    """Return sums of products of rows of which a good part is projected on the ball."""
     per_unit = 65536 / 3.0
     columns = (
         Scaled("y", (Part(Y, fill=0.5),), (-2.0, 2.1), 0.3, per_unit * 1.7),
@@ -243,7 +243,7 @@ def ball(frame: Table, *, private: bool) -> list[Any]:
             cells = MomentCells(len(codes), codes[at])
         else:
             cells = MomentCells(len(codes), codes, where)
-    grid = MomentsGrid(columns, 30000, count=private, touched=7)
+    grid = MomentsGrid(columns, 30000, count=private, clipped=7)
     counted = counted_in(frame) if private else None
     return [_open(moment_sums(frame, grid, cells, relation, counted=counted))]
 

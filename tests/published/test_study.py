@@ -66,6 +66,7 @@ def test_then_it_writes_a_file_that_says_so_and_no_ledger(study, tmp_path, capsy
         "survey_no_dp_guarantee.README-data.md",
         "study.toml",
         "survey.dta",
+        "survey.openings.jsonl",
         "survey_no_dp_guarantee.certificate.html",
         "survey_no_dp_guarantee.certificate.json",
         "survey_no_dp_guarantee.certificate.txt",

@@ -112,12 +112,13 @@ def test_two_arms_return_the_control_mean_and_its_error(
 
 
 def test_the_guarantee_is_the_sum_of_the_parts(make_trial: Trial, trial_schema: Schema) -> None:
-    model = calibrated(make_trial(1200), trial_schema, covariate_release="marginals", **SCALES)
-    accountant = Accountant(3, 1e-5, relation="replace-one-design-public")
+    drawn: dict[str, Any] = {"covariate_release": "marginals", **SCALES, **PRIVATE}
+    model = calibrated(make_trial(1200), trial_schema, **drawn)
+    accountant = Accountant(3, 1e-5, relation="replace-one")
     release = model.fit(2, DELTA, accountant=accountant)
     assert accountant.ledger[0].budget == Budget(2, DELTA)
     assert release.guarantee.budget == Budget(2, DELTA)
-    assert release.guarantee.relation == "replace-one-design-public"
+    assert release.guarantee.relation == "replace-one"
     allocation = model._allocated(Budget(2, DELTA))
     division = allocation.division
     assert division.jointly
@@ -234,7 +235,7 @@ def test_the_more_precise_release_is_taken_where_covariates_use_the_delta(
     one = calibrated(data, trial_schema, "earn ~ t + t2 + age", **drawn)
     assert not one._allocated(Budget(1, DELTA)).division.jointly
     assert isinstance(one.fit(1, DELTA).estimates, PrivateATEResults)
-    asked = calibrated(data, trial_schema, "earn ~ t + t2 + age", **drawn)
+    asked = calibrated(data, trial_schema, "earn ~ t + t2 + age", **drawn, **PRIVATE)
     assert asked._allocated(Budget(1, DELTA)).division.jointly
     alone = calibrated(data, trial_schema, "earn ~ t + t2 + age")
     plan = alone.plan(1, DELTA)

@@ -204,7 +204,7 @@ def test_a_schema_that_meets_the_data_unsealed_was_not_sealed_before(
     assert late.seal.endswith("sealed after opening")
     fated = small().declare_rest("modelled").seal()
     early = kind(table(), fated).fit(8, confirm=True).certificate()
-    assert early.seal.endswith("before the data were read")
+    assert "before the data were read" in early.seal
 
 
 def test_without_an_id_one_row_for_each_is_a_fact_that_the_claim_rests_on() -> None:

@@ -90,7 +90,8 @@ def test_sealing_dates_and_hashes() -> None:
     assert before <= dt.datetime.fromisoformat(seal.at) <= dt.datetime.now(dt.UTC)
     assert str(seal) == (
         f"schema {seal.sha256[:16]} declared by somebody unnamed on {seal.at}, "
-        "before the data were read"
+        "before the data were read (by the record of openings; one that was deleted cannot be "
+        "detected)"
     )
 
 
@@ -214,7 +215,7 @@ def test_it_prints_as_a_codebook() -> None:
     lines = str(SCHEMA).splitlines()
     assert lines[0] == "947 rows, 2 columns; one record is one person; not sealed"
     assert lines[1].split() == ["age", "byte", "Age"]
-    assert str(SCHEMA.seal()).splitlines()[0].endswith("before the data were read")
+    assert str(SCHEMA.seal()).splitlines()[0].endswith("deleted cannot be detected)")
     assert str(Schema(())).startswith("0 columns;")
 
 

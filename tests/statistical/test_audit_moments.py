@@ -70,11 +70,11 @@ PAIRS = [
         lambda rows: PrivateMoments(rows, SCHEMA, columns=["y", "w"], subgroups=["g"]),
     ),
     Pair(
-        # z z' = -h^2 with h = R/2: the cosine is -1/4
-        "PrivateMoments", "a row far outside the ball is replaced by one at right angles",
-        {"y": 8.0, "w": 0.0}, {"y": -2.0, "w": 2.0 * 15**0.5},
+        "PrivateMoments", "a row far outside the ball, which is counted, moves to another cell",
+        {"y": 8.0, "w": 8.0, "g": 0.0}, {"y": 8.0, "w": 8.0, "g": 1.0},
         lambda rows: PrivateMoments(
-            rows, SCHEMA, formulas=["y ~ w"], radius=1.5, cov_type="nonrobust", **SCALES
+            rows, SCHEMA, formulas=["y ~ w"], subgroups=["g"], radius=1.5,
+            cov_type="nonrobust", **SCALES
         ),
     ),
     Pair(
@@ -86,7 +86,7 @@ PAIRS = [
         "PrivateATE, delta > 0", "treatment private: a person moves to the other arm",
         {"y": 8.0, "w": 8.0, "t": 0.0}, {"y": 8.0, "w": 8.0, "t": 1.0},
         lambda rows: PrivateATE(rows, SCHEMA, outcome=["y", "w"], assignment=HALF,
-                                neighbors="replace-one", **SCALES),
+                                neighbors="replace-one", sd=SCALES["sd"]),
     ),
 ]  # fmt: skip
 

@@ -425,18 +425,9 @@ class Layout:
         """Return the schema with the fate that covariates have under a rule."""
         if rule != "filler":
             return self.schema
-        return self._with(lambda c: replace(c, fate="filler") if self._is_covariate(c) else c)
-
-    def before_outcomes(self) -> Schema:
-        """Return a schema that takes public columns as they are given, and sorts no rows."""
-        taken = self._with(lambda c: replace(c, fate="modelled") if c.fate == "public" else c)
-        return replace(taken, file=replace(taken.file, sorted_by=()))
-
-    def with_outcomes(self) -> Schema:
-        """Return a schema that takes every column as it is given, but recomputes derived ones."""
-        return self._with(
-            lambda c: c if c.fate == "drop" or c.derived else replace(c, fate="modelled")
-        )
+        columns = self.schema.columns
+        filled = [replace(c, fate="filler") if self._is_covariate(c) else c for c in columns]
+        return replace(self.schema, columns=tuple(filled))
 
     def released(self, schema: Schema) -> Schema:
         """Return the schema of the protected file, whose outcomes are real numbers, or legal."""
@@ -493,9 +484,6 @@ class Layout:
     def _is_covariate(self, column: Column) -> bool:
         modelled = column.fate == "modelled" and column.derived is None
         return modelled and column.name not in (*self.regressions.outcomes, *self.hidden)
-
-    def _with(self, change: Any) -> Schema:
-        return replace(self.schema, columns=tuple(change(c) for c in self.schema.columns))
 
 
 def prepared_schema(

@@ -562,7 +562,8 @@ class Calibration:
         """
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
-        first = assembled(layout.before_outcomes(), known, {}, n, rng)
+        unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
+        first = assembled(unsorted, {}, {}, n, rng, given=known)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)
         made: list[Constructed] = []
         for target, mask in zip(targets, rows.observed, strict=True):
@@ -573,7 +574,7 @@ class Calibration:
             for column, one in zip(layout.outcomes, made, strict=True)
         }
         known = {name: first[name].to_numpy() for name in first.columns} | values
-        table = assembled(layout.with_outcomes(), known, {}, n, rng)
+        table = assembled(layout.schema, {}, {}, n, rng, given=known)
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
         groups = _groups_of(rows, made, targets)
