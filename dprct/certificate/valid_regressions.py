@@ -62,6 +62,11 @@ class Specification:
     among: tuple[int, ...] | None = None
 
     @property
+    def kind(self) -> str:
+        """Its errors, by the name that a released file has for them."""
+        return "CR1" if self.cov_type == "cluster" else self.cov_type
+
+    @property
     def errors(self) -> str:
         """Its errors, in words."""
         return self.cov_type if self.cluster is None else f"clusters {self.cluster}"
@@ -452,7 +457,7 @@ class Validity:
                 "together (one that was released with a delta may, and says so), or the effect on "
                 f"{taken} is too near to 0 for its error"
             )
-        if spec.cov_type != self.cov_type:
+        if spec.kind != self.cov_type:
             return f"{mine}not right: those of {self.errors} are calibrated, not {spec.errors}"
         other = self._other_errors(spec)
         return None if other is None else f"{mine}not right: {other.partition(': ')[2]}"
@@ -630,8 +635,7 @@ class Validity:
     def _other_errors(self, spec: Specification) -> str | None:
         """Return why the errors are not the released ones, where the effects are."""
         mine = "the effects are the released ones, but their errors are not"
-        kind = "CR1" if spec.cov_type == "cluster" else spec.cov_type
-        some = self._some(spec)
+        kind, some = spec.kind, self._some(spec)
         if kind != self.cov_type and (some or not self.classical or kind != "nonrobust"):
             return f"{mine}: those of {self.errors} are calibrated, not {spec.errors}"
         if self.cluster is not None and spec.cluster != self.cluster:

@@ -241,9 +241,12 @@ def _typed_in(session: Session, parsed: Parsed) -> None:
 
 
 def _set(session: Session, parsed: Parsed) -> None:
-    """Take ``set``, of which ``set obs`` adds rows."""
-    if parsed.before.startswith("ob"):
+    """Take ``set``, of which ``set obs`` adds rows and ``set level`` changes intervals."""
+    what, *held = parsed.before.split()[:2] or [""]
+    if what.startswith("ob"):
         session.memory.step("expand")
+    if what == "level":
+        session.level = known("".join(held))
 
 
 def _opened(session: Session, parsed: Parsed) -> None:

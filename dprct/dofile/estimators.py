@@ -58,6 +58,7 @@ class Place:
     prefixes: Sequence[Prefix] = ()
     treatments: frozenset[str] = frozenset()
     stored: dict[str, Regression] = field(default_factory=dict)
+    level: str = ""
 
 
 def is_estimator(name: str) -> bool:
@@ -222,6 +223,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         unknown=memory.unknown,
         groups=known(by),
         remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
+        level=known(parsed.option("level", 1) or place.level).strip(),
     )
 
 

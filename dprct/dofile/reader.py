@@ -449,7 +449,7 @@ class Reader(Session):
         self.macros.spend(4 + len(text) // 4 + len(self.memory.columns or ()) // 16)
         place = Place(
             self.file, line, self.table, [*dict.fromkeys(self.doubts)], prefixes,
-            self.treatments, self.stored,
+            self.treatments, self.stored, self.level,
         )  # fmt: skip
         row = regression(parsed, self.memory, place)
         if row is None:

@@ -78,6 +78,8 @@ class Regression:
         The variables of ``by``, for each of whose values the estimation is repeated.
     remade : tuple of str
         Variables of ``sample`` and ``groups`` that the do-files make or change, but ``_merge``.
+    level : str
+        The confidence level in percent that the command or ``set level`` asks for; "" is Stata's.
     """
 
     file: str
@@ -105,6 +107,7 @@ class Regression:
     groups: str = ""
     merges: tuple[str, ...] = ()
     remade: tuple[str, ...] = ()
+    level: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

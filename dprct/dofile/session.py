@@ -46,6 +46,7 @@ class Session:
         self.passed_over: dict[str, int] = {}
         self.doubts: list[str] = []
         self.table = ""
+        self.level = ""
         self.file = ""
         self.folder = Path()
         self.depth = 0

@@ -144,7 +144,7 @@ class SignRisk:
         """
         return weighted * math.expm1(min((self.weight_sd * norm) ** 2 / 2, 700.0))
 
-    def partial(self, effect: float, bias: float = 0.0) -> float:
+    def partial(self, effect: float, bias: float | None = None) -> float:
         """Return a bound on the probability that noise in the weights turns the sign.
 
         The smaller of Theorem 4 (8, 9) and of what Lemma 6 gives.
@@ -153,12 +153,14 @@ class SignRisk:
         ----------
         effect : float
             The estimate without noise.
-        bias : float
-            Of the mean of the partial estimate, in the direction of the effect.
+        bias : float, optional
+            Of the mean of the partial estimate, in the direction of the effect, where it is known.
+            Without it, the largest against the effect that the noise can have (Corollary 7), so
+            that the bound holds whatever the rows are.
         """
         return self._below(abs(effect), 0.0, bias)
 
-    def both(self, effect: float, bias: float = 0.0) -> float:
+    def both(self, effect: float, bias: float | None = None) -> float:
         """Return a bound on that of a wrong sign before and after the noise of the effect.
 
         Theorem 5 (10, 11): the bound of :meth:`partial` times the probability that an estimate
@@ -167,7 +169,7 @@ class SignRisk:
         most = self.radius * (1 / self.trim if self.estimand == "ate" else 1 + self._moving_odds)
         return self.partial(effect, bias) * float(ndtr(most / self.effect_sd))
 
-    def full(self, effect: float, bias: float = 0.0) -> float:
+    def full(self, effect: float, bias: float | None = None) -> float:
         """Return a bound on the probability that the released effect has the wrong sign.
 
         Notes
@@ -189,10 +191,9 @@ class SignRisk:
         """
         if not by > 0:
             raise ParameterError(f"``by={given(by)}``; give a number above 0")
-        mean = 1 - float(erfcx(self.weight_sd / math.sqrt(2)))
-        return min(1.0, self.radius * self._moving_odds * mean / by)
+        return min(1.0, self._drift / by)
 
-    def rows(self, effect: float, at_most: float = 0.05, bias: float = 0.0) -> int:
+    def rows(self, effect: float, at_most: float = 0.05, bias: float | None = None) -> int:
         """Return how many rows in all, divided as here, make a wrong sign that unlikely.
 
         Raises
@@ -222,16 +223,22 @@ class SignRisk:
             low, high = (low, middle) if enough(middle) else (middle, high)
         return high
 
-    def _below(self, effect: float, share: float, bias: float) -> float:
+    def _below(self, effect: float, share: float, bias: float | None) -> float:
         """Return a bound on the probability of a partial estimate below a share of the effect."""
         gap = (1 - share) * effect
-        towards = gap + bias
+        towards = gap + (-self._drift if bias is None else bias)
         hoeffding = math.exp(-2 * (towards / self.width) ** 2) if towards > 0 else 1.0
         moved = gap / (self.radius * self._moving_odds)
         if moved >= 1:
             return 0.0
         radius = -math.log1p(-moved)
         return min(hoeffding, float(chdtrc(self.covariates, (radius / self.weight_sd) ** 2)))
+
+    @property
+    def _drift(self) -> float:
+        """Mean of how far the noise of the weights moves the estimate, at most."""
+        mean = 1 - float(erfcx(self.weight_sd / math.sqrt(2)))
+        return self.radius * self._moving_odds * mean
 
     def _multiplier(self, epsilon: float) -> float:
         return math.sqrt(2 * math.log(1.25 / self.delta)) / epsilon

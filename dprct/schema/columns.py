@@ -44,10 +44,9 @@ Code = int | str  # a labelled number, or a missing code such as ".a"
 _COORDINATE = re.compile(r"^(lat|lon|lng|gps\w*|\w*latitude\w*|\w*longitude\w*)$", re.IGNORECASE)
 _COORDINATE_LABEL = re.compile(r"\b(latitude|longitude|gps)\b", re.IGNORECASE)
 
+_STANDARDISED = re.compile(r"(^|_)(z|zscore|std|norm(ali[sz]ed)?)(_|$)", re.IGNORECASE)
 _CONSTRUCTED = re.compile(
-    r"(^|_)(z|zscore|std|norm(ali[sz]ed)?|winsor\w*|w9[059]|imput\w*|demean\w*|pctile)(_|$)"
-    r"|p9[059](?!\d)",
-    re.IGNORECASE,
+    r"(^|_)(winsor\w*|w9[059]|imput\w*|demean\w*|pctile)(_|$)|p9[059](?!\d)", re.IGNORECASE
 )
 _CONSTRUCTED_LABEL = re.compile(
     r"\b(z-?score|standardi[sz]ed|winsori[sz]ed|imputed|normali[sz]ed|percentile"
@@ -173,8 +172,13 @@ class Column:
 
     @property
     def looks_constructed(self) -> bool:
-        """Whether its name or label suggests that values use several people's records."""
-        return bool(_CONSTRUCTED.search(self.name) or _CONSTRUCTED_LABEL.search(self.label))
+        """Whether its name or label suggests that values use several people's records.
+
+        A column of zeros and ones is not standardised, whatever it is called: an instrument ``z``.
+        """
+        standardised = self.levels != (0, 1) and _STANDARDISED.search(self.name)
+        named = standardised or _CONSTRUCTED.search(self.name)
+        return bool(named or _CONSTRUCTED_LABEL.search(self.label))
 
     @property
     def locates(self) -> bool:

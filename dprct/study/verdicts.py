@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
 from dprct.certificate.valid_arms import SomeArms
-from dprct.certificate.valid_regressions import Specification, Validity
+from dprct.certificate.valid_regressions import Specification, Validity, shown_levels
 from dprct.dofile.regression import SMALL
 from dprct.dofile.varlists import bare_names
 from dprct.estimate.experiment import blocks_of
@@ -478,6 +478,9 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     reason, group = released.valid.reason(spec), released.group_of(row)
     if reason is None and several:
         reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
+    other = _at_another_level(row, released.valid)
+    if reason is None and other is not None:
+        return Verdict(row, "effects only", other, "leave level() out", group, some)
     if reason is None:
         used = sorted(b for b in released.pooled if {b, f"C({b})"} & {*spec.terms})
         differs = f"the release compares whole arms; on the original {', '.join(used)} may move it"
@@ -488,6 +491,16 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
             remedy = f"run it on all rows and arms with {released.valid.errors}"
         return Verdict(row, "effects only", reason, remedy, group, some)
     return Verdict(row, "artefact", reason, _remedy(reason, row))
+
+
+def _at_another_level(row: Regression, valid: Validity) -> str | None:
+    """Say that intervals are asked for at a level at which the file's do not hold."""
+    if not row.level or row.level in {f"{100 * (1 - level):.6g}" for level in valid.levels}:
+        return None
+    return (
+        f"{_ONLY}, but its intervals are not: level({row.level}) is asked for, and they hold at "
+        f"{shown_levels(valid.levels)} only"
+    )
 
 
 _LARGE = frozenset({"ivregress", "ivreg2"})
@@ -514,6 +527,9 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     if reason is not None:
         return Verdict(row, "artefact", reason, 'method = "moments" serves instruments')
     found, remedy = valid.ratio_words(spec, taken), valid.ratio_remedy(row.outcome, taken)
+    other = _at_another_level(row, valid)
+    if found is None and other is not None:
+        found, remedy = other, "leave level() out"
     if found is None and (row.command not in _LARGE or SMALL in row.note):
         return Verdict(row, "valid", group=released.group_of(row))
     if found is None:

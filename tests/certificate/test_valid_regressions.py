@@ -129,6 +129,16 @@ def test_it_fits_into_stata_or_is_refused():
         Validity(outcomes=("y",), arms=("t",), covariates=(tuple(names),)).to_text()
 
 
+def test_a_ratio_is_right_with_the_clusters_that_were_released():
+    valid = Validity(
+        outcomes=("y", "d"), arms=("z",), cov_type="CR1", cluster="town", ratios=((0, 1),)
+    )
+    asked = Specification(outcome="y", terms=("z",), cov_type="cluster", cluster="town")
+    assert valid.ratio_words(asked, "d") is None
+    assert "not HC1" in valid.ratio_words(replace(asked, cov_type="HC1", cluster=None), "d")
+    assert "clusters town" in valid.ratio_words(replace(asked, cluster="school"), "d")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -57,6 +57,9 @@ def test_the_bounds_hold_for_simulated_noise(estimand: str, n1: int) -> None:
         (wrong.mean(), risk.partial(own, bias)),
         ((wrong & both).mean(), risk.both(own, bias)),
         (both.mean(), risk.full(own, bias)),
+        (wrong.mean(), risk.partial(own)),
+        ((wrong & both).mean(), risk.both(own)),
+        (both.mean(), risk.full(own)),
         ((abs(drawn - own) >= 0.1).mean(), risk.moved(0.1)),
     ):
         assert share <= bound + 6 * math.sqrt(max(bound, 1 / DRAWS) / DRAWS)
@@ -67,6 +70,25 @@ def test_small_noise_turns_no_sign_and_the_bound_says_so() -> None:
     assert risk.partial(0.2) < 1e-6
     # Hoeffding's bound alone does not fall with n
     assert math.exp(-2 * (0.2 / risk.width) ** 2) > 0.9
+
+
+def test_the_bound_holds_where_noise_moves_the_mean_past_zero() -> None:
+    """At the ends of the odds noise moves an estimate in one direction: its mean changes sign."""
+    a, b = 107, 293  # treated rows of outcome 1 at the largest weight, of -1 at the smallest
+    n = a + b
+    covariate = np.concatenate([np.arange(a) % 10, 10 + np.arange(b) % 30])
+    log_odds, y = (np.repeat(ends, (a, b)) for ends in ((-math.log(4), math.log(4)), (1.0, -1.0)))
+    treated = np.ones(n, dtype=bool)
+    risk = SignRisk(**FACTS | {"n1": 20, "covariates": 40})
+    noise = np.random.default_rng(11).normal(0, risk.weight_sd, (DRAWS, 40))[:, covariate]
+    own = weighted_difference("ate", treated, y, expit(log_odds))[0]
+    drawn = [
+        weighted_difference("ate", treated, y, expit(log_odds + moved).clip(0.2, 0.8))[0]
+        for moved in noise
+    ]
+    wrong = float((np.sign(drawn) != np.sign(own)).mean())
+    assert wrong > 0.99 > risk.partial(own, bias=0.0)  # which it does not have
+    assert wrong <= risk.partial(own)
 
 
 def test_the_support_is_met() -> None:

@@ -91,6 +91,13 @@ def test_names_of_constructed_columns(name: str) -> None:
     assert Column(name).looks_constructed
 
 
+def test_zeros_and_ones_are_not_standardised_whatever_they_are_called() -> None:
+    assert not Column("z", "byte", levels=(0.0, 1.0)).looks_constructed
+    assert Column("z", "byte", levels=(0.0, 1.0, 2.0)).looks_constructed
+    assert Column("imputed", "byte", levels=(0.0, 1.0)).looks_constructed
+    assert Column("z", "byte", label="standardised", levels=(0.0, 1.0)).looks_constructed
+
+
 @pytest.mark.parametrize("label", ["Z-score of assets", "standardised index", "Winsorized at 99",
                                    "village mean of height", "imputed income"])  # fmt: skip
 def test_labels_of_constructed_columns(label: str) -> None:
