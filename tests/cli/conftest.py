@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.cli import main
+from dprct.privacy.openings import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +45,11 @@ def edit(study: Path) -> Callable[..., None]:
 
 @pytest.fixture
 def files(folder: Path) -> Callable[[], dict[str, bytes]]:
-    """Return every file below the study's folder with its content."""
+    """Return every file below the study's folder with its content, but the record of openings."""
     return lambda: {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and not path.name.endswith(RECORD)
     }
 
 

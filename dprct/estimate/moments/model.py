@@ -580,8 +580,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
         shown.append("the declared bounds and levels of " + ", ".join(self.used(schema)))
         shown.append(
-            "centres, scales, weights and radius of the release: functions of these, of sd=, "
-            "centre=, radius= and formulas="
+            "centres, scales, weights and radius of the release: functions of these, of the "
+            "budget, of ``sd=``, ``centre=``, ``radius=`` and ``formulas=``"
         )
         return Guarantee.of(
             budget,

@@ -133,8 +133,8 @@ def allocation_of(
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:
         raise ParameterError(
-            f"{budget} is too large to be divided among moments and scores, whose draws would need "
-            "a finer grid; give a smaller epsilon or a larger delta, or leave ``cov_type=`` out"
+            f"{budget} cannot be divided among moments and scores, whose draws would need another "
+            "grid; give another epsilon or delta, or ``cov_type='nonrobust'``"
         ) from None
     return Allocation(budget=budget, parts=drawn, composition="gdp")
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +65,9 @@ def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effec
         == plan_record(direct.plan(1, 1e-6)).fields["text"]
     )
     options = {"assignment": design, "subgroups": ["black"]}
-    moved = exported("model")("PrivateATE", nsw, options, "re78 ~ treat").live
+    black = {"levels": [0, 1], "missing": "never", "fate": "modelled"}
+    table = replace(nsw, schema=nsw.schema.declare(black=black))
+    moved = exported("model")("PrivateATE", table, options, "re78 ~ treat").live
     with pytest.raises(ParameterError, match="leave subgroups= out"):
         exported("plan")(moved, 1.0)
 

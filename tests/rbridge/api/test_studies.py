@@ -89,7 +89,7 @@ def test_a_package_says_what_each_regression_is_worth_and_is_charged_once(tmp_pa
     assert (tmp_path / "ponds_package" / "ponds.dta").is_file()
     assert made["regressions"]["verdict"].tolist() == ["valid", "artefact"]
     assert made["copied"] == ["a.do"]
-    assert made["left_out"].keys() == {"ponds.dta"}
+    assert made["left_out"].keys() == {"ponds.dta", "ponds.openings.jsonl"}
     again = exported("study_package")(study, folder=str(tmp_path / "again")).fields
     assert (made["charged"], again["charged"]) == (1, 0)
     assert exported("study_ledger")(study).live.charges == 1
