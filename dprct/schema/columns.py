@@ -340,20 +340,34 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
     """
     if column.derived is None:
         return column
+    found = ancestors(column, columns)
+    moved = any(one.built_from == "cohort" and not one.constants_public for one in found.values())
+    open_ones = any(one.built_from is None and one.looks_constructed for one in found.values())
+    if not moved and not (open_ones and column.built_from is None):
+        return column
+    return replace(column, built_from="cohort", constants_public=False)
+
+
+def ancestors(column: Column, columns: Iterable[Column]) -> dict[str, Column]:
+    """Return the columns that a derived one is made of, through others that are derived.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> a, b = Column("a"), Column("b", derived="2 * a")
+    >>> sorted(ancestors(Column("c", derived="b + 1"), [a, b]))
+    ['a', 'b']
+    """
     known = {one.name: one for one in columns}
     found: dict[str, Column] = {}
-    waiting = sorted(parents(column.derived))
+    waiting = [] if column.derived is None else sorted(parents(column.derived))
     while waiting:
         parent = known.get(waiting.pop())
         if parent is None or parent.name in found or parent.name == column.name:
             continue
         found[parent.name] = parent
         waiting += sorted(parents(parent.derived)) if parent.derived is not None else []
-    moved = any(one.built_from == "cohort" and not one.constants_public for one in found.values())
-    open_ones = any(one.built_from is None and one.looks_constructed for one in found.values())
-    if not moved and not (open_ones and column.built_from is None):
-        return column
-    return replace(column, built_from="cohort", constants_public=False)
+    return found
 
 
 def check_own(column: Column) -> None:

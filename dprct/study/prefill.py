@@ -87,7 +87,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
     """
     rows, known = [*rows], set(columns)
     experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
-    arms = [name for row in experiment for name in row.treatments if name in known]
+    arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
     chosen = tuple(dict.fromkeys(arms))
     outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
     sets = Counter(
@@ -114,8 +114,13 @@ def _is_plain_linear(row: Regression, known: set[str]) -> bool:
         row.command in _LINEAR
         and row.outcome in known
         and row.outcome not in row.derived
-        and any(name in known for name in row.treatments)
+        and any(_is_arm(name, row, known) for name in row.treatments)
     )
+
+
+def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
+    """Whether a treatment of a regression is a column that was assigned, not one made of it."""
+    return name in known and name not in row.derived
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:
@@ -124,8 +129,10 @@ def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...
     for word in (*row.regressors, *(f"i.{name}" for name in row.absorb)):
         factor = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
         name = factor[1] if factor else word
-        if name in row.treatments:
+        if name in row.treatments and _is_arm(name, row, known):
             continue
+        if name in row.treatments:  # an interaction with treatment is no covariate
+            return None
         if not is_plain(name) or name not in known or name in row.derived or name in others:
             return None
         found.append(f"C({name})" if factor else name)

@@ -448,12 +448,11 @@ def _made_columns(row: Regression, _: Released) -> Verdict | None:
     for word in _words(row):
         for name in bare_names(word):
             if name in row.derived:
-                return Verdict(
-                    row,
-                    "artefact",
-                    f"the do-file makes {name} ({row.derived[name]}), which was not released",
-                    f"make {name} before the release and declare it",
-                )
+                remedy = f"make {name} before the release and declare it"
+                if word in row.treatments:  # as a covariate it would be what treatment moves
+                    remedy = 'method = "moments" serves what is made of treatment'
+                reason = f"the do-file makes {name} ({row.derived[name]}), which was not released"
+                return Verdict(row, "artefact", reason, remedy)
     return None
 
 

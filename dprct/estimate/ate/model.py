@@ -65,6 +65,7 @@ from dprct.estimate.experiment import (
     BlockRule,
     UnitRule,
     blocks_of,
+    check_fixed_before,
     check_hidden,
     check_sample,
     cluster_unit,
@@ -243,6 +244,8 @@ class ATESpec(Spec[ATEFacts]):
                 self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
             )
         yield lambda: self._check_private(schema)
+        before = (*self.subgroups, *covariate_names(self.index, self.index_columns))
+        yield lambda: check_fixed_before(schema, before, self.design.columns)
         yield self.contrasts
         yield self._check_roles
         yield self.shares

@@ -33,7 +33,7 @@ from dprct.estimate.cate.release import (
     sizes_of,
 )
 from dprct.estimate.cate.results import LEARNERS, CATEResults
-from dprct.estimate.experiment import check_hidden, hidden_arms
+from dprct.estimate.experiment import check_fixed_before, check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block
 from dprct.queries.additive import CompactRows, EngineRows
@@ -76,6 +76,9 @@ class CATESpec(ShapesSpec):
         yield lambda: treatment_code(facts.schema, self.treatment)
         yield lambda: check_treatment(
             self.treatment, self.outcome, (*self.features, *self.subgroups)
+        )
+        yield lambda: check_fixed_before(
+            facts.schema, (*self.features, *self.subgroups), [self.treatment]
         )
         yield lambda: self.known(facts)
         yield lambda: clip_of(self.clip, 1.0)

@@ -23,6 +23,7 @@ from dprct.arguments import (
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.effects import levels_of, with_bounds
+from dprct.estimate.experiment import check_fixed_before
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -167,6 +168,7 @@ class IPWSpec(Spec[Facts]):
         SchemaError, ColumnError, ParameterError
         """
         schema = facts.schema
+        check_fixed_before(schema, self.covered, [self.treatment])
         outcome = with_bounds(schema.column(self.outcome))
         fill, fills = fills_of(self.missing, outcome)
         column = schema.column(self.treatment)

@@ -25,6 +25,7 @@ from dprct.estimate.ate import (
     UnitRule,
     blocks_of,
     blocks_of_levels,
+    check_fixed_before,
     check_outcomes,
     check_relation,
     levels_of,
@@ -428,6 +429,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def prepared(self, schema: Schema) -> Schema:
         """Return the schema with the fates of outcomes, design and covariates."""
+        check_fixed_before(schema, self.regressions.columns, self.effects.design.columns)
         if self.treatment_private:
             return prepared_schema(schema, self.regressions, (), self.hidden)
         return prepared_schema(schema, self.regressions, self.effects.design_columns)

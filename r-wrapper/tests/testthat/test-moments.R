@@ -54,7 +54,7 @@ test_that("every regression follows from the moments, by R's formulas", {
   expect_identical(ols(re78 ~ age, m, cov_type = "nonrobust")$cov_type, "nonrobust")
   # age was released as a covariate: what explains it would be about projected rows
   expect_error(iv(re78 ~ 1 | age ~ treat, m), "projected rows", class = "dprct_parameter_error")
-  index <- outcome_index(m, c("re78", "age"), scales = list(re78 = 6500, age = 7))
+  index <- outcome_index(m, "re78", scales = list(re78 = 6500))
   expect_length(coef(index), 1L)
 })
 
