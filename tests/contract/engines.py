@@ -70,7 +70,7 @@ SCHEMA = Schema(
         Column("block", "byte", fate="public"),
         Column("school", "int", fate="public"),
         Column("whole", "byte", fate="public", **LEVELS),
-        Column("g", "str3", levels=("", "a", "bc"), fate="modelled"),
+        Column("g", "str3", levels=("", "a", "bc"), missing=(), fate="modelled"),
     )
 )
 

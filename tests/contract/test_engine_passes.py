@@ -161,7 +161,7 @@ COLUMNS = [
     Column("x", "byte"), Column("x", "int", missing=(".a",)), Column("x", "long", missing=()),
     Column("x", "byte", levels=(0.0, 1.0), missing=()), Column("x", levels=(-1.0, 0.5, 0.25)),
     Column("x", levels=tuple(j / 4 for j in range(20)), missing=(".",)),
-    Column("x", levels=(2.0, 3.0, 0.0, 1.0), bounds=(0.0, 2.0)),
+    Column("x", levels=(2.0, 3.0, 0.0, 1.0), bounds=(0.0, 3.0)),
     Column("x", "float", levels=(0.1, 3.0), missing=()),
     Column("x", decimals=1), Column("x", "float", decimals=1, bounds=(-1.0, 100.0), missing=()),
     Column("x", decimals=0, bounds=(-1e9, 1e16), missing=(".",)),
