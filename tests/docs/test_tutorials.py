@@ -90,8 +90,8 @@ def test_an_observational_study_goes_from_study_file_to_regressions(
     private = moments.ols("got ~ distvct + age")
     said_of_it = f"it is {plain.params['distvct']:.4f} with {plain.bse['distvct']:.4f}"
     assert said_of_it in text
-    # noise of sd .0042, of which 8 fail once in 1e15 releases; clipping moves it by less than .003
-    assert abs(private.params["distvct"] - plain.params["distvct"]) < 8 * 0.0042 + 0.003
+    # noise of sd .0051, of which 8 fail once in 1e15 releases; clipping moves it by less than .003
+    assert abs(private.params["distvct"] - plain.params["distvct"]) < 8 * 0.0051 + 0.003
     assert (tmp_path / "thornton_hiv.moments.certificate.html").exists()
     assert verify(Path("thornton_hiv.moments.json"))
 
