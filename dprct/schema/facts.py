@@ -305,7 +305,7 @@ def _whole(value: object) -> int | None:
 
 
 def _length(value: object) -> str:
-    kind = type(value).__name__
+    kind = f"``{type(value).__name__}``"
     return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
 
 

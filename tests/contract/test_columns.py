@@ -264,7 +264,7 @@ def test_every_class_with_a_guarantee_has_cases() -> None:
 def test_a_column_with_other_peoples_values_is_refused(
     argument: tuple[Any, str], taint: str
 ) -> None:
-    name, built_from = ("any_ill", "cohort") if taint == "cohort" else ("x_std", None)
+    name, built_from = ("any_ill", "cohort") if taint == "cohort" else ("x_imputed", None)
     with pytest.raises(SchemaError, match=f"column '{name}' is .*{WORDS[taint]}"):
         CASES[argument](table(name), schema_of(name, built_from), name)  # type: ignore[arg-type]
 
@@ -272,7 +272,7 @@ def test_a_column_with_other_peoples_values_is_refused(
 @pytest.mark.parametrize("argument", CASES, ids=named)
 def test_a_column_of_own_values_is_taken(argument: tuple[Any, str]) -> None:
     """Else the refusals above could have another reason."""
-    CASES[argument](table("x_std"), schema_of("x_std", "own"), "x_std")
+    CASES[argument](table("x_imputed"), schema_of("x_imputed", "own"), "x_imputed")
 
 
 @pytest.mark.parametrize(

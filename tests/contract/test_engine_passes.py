@@ -164,7 +164,7 @@ COLUMNS = [
     Column("x", levels=(2.0, 3.0, 0.0, 1.0), bounds=(0.0, 3.0)),
     Column("x", "float", levels=(0.1, 3.0), missing=()),
     Column("x", decimals=1), Column("x", "float", decimals=1, bounds=(-1.0, 100.0), missing=()),
-    Column("x", decimals=0, bounds=(-1e9, 1e16), missing=(".",)),
+    Column("x", decimals=0, bounds=(-1e9, 1e15), missing=(".",)),
     Column("x", integer=True), Column("x", levels=(1.7e38,), missing=()),
 ]  # fmt: skip
 
