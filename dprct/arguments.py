@@ -22,13 +22,12 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from dprct.errors import (
     DprctError,
     ParameterError,
     SchemaError,
-    instead_of,
     kind_of,
     shortened,
     withheld,
@@ -87,40 +86,6 @@ def checked(target: T) -> T:
         return target
     guarded: T = _checked(target)
     return guarded
-
-
-def renamed(**now: str) -> Callable[[T], T]:
-    """Return a decorator that answers an option by its old name with the name that it has now.
-
-    Raises
-    ------
-    ParameterError
-        When the function is called by an old name.
-
-    Examples
-    --------
-    >>> @renamed(groups="cluster")
-    ... def fit(cluster: str | None = None) -> str | None:
-    ...     return cluster
-    >>> fit(groups="village")
-    Traceback (most recent call last):
-    ...
-    dprct.errors.ParameterError: fit has no option groups=; it is called cluster= now
-    """
-
-    def decorated(function: T) -> T:
-        @functools.wraps(function)
-        def run(*args: Any, **options: Any) -> Any:
-            for name in options:
-                if name in now:
-                    hint = instead_of(name, (), now, "{}=")
-                    raise ParameterError(f"{function.__name__} has no option ``{name}=``; {hint}")
-            return function(*args, **options)
-
-        run.renamed = now  # type: ignore[attr-defined]  # which R reads
-        return cast("T", run)
-
-    return decorated
 
 
 def _check_methods(one: type) -> None:

@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
 
@@ -125,11 +125,9 @@ class ParameterError(DprctError, ValueError):
     """An argument such as ``epsilon`` is outside what is allowed."""
 
     @classmethod
-    def unknown(
-        cls, name: str, known: Iterable[str], where: str, renamed: Mapping[str, str] | None = None
-    ) -> ParameterError:
-        """Say which argument does not exist, and what it is called now or may have been meant."""
-        hint = instead_of(name, known, renamed, "``{}=``")
+    def unknown(cls, name: str, known: Iterable[str], where: str) -> ParameterError:
+        """Say which argument does not exist, and what may have been meant."""
+        hint = instead_of(name, known, "``{}=``")
         return cls(f"{where} has no option ``{name}=``; {hint}")
 
 
@@ -293,12 +291,7 @@ class withheld:
             refusal.__context__ = None  # which Python set to the foreign error
 
 
-def instead_of(
-    name: object,
-    known: Iterable[str],
-    renamed: Mapping[str, str] | None = None,
-    form: str = "{!r}",
-) -> str:
+def instead_of(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """Return what to write instead of an option that does not exist, for every kind of caller.
 
     Parameters
@@ -307,8 +300,6 @@ def instead_of(
         What was given.
     known : iterable of str
         The options that exist.
-    renamed : mapping from str to str, optional
-        Options by the names that earlier versions gave them.
     form : str
         How the caller's language writes the name of an option.
 
@@ -316,12 +307,8 @@ def instead_of(
     --------
     >>> instead_of("trimm", ["trim", "lam"])
     "did you mean 'trim'?"
-    >>> instead_of("weights", ["trim", "budget_shares"], {"weights": "budget_shares"}, "{}=")
-    'it is called budget_shares= now'
     """
     known = list(known)
-    if renamed and name in renamed:
-        return f"it is called {form.format(renamed[str(name)])} now"
     close = difflib.get_close_matches(str(name), known, n=1)
     return f"did you mean {form.format(close[0])}?" if close else f"allowed: {', '.join(known)}"
 

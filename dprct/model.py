@@ -49,7 +49,7 @@ from dprct.errors import (
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
-from dprct.results.plan import Receipt, as_earlier, charged, planned_draws, resumable
+from dprct.results.plan import Receipt, charged, planned_draws, resumable
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -274,14 +274,10 @@ class Spec(ABC, Generic[AnyFacts]):
 
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
-    former: ClassVar[tuple[str, ...]] = ()
-    """What ledgers of earlier versions call it; their entries are resumed as well."""
     formula_gives: ClassVar[tuple[str, ...]] = ()
     """The fields that a formula spells; none where the method takes no formula."""
     formula_like: ClassVar[str] = ""
     """A formula as an example, where the method takes one."""
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Options by the names that earlier versions gave them, each with its name now."""
     fixed: ClassVar[Mapping[str, str]] = {}
     """Options that other methods have and this one has not, each with the reason."""
 
@@ -314,6 +310,10 @@ class Spec(ABC, Generic[AnyFacts]):
     def protects(self, schema: Schema) -> Unit:
         """Return who is protected: the unit of the schema, or another one that was asked for."""
         return schema.unit
+
+    def charged_as(self, budget: Budget) -> str:
+        """Name under which a ledger keeps a charge of this budget."""
+        return self.method
 
     @property
     @abstractmethod
@@ -600,7 +600,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         state = self._saved_for(ledger, entry)
         allocation = self._allocated(entry.budget)
         plan = self.spec.plan(self.facts, allocation)
-        if state.get(_STUDY) not in self._studies(plan, allocation, entry):
+        if state.get(_STUDY) != self._study(allocation):
             raise LedgerError(
                 f"the data file or what the study declares is not what it was when entry "
                 f"{entry.id} was released; restore both to resume it"
@@ -622,7 +622,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         return charged(
             self.schema,
             guarantee,
-            self.method,
+            self.spec.charged_as(allocation.budget),
             accountant,
             noise,
             cost=allocation.cost(),
@@ -687,12 +687,6 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         asked = hashlib.sha256(text.encode()).hexdigest()
         return {"n": self.n, "facts": self.schema.digest(), "asked": asked}
 
-    def _studies(self, plan: Plan, allocation: Allocation, entry: Entry) -> list[dict[str, Any]]:
-        """Return these facts as they are saved, and as earlier versions did, from words."""
-        study = self._study(allocation)
-        said = hashlib.sha256(as_earlier(plan, entry.method).encode()).hexdigest()
-        return [study, {k: v for k, v in {**study, "plan": said}.items() if k != "asked"}]
-
     def _saved_for(self, accountant: Accountant, entry: Entry) -> dict[str, Any]:
         """Return what was saved for an entry, if it paid for this method.
 
@@ -711,10 +705,16 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
                 "it is spent and cannot be resumed; what is left pays for a new release"
             )
         state = accountant.recover(entry.id)
-        if entry.method not in (self.method, *self.spec.former) or not isinstance(state, dict):
+        method = self.spec.charged_as(entry.budget)
+        if entry.method != method or not isinstance(state, dict):
             raise LedgerError(
-                f"entry {entry.id} paid for {entry.method!r}, not for {self.method!r}; resume it "
+                f"entry {entry.id} paid for {entry.method!r}, not for {method!r}; resume it "
                 "with that method"
+            )
+        if "asked" not in state.get(_STUDY, {}):
+            raise LedgerError(
+                f"entry {entry.id} was saved before dprct 0.2.0, which this version does not read; "
+                "resume it with the one that saved it"
             )
         return state
 
@@ -740,7 +740,7 @@ def type_argument(kind: type[Any], wanted: type[Any]) -> Any:
 
 
 def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says of an option which does not exist what it is called now.
+    """Return a constructor that says of an option which does not exist what may have been meant.
 
     Python itself would say that the argument is unexpected, or missing, and nothing else.
     """
@@ -758,8 +758,8 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
             kind = type(self).specification()
             if name in kind.fixed:
                 raise ParameterError(f"{kind_of(self)} has no ``{name}=``: {kind.fixed[name]}")
-            if name in kind.renamed or not open_ended:
-                raise ParameterError.unknown(name, named, kind_of(self), kind.renamed)
+            if not open_ended:
+                raise ParameterError.unknown(name, named, kind_of(self))
         for name in needed:
             if name not in options:
                 raise ParameterError(f"{kind_of(self)} needs ``{name}=``; give it")

@@ -131,8 +131,8 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_LATER = {"m", "h", "w", "b", "i"}
-"""Parts that files of earlier releases do not have."""
+_OPTIONAL = {"m", "h", "w", "b", "i"}
+"""Parts that are there where they say something."""
 
 NOT_RELEASED = "n.r."
 """What is printed for an error that no release has told."""
@@ -309,7 +309,7 @@ class Validity:
         """
         try:
             content: Any = json.loads(text)
-            if content["v"] != _VERSION or set(content) - _LATER != _PARTS:
+            if content["v"] != _VERSION or set(content) - _OPTIONAL != _PARTS:
                 raise ValueError
             terms = _texts(content["x"])
             return cls(

@@ -11,7 +11,6 @@ import pandas as pd
 from scipy import special
 
 from dprct import plots
-from dprct.arguments import renamed
 from dprct.custodian.tables import (
     Cells,
     Source,
@@ -657,7 +656,6 @@ def _in_order(shares: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ordered, others])
 
 
-@renamed(groups="cluster")
 def utility(
     confidential: Given,
     released: Given,

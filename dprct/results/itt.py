@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dprct.arguments import check_choice, checked, renamed
+from dprct.arguments import check_choice, checked
 from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
@@ -149,7 +149,6 @@ class ITTTable(Table):
         return self.estimates.copy()
 
 
-@renamed(groups="cluster")
 @checked
 def itt_table(
     data: Any,

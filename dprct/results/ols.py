@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import checked, renamed
+from dprct.arguments import checked
 from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
@@ -416,7 +416,6 @@ class OLSResults(OrdinaryResults):
         )
 
 
-@renamed(groups="cluster")
 @checked
 def ols(
     formula: str,

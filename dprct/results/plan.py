@@ -238,32 +238,6 @@ class Plan:
         return "\n".join(lines)
 
 
-_SAID_SINCE = (": control mean", ": clusters")
-"""How facts end that plans had not when released states still rested on their words."""
-
-_FEW_ROWS = {
-    "a combination of a few rows may disappear": "a combination shared by fewer than about 1 rows "
-    "disappears"
-}
-"""What plans say of a threshold of 1, and what they said."""
-
-_LEFT_OUT = "are left out of the estimate, which compares whole arms"
-"""What plans say of blocks since then."""
-
-_ADVISED = ", or give confirm=True"
-"""How the refusal of a histogram ends, after which plans once named the key of a study file."""
-
-
-def as_earlier(plan: Plan, method: str) -> str:
-    """Return a plan in the words to which the saved states of earlier versions hold it."""
-    facts = {key: value for key, value in plan.facts.items() if not key.endswith(_SAID_SINCE)}
-    said = [_FEW_ROWS.get(text, text) for text in plan.consequences if _LEFT_OUT not in text]
-    refusal = plan.refusal
-    if refusal.endswith(_ADVISED):
-        refusal = f"{refusal} (in a study file: confirm = true)"
-    return str(replace(plan, method=method, facts=facts, consequences=tuple(said), refusal=refusal))
-
-
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """A charge that was made, before anything is drawn.

@@ -230,8 +230,7 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
     if not isinstance(sections, Sequence) or isinstance(sections, str):
         raise StudyError("tables are written as [[table]], one section for each")
     found = tuple(
-        section(TableSpec, _as_named_now(part), f"[[table]] number {k}")
-        for k, part in enumerate(sections, 1)
+        section(TableSpec, part, f"[[table]] number {k}") for k, part in enumerate(sections, 1)
     )
     names = [table.name for table in found]
     for table in found:
@@ -242,18 +241,6 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
         except DprctError as error:
             raise StudyError(f"[[table]] {table.name!r}: {marked(error)}") from None
     return found
-
-
-def _as_named_now(part: object) -> object:
-    """Return a section whose keys have the names of this version: a file of an older one is read.
-
-    Where both names stand, the old one is refused with the new one.
-    """
-    if not isinstance(part, Mapping) or "groups" not in part:
-        return part
-    if "cluster" in part:
-        raise StudyError("[[table]] has both cluster and groups, its old name; leave groups out")
-    return {("cluster" if key == "groups" else key): value for key, value in part.items()}
 
 
 def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:

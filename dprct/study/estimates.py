@@ -231,7 +231,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estim
             raise StudyError(f"{where} {name} follows from {source}; remove it")
     if kind.formula_gives and release.formula is None:
         _check_named(kind, table, where)
-    spec = section(kind, table, where, given=given, renamed=kind.renamed)
+    spec = section(kind, table, where, given=given)
     check_index(getattr(spec, "index", None), where)
     return Estimate(method, spec)
 

@@ -6,26 +6,22 @@ calibrated release; ``[package]`` names the replication folder that a protected 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
-from dprct.defaults import MOMENT_SHARE
 from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.estimate.ate import check_relation
 from dprct.estimate.effects import levels_of
 from dprct.estimate.experiment import cluster_unit
 from dprct.model import Facts, Spec
-from dprct.privacy.budget import Budget, exact
-from dprct.privacy.mechanisms import split as split_budget
+from dprct.privacy.budget import Budget
 from dprct.release.calibrated.layout import check_arms
 from dprct.release.calibrated.model import Calibrated
-from dprct.release.calibrated.spec import COVARIATES, MOMENTS, CalibratedSpec, Wanted, written_of
+from dprct.release.calibrated.spec import CalibratedSpec, written_of
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.estimates import ESTIMATES
 from dprct.study.results_document import SUFFIX
@@ -40,8 +36,9 @@ from dprct.study.sections import (
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.assignment import Design
-    from dprct.privacy.budget import Real
     from dprct.release.calibrated.layout import TermSet
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
@@ -206,13 +203,6 @@ GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "k
 """Options that ``[release]`` and ``[design]`` give, and that are no keys of ``[calibrated]``."""
 
 _CALIBRATED = "[calibrated]"
-_RENAMED = {
-    "weights": "budget_shares",
-    "unit": "privacy_unit",
-    "covariates": "covariate_release",
-    "levels": "alphas",
-}
-"""Old names of keys, which are still read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,76 +354,16 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> Cal
     (0.05, 0.01)
     """
     design = design_from(document)
-    table = _of_this_version(document.get("calibrated", {}))
-    share = table.pop("share", None) if isinstance(table, dict) else None
+    table = document.get("calibrated", {})
     given = dict.fromkeys(GIVEN, ()) | {"treatment": None, "assignment": design}
     spec: CalibratedSpec = section(CalibratedSpec, table, _CALIBRATED, given=given)
     check_index(spec.index, _CALIBRATED)
     try:
         levels_of(spec.alphas)
         check_relation(spec.neighbors)
-        if share is not None:
-            spec = replace(spec, budget_shares=_with_share(spec, share, release.formula))
     except ParameterError as error:
         raise StudyError(f"{_CALIBRATED} {marked(error)}") from None
     return CalibratedExperiment(release.formula, spec)
-
-
-def _of_this_version(table: Any) -> Any:
-    """Return a table with the keys of this version; those of earlier ones are still read."""
-    if not isinstance(table, Mapping):
-        return table
-    if "covariates" in table and table["covariates"] not in get_args(Wanted):
-        raise StudyError(
-            f"{_CALIBRATED} covariates = {table['covariates']!r}; the covariates are the terms of "
-            "[release] formula, and covariate_release says how they are drawn: "
-            f"{', '.join(get_args(Wanted))}"
-        )
-    for old, new in _RENAMED.items():
-        if old in table and new in table:
-            raise StudyError(f"{_CALIBRATED} has {old} and {new}, which are the same; keep {new}")
-    found = {_RENAMED.get(key, key): value for key, value in table.items()}
-    alphas = found.get("alphas")
-    if isinstance(alphas, (int, float)) and not isinstance(alphas, bool):
-        found["alphas"] = [alphas]
-    return found
-
-
-def _with_share(
-    spec: CalibratedSpec, share: object, formula: str | None
-) -> Mapping[str, Real] | None:
-    """Return the shares that the key ``share`` of earlier study files means.
-
-    It was the share of epsilon of covariates; moments got their default, and outcomes divided the
-    rest.
-    """
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-        raise ParameterError(
-            f"share = {share!r} is that of covariates in earlier study files, between 0 and 1; "
-            "write budget_shares = {covariates = ..., y = ...}"
-        )
-    if spec.covariate_release == "filler":
-        raise ParameterError(
-            'share is that of covariates, and covariate_release = "filler" costs nothing; remove it'
-        )
-    if formula is None or spec.assignment is None:
-        return spec.budget_shares  # either is missing, which problems() says
-    outcomes = written_of(formula, spec.assignment.columns)[0]["outcome"]
-    if spec.budget_shares is not None and not set(spec.budget_shares) <= set(outcomes):
-        raise ParameterError(
-            "share and a budget_shares that names more than outcomes say the same; keep "
-            "budget_shares"
-        )
-    moments = MOMENT_SHARE if spec.has_slopes else Fraction(0)
-    mine = exact(share, "share")
-    if mine + moments >= 1:
-        raise ParameterError(
-            f"``share={float(mine):g}`` plus {float(moments):g} for ``gamma='moments'`` leaves "
-            "nothing for the effects; lower it"
-        )
-    inner = split_budget(spec.budget_shares, dict.fromkeys(outcomes, 1))
-    found = {COVARIATES: mine} | ({MOMENTS: moments} if moments else {})
-    return found | {name: inner[name] * (1 - mine - moments) for name in outcomes}
 
 
 _PACKAGE = "[package]"

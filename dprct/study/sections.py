@@ -61,7 +61,6 @@ def section(
     where: str,
     *,
     given: Mapping[str, Any] | None = None,
-    renamed: Mapping[str, str] | None = None,
 ) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
@@ -73,14 +72,12 @@ def section(
         What messages call the table.
     given : mapping, optional
         Values of fields that other parts of the study file give, and which are no keys here.
-    renamed : mapping, optional
-        Keys by the names that earlier versions gave them, each with its name now.
     """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
     known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
-    check_keys(table, tuple(known), where, renamed)
+    check_keys(table, tuple(known), where)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
@@ -222,16 +219,11 @@ _FOLLOWS = {
 """Keys that people look for, and where what they say comes from."""
 
 
-def check_keys(
-    table: Mapping[str, Any],
-    known: tuple[str, ...],
-    where: str,
-    renamed: Mapping[str, str] | None = None,
-) -> None:
-    """Refuse a key that is not known; say what it is called now, or which known one is closest."""
+def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    """Refuse a key that is not known; say which known one is closest."""
     for key in table:
         if key not in known:
-            hint = _FOLLOWS.get(str(key), instead_of(key, known, renamed))
+            hint = _FOLLOWS.get(str(key), instead_of(key, known))
             raise StudyError(f"unknown key {key!r} in {where}; {hint}")
 
 

@@ -20,7 +20,6 @@
 #' @param absorb Names of columns whose fixed effects are absorbed, or a formula such as `~ village`.
 #' @param subset Which rows to use: a condition on columns of `data`, as in [lm()].
 #' @param where For released moments: among one group alone, such as `list(female = 1)`.
-#' @param groups The old name of `cluster`, which is answered with the new one.
 #' @return An object of class `dprct_ols` and `dprct_estimate`, with methods for `print()`,
 #'   `summary()`, [coef()], [vcov()], [confint()], [nobs()], [predict()], [plot()], [tidy()],
 #'   [glance()] and [toLatex()].
@@ -34,9 +33,7 @@
 #' }
 #' @export
 ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
-                weights_type = "aweight", absorb = NULL, subset = NULL, where = NULL,
-                groups = NULL) {
-  if (!missing(groups)) refuse("parameter", "ols() has no option groups; it is called cluster now")
+                weights_type = "aweight", absorb = NULL, subset = NULL, where = NULL) {
   if (inherits(data, "dprct_moments")) {
     kind <- if (!missing(cov_type)) cov_type
     return(ols_of_moments(formula, data, kind, where, names(match.call()), match.call()))

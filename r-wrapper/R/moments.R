@@ -214,7 +214,7 @@ table_of_moments <- function(moments, outcomes, arms, given, call) {
 
 # ols() on moments instead of data: what needs rows is refused.
 ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
-  rows <- intersect(c("groups", "weights", "weights_type", "absorb", "cluster", "subset"), given)
+  rows <- intersect(c("weights", "weights_type", "absorb", "cluster", "subset"), given)
   if (length(rows)) {
     refuse("parameter", sprintf(
       "%s needs rows, and released moments hold none; leave it out, or give where = list(...)",

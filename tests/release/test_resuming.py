@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,37 +95,16 @@ def test_no_confidential_cell_is_read(make: Any, monkeypatch: pytest.MonkeyPatch
     model.resume("1", accountant=accountant)
 
 
-EARLIER: dict[str, Callable[[pd.DataFrame], Any]] = {
-    "mvhistogram": MODELS["MVHistogram"],
-    "mvhistogram_delta": MODELS["MVHistogram"],
-    "marginals": MODELS["Marginals"],
-    "marginals_delta": MODELS["Marginals"],
-    "calibrated": calibrated,
-    "calibrated_moments": lambda data: calibrated(data, gamma="moments"),
-}
-"""Ledgers in ``ledgers/``, written before releases had specifications, and their methods."""
-
-
-@pytest.mark.parametrize("name", EARLIER)
-def test_a_release_of_an_earlier_version_is_rebuilt(name: str, tmp_path: Path) -> None:
-    kept = Path(__file__).parent / "ledgers"
-    shutil.copytree(kept / f"{name}.ledger.released", tmp_path / f"{name}.ledger.released")
-    path = Path(shutil.copy(kept / f"{name}.ledger.json", tmp_path))
-    model = EARLIER[name](table())
-    relation = model.guarantee(Budget(1)).relation
-    accountant = Accountant.open(
-        path, dataset_id="old", epsilon=4, delta=1e-4, relation=relation, unit="person"
-    )
-    (entry,) = accountant.ledger
-    state = accountant.recover(entry.id)
-    again = model.resume(entry.id, accountant=accountant)
-    assert accountant.ledger == (entry,)
-    assert len(again.protected) == 1000
-    if again.estimates is not None:
-        (effect,) = state["drawn"]["effects"][0]["effects"]
-        assert again.estimates.params["t"] == effect["value"]
-    else:
-        assert model._state(model._revived(state)) == {k: state[k] for k in state if k != "study"}
+def test_a_state_from_before_the_formats_froze_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = MODELS["MVHistogram"](table())
+    accountant = account(model)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), "_study", lambda *_: {"n": 1000, "facts": "", "plan": ""})
+        model.fit(epsilon=4, accountant=accountant, confirm=True)
+    with pytest.raises(LedgerError, match=r"saved before dprct 0\.2\.0, which"):
+        model.resume("1", accountant=accountant)
 
 
 def test_a_crash_before_the_save_cannot_be_resumed(

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dprct
-from dprct import custodian
 from dprct.errors import ParameterError
 from dprct.formula import design
 from dprct.results.ols import (
@@ -75,9 +73,3 @@ def test_a_missing_weight_of_an_incomplete_row_is_no_matter():
 def test_infinity_is_refused_by_name():
     with pytest.raises(ParameterError, match="'x' is infinite"):
         check_finite(design("y ~ x", pd.DataFrame({"y": [1.0, 2], "x": [1, np.inf]})))
-
-
-@pytest.mark.parametrize("call", [dprct.ols, dprct.itt_table, custodian.utility])
-def test_the_old_name_of_clusters_says_the_new_one(call):
-    with pytest.raises(ParameterError, match=r"no option groups=; it is called cluster= now"):
-        call(groups="village")

@@ -15,8 +15,8 @@ from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.cli import main
 from dprct.errors import SchemaError, StudyError
-from dprct.privacy.budget import Budget, exact
-from dprct.release.calibrated.spec import CalibratedSpec, shares_of
+from dprct.privacy.budget import Budget
+from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema import Column, Schema, Unit
 from dprct.study.package import bound_model, ledger, planned, read_header, unaffordable
 from dprct.study.release_section import CalibratedExperiment, calibrated_from
@@ -146,14 +146,14 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
          "would change the effect"),
         ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
-        ([("[calibrated]", '[calibrated]\nunit = "cluster"\nlargest_cluster = 9')],
+        ([("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"\nlargest_cluster = 9')],
          '[calibrated] privacy_unit = "cluster" and largest_cluster need a design of clusters'),
         ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
-          ("[calibrated]", '[calibrated]\nunit = "cluster"')], "needs largest_cluster"),
+          ("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"')], "needs largest_cluster"),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "is not a group"),
         ([("income = 3.0", "wages = 3.0")], 'sd names "wages", which is not an outcome'),
-        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.weights]\nwages = 1")], "budget_shares"),
+        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.budget_shares]\nwages = 1")], "budget_shares"),
     ],
 )  # fmt: skip
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
@@ -239,13 +239,11 @@ def test_missing_policies_are_accepted(study, policy):
         ({"legal": "loosely"}, "allowed: calibrated, strict"),
         ({"index": "pilot.csv"}, "states the index itself"),
         ({"index_bounds": "wide"}, "two numbers in brackets"),
-        ({"share": 1.5}, "between 0 and 1"),
-        ({"share": 0.2, "covariate_release": "filler"}, "costs nothing"),
-        ({"share": "half"}, "between 0 and 1"),
-        ({"covariates": ["age"]}, "covariate_release says how they are drawn"),
-        ({"covariates": "age"}, "terms of .release. formula"),
+        ({"share": 0.2}, "unknown key 'share'"),
+        ({"covariates": ["age"]}, "unknown key 'covariates'"),
         ({"alphas": [5.0]}, "sizes of tests"),
         ({"alphas": "0.05"}, "a list of numbers"),
+        ({"alphas": 0.05}, "a list of numbers"),
         ({"missing": True}, "text in quotes, a number"),
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
@@ -256,52 +254,6 @@ def test_missing_policies_are_accepted(study, policy):
 def test_what_is_not_allowed_is_refused(section, words):
     with pytest.raises(StudyError, match=words):
         calibrated_from({"calibrated": section}, ReleaseSection(1.0, "calibrated", formula="y ~ t"))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "value"),
-    [
-        ("weights", "budget_shares", {"y": 1.0}),
-        ("unit", "privacy_unit", "person"),
-        ("covariates", "covariate_release", "marginals"),
-        ("levels", "alphas", (0.05, 0.01)),
-    ],
-)
-def test_keys_of_earlier_versions_are_read(old, new, value):
-    release = ReleaseSection(1.0, "calibrated", formula="y ~ t")
-    written = list(value) if isinstance(value, tuple) else value
-    found = [calibrated_from({"calibrated": {key: written}}, release) for key in (old, new)]
-    assert found[0] == found[1]
-    assert getattr(found[0].calibrated, new) == value
-    with pytest.raises(StudyError, match=f"{old} and {new}, which are the same; keep {new}"):
-        calibrated_from({"calibrated": {old: value, new: value}}, release)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"share": 0.3}, {"covariates": 0.3, "y": 0.35, "z": 0.35}),
-        ({"share": 0.5, "weights": {"y": 0.8, "z": 0.2}}, {"covariates": 0.5, "y": 0.4, "z": 0.1}),
-        (
-            {"share": 0.3, "gamma": "moments"},
-            {"covariates": 0.3, "moments": 0.2, "y": 0.25, "z": 0.25},
-        ),
-    ],
-)
-def test_the_share_of_covariates_of_earlier_versions_is_one_of_the_shares(old, new):
-    """Exactly: what each part of a fit may spend is what it was."""
-    document = {"calibrated": old, "design": {"kind": "complete", "arms": ["t"]}}
-    release = ReleaseSection(1.0, "calibrated", formula="y + z ~ t + age")
-    shares = calibrated_from(document, release).calibrated.budget_shares
-    assert shares == {name: exact(share, name) for name, share in new.items()}
-    same = {key: value for key, value in old.items() if key == "gamma"} | {"budget_shares": new}
-    moments = "moments" in new
-    again = calibrated_from({**document, "calibrated": same}, release).calibrated.budget_shares
-    assert shares_of(again, "auto", ["y", "z"], moments=moments) == shares_of(
-        shares, "auto", ["y", "z"], moments=moments
-    )
-    with pytest.raises(StudyError, match="keep budget_shares"):
-        calibrated_from({**document, "calibrated": {**same, "share": 0.3}}, release)
 
 
 def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):

@@ -246,11 +246,3 @@ def test_the_long_form_has_every_number_once(data: pd.DataFrame, schema: Schema)
     assert (entries[-1]["covariates"], entries[-1]["outcome"], entries[-1]["arm"]) == (
         record["covariates"], record["outcome"], record["arm"],
     )  # fmt: skip
-
-
-def test_the_old_key_of_clusters_is_still_read():
-    section = {"name": "t2", "outcomes": ["y"], "arms": ["cash"], "groups": "village"}
-    (found,) = tables_from([section])
-    assert found.cluster == "village"
-    with pytest.raises(StudyError, match="leave groups out"):
-        tables_from([section | {"cluster": "village"}])

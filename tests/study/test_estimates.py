@@ -21,8 +21,6 @@ from dprct.study.estimates import (
 )
 from dprct.study.sections import ReleaseSection, keys_of, section
 
-NEVER_RENAMED = {"moments"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -79,26 +77,6 @@ def test_the_fields_of_a_specification_are_the_options_of_its_class(method: str)
     if spec.formula_like:
         assert set(spec.of_formula(spec.formula_like)) == set(spec.formula_gives)
     assert set(keys_of(spec)) | {*spec.formula_gives, DESIGN, "weights"} >= options
-
-
-@pytest.mark.parametrize("method", ESTIMATES)
-def test_an_old_name_is_answered_with_the_new_one_everywhere(method: str) -> None:
-    spec, model = spec_of(method), ESTIMATES[method]
-    known = {f.name for f in fields(spec)}
-    assert bool(spec.renamed) is (method not in NEVER_RENAMED)
-    for old, new in spec.renamed.items():
-        assert new in known
-        if old in known:  # another option has the name now
-            continue
-        with pytest.raises(ParameterError) as caught:
-            model(None, None, **{old: 1})
-        words = f"{model.__name__} has no option {old}=; it is called {new}= now"
-        assert str(caught.value) == words
-        release = ReleaseSection(1.0, method, formula=spec.formula_like or None)
-        with pytest.raises(StudyError) as found:
-            estimate_from({method: {old: 1}}, release)
-        words = f"unknown key {old!r} in [{method}]; it is called {new!r} now"
-        assert str(found.value) == words
 
 
 @pytest.mark.parametrize("model", ESTIMATES.values())

@@ -41,7 +41,6 @@ NOT_TO_BE_WRITTEN = (
     "and of sd=",  # the public facts on which a guarantee rests
     "dprct.ols and tables", "dprct.Calibrated, of a later",  # in certificates
     "0, 1, 2, ...)", "pandas, Polars (eager",
-    ", or give confirm=True",  # in the words of earlier versions
     "a.merge(b,",
 )  # fmt: skip
 PYTHON = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -96,7 +95,6 @@ class ShapesSpec(Spec[Facts]):
 
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "features", "categorical", "pairs")
     formula_like: ClassVar[str] = "y ~ age + C(village)"
-    renamed: ClassVar[Mapping[str, str]] = {"groups": "subgroups"}
 
     outcome: str
     features: tuple[str, ...]

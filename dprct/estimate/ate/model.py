@@ -115,12 +115,6 @@ class ATESpec(Spec[ATEFacts]):
     method: ClassVar[str] = "PrivateATE (Laplace, closed-form intervals)"
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "treatment")
     formula_like: ClassVar[str] = "y ~ treat"
-    former: ClassVar[tuple[str, ...]] = (joint.METHOD,)
-    renamed: ClassVar[Mapping[str, str]] = {
-        "weights": "budget_shares",
-        "levels": "alphas",
-        "unit": "privacy_unit",
-    }
 
     outcome: tuple[str, ...]
     treatment: tuple[str, ...] | None = None
@@ -208,6 +202,10 @@ class ATESpec(Spec[ATEFacts]):
     def design_columns(self) -> tuple[str, ...]:
         """Treatment, blocks and clusters."""
         return tuple(dict.fromkeys([*self.design.columns, *self.design.uses]))
+
+    def charged_as(self, budget: Budget) -> str:
+        """Name of the release in a ledger: with a delta it is another one."""
+        return joint.METHOD if budget.delta else self.method
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -689,12 +687,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
             columns.
         """
         return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
-
-    @property
-    def method(self) -> str:
-        """What ledgers and certificates call the method: with a delta it is another release."""
-        bought = self._bought
-        return joint.METHOD if bought is not None and bought[0].delta else self.spec.method
 
     def _allocated(self, budget: Budget) -> Allocation:
         if budget.delta:

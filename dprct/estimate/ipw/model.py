@@ -79,7 +79,6 @@ class IPWSpec(Spec[Facts]):
     method: ClassVar[str] = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
     formula_gives: ClassVar[tuple[str, ...]] = ("treatment", "covariates")
     formula_like: ClassVar[str] = "treat ~ age + female"
-    renamed: ClassVar[Mapping[str, str]] = {"shares": "budget_shares", "levels": "alphas"}
 
     treatment: str
     covariates: tuple[Term, ...]

@@ -84,7 +84,6 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     """
 
     method: ClassVar[str] = "SyntheticControl (noise on ridge weights and on the path)"
-    renamed: ClassVar[Mapping[str, str]] = {"shares": "budget_shares", "weights": "donor_weights"}
 
     outcome: str
     treated: Name

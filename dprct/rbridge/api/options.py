@@ -9,7 +9,6 @@ import numpy as np
 
 from dprct.arguments import kinds_of
 from dprct.errors import ParameterError, instead_of
-from dprct.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +45,7 @@ def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dic
     }
     for name in options:
         if name not in known:
-            hint = instead_of(name, known, _renamed(function), "{}")
+            hint = instead_of(name, known, "{}")
             raise ParameterError(f"there is no option {name!r}; {hint}")
     return {
         name: as_declared(value, str(known[name].annotation))
@@ -92,12 +91,3 @@ def whole_numbers(value: Any) -> Any:
     if isinstance(value, list):
         return [whole_numbers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _renamed(function: Callable[..., Any]) -> Mapping[str, str]:
-    """Return the old names of options, where ``function`` keeps them."""
-    if isinstance(function, type) and issubclass(function, Model):
-        found: Mapping[str, str] = function.specification().renamed
-        return found
-    kept: Mapping[str, str] = getattr(function, "renamed", {})
-    return kept

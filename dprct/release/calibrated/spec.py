@@ -279,18 +279,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     """What a calibrated release is asked for; the fields are the options of :class:`Calibrated`."""
 
     method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
-    former: ClassVar[tuple[str, ...]] = (
-        "Calibrated (private effects; synthetic covariates; ALGORITHMS.md, section 4)",
-    )
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "covariates")
     formula_like: ClassVar[str] = "y ~ treat + age"
-    renamed: ClassVar[Mapping[str, str]] = {
-        "weights": "budget_shares",
-        "unit": "privacy_unit",
-        "terms": "covariates",
-        "levels": "alphas",
-        "share": "budget_shares",
-    }
     fixed: ClassVar[Mapping[str, str]] = {
         "effects": "a calibrated regression returns each arm against control; take other contrasts "
         "from the estimates, where they are free",

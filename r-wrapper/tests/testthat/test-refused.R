@@ -50,13 +50,6 @@ test_that("sigma, update and clusters as a formula work as for lm", {
   clustered <- ols(re78 ~ treat, data, cluster = ~educ)
   expect_identical(vcov(clustered), vcov(ols(re78 ~ treat, data, cluster = "educ")))
   expect_error(ols(re78 ~ treat, data, cluster = 1:3), "no column", class = "dprct_parameter_error")
-  expect_error(ols(re78 ~ treat, data, groups = "educ"), "it is called cluster now",
-    class = "dprct_parameter_error"
-  )
-  expect_error(
-    itt_table(data, outcomes = "re78", arms = "treat", groups = "educ"), "it is called cluster now",
-    class = "dprct_parameter_error"
-  )
   table <- itt_table(data, outcomes = "re78", arms = "treat", cluster = ~educ)
   expect_equal(table$estimates$std.error, clustered$std.error[["treat"]], tolerance = 1e-12)
 })

@@ -249,24 +249,6 @@ def test_options_from_r_are_the_options_of_the_class(
     assert str(model.plan(*budget)) == str(made.plan(*budget))
 
 
-@pytest.mark.parametrize(
-    ("method", "old", "new"),
-    [
-        ("PrivateATE", "weights", "budget_shares"),
-        ("PrivateATE", "unit", "privacy_unit"),
-        ("IPW", "shares", "budget_shares"),
-        ("IPW", "levels", "alphas"),
-        ("CATE", "groups", "subgroups"),
-        ("PrivateAdditive", "groups", "subgroups"),
-        ("SyntheticControl", "weights", "donor_weights"),
-    ],
-)
-def test_an_old_name_from_r_is_answered_with_the_new_one(method: str, old: str, new: str) -> None:
-    with pytest.raises(ParameterError) as caught:
-        exported("model")(method, rows(), {old: 1.0})
-    assert str(caught.value) == f"there is no option {old!r}; it is called {new} now"
-
-
 def test_what_a_call_from_r_lacks_is_named() -> None:
     with pytest.raises(ParameterError, match=r"^PrivateATE needs outcome=; give it"):
         exported("model")("PrivateATE", rows(), {"treatment": "t"})
