@@ -105,10 +105,22 @@ def content(path: str | os.PathLike[str], most: int) -> bytes:
         If it cannot be read.
     """
     with opened(path) as file:
-        found = file.read(most + 1)
+        found = read_at_most(file, most)
     if len(found) > most:
         words = f"has more than {most // 2**20} MB, which no such file needs"
         raise _refusal(os.fspath(path), words, "check the path")
+    return found
+
+
+def read_at_most(file: BufferedReader, most: int) -> bytes:
+    """Content of an open file, cut after ``most + 1`` bytes.
+
+    Memory is taken for what is there: ``file.read(most + 1)`` takes ``most`` for any file.
+    """
+    size = os.fstat(file.fileno()).st_size
+    found = file.read(min(size, most) + 1)
+    while len(found) <= most and (more := file.read(min(1 << 16, most + 1 - len(found)))):
+        found += more  # the file has grown
     return found
 
 
@@ -405,6 +417,19 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, unless it is there, and its name durable.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    if not folder.is_dir():
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def append_line(path: Path, line: bytes, timeout: float = 30.0) -> None:

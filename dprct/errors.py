@@ -22,6 +22,26 @@ if TYPE_CHECKING:
 MARK = "``"
 """What stands before and after a fragment of code in a message."""
 
+
+def defect(error: BaseException) -> str:
+    """Sentence on a defect of ours: where it showed, and nothing of what was being handled.
+
+    What was being handled could be a value of the data.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "an unknown place"
+    if place is not None:
+        frame = place.tb_frame
+        module = frame.f_globals.get("__name__", "")
+        where = f"{module}.{frame.f_code.co_name}, line {place.tb_lineno}"
+    return (
+        f"a defect of dprct: {type(error).__name__} in {where}; please report this line. What was "
+        "being handled is not shown, because it could be a value of the data."
+    )
+
+
 _LONG = re.compile(r"\S{300,}")
 _KEPT = 80
 

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 import tomlkit
@@ -213,3 +215,34 @@ def test_a_long_list_is_not_read_by_the_parser_that_keeps_comments(
     path = tmp_path / "long.toml"
     path.write_text(f"levels = [{'1, ' * 300_000}]\nlabel = '{'1.' * 40}'\n", "utf-8")
     assert len(disk.read_toml(path, KeyError)["levels"]) == 300_000
+
+
+def test_reading_takes_memory_for_what_is_there(tmp_path: Path) -> None:
+    """``file.read(n)`` takes n bytes first, so that a limit of memory ended every command."""
+    path = tmp_path / "small.json"
+    path.write_bytes(b"x" * 3000)
+    tracemalloc.start()
+    try:
+        assert disk.content(path, disk.MOST_JSON) == b"x" * 3000
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(b"ab")
+    with (
+        disk.opened(path) as file,
+        patch.object(os, "fstat", return_value=os.stat_result([0] * 10)),
+    ):
+        assert disk.read_at_most(file, 100) == b"ab"
+        file.seek(0)
+        assert disk.read_at_most(file, 1) == b"ab"
+
+
+def test_a_new_folder_is_as_durable_as_a_file(tmp_path: Path) -> None:
+    with patch.object(disk, "sync_folder") as sync:
+        disk.make_folder(tmp_path / "states")
+        disk.make_folder(tmp_path / "states")
+    sync.assert_called_once_with(tmp_path)

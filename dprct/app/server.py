@@ -8,7 +8,6 @@ import json
 import socket
 import tempfile
 import threading
-import traceback
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Mapping
 from html import escape
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.app.desk import Desk, StaleError
 from dprct.app.guard import HEADERS, Guard
 from dprct.app.reading import page_of
-from dprct.errors import DprctError, FileError, MissingDependencyError
+from dprct.errors import DprctError, FileError, MissingDependencyError, defect
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -125,7 +124,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
                 reason = error.strerror or type(error).__name__
                 return JSONResponse({"error": f"{reason}; mend that and try again"}, 422)
             except Exception as error:
-                return JSONResponse({"error": _defect(error)}, 500)
+                return JSONResponse({"error": defect(error)}, 500)
             finally:
                 windows.busy -= 1
 
@@ -218,16 +217,6 @@ def _listed(changes: object) -> list[Mapping[str, Any]]:
     if not isinstance(changes, list) or not all(isinstance(one, dict) for one in changes):
         raise FileError("changes is no list of changes; reload the page")
     return changes
-
-
-def _defect(error: Exception) -> str:
-    """Say where a defect of ours showed, and nothing of what was being handled."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        f"a defect of dprct: {type(error).__name__} in {last.name}, line {last.lineno}; please "
-        "report this line. What was being handled is not shown, because it could be a value of "
-        "the data."
-    )
 
 
 def _finished(deed: Callable[[], Any]) -> Any:

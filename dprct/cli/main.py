@@ -6,7 +6,6 @@ import contextlib
 import functools
 import signal
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -18,7 +17,7 @@ from typer.core import TyperGroup
 
 from dprct import __version__
 from dprct.cli.show import allow_any_text, complain, say
-from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError
+from dprct.errors import BudgetError, ConfirmationError, DprctError, LedgerError, defect
 
 USAGE, REFUSED, DEFECT, INTERRUPTED, TERMINATED = 2, 3, 70, 130, 143
 
@@ -195,13 +194,7 @@ def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[
             where = f" ({error.filename})" if error.filename else ""
             raise _ended(f"error: {reason}{where}; mend that and try again", USAGE) from None
         except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            raise _ended(
-                f"a defect of dprct: {type(error).__name__} in {last.name}, line {last.lineno}; "
-                "please report this line. What was being handled is not shown, because it could "
-                "be a value of the data.",
-                DEFECT,
-            ) from None
+            raise _ended(defect(error), DEFECT) from None
 
     return run
 

@@ -269,7 +269,7 @@ class LedgerFile:
                 if known is not None:
                     return known
                 file.seek(0)
-                raw = file.read(_MOST + 1)
+                raw = disk.read_at_most(file, _MOST)
                 state = os.fstat(file.fileno())
             if len(raw) > _MOST:
                 raise Damage(f"it has more than {_MOST // 2**20} MB")
@@ -393,7 +393,7 @@ class LedgerFile:
         """
         probe = self.states / disk.draft_name()
         try:
-            self.states.mkdir(exist_ok=True)
+            disk.make_folder(self.states)
             disk.sweep(self.states)
             try:
                 with open(probe, "xb") as file:
@@ -411,7 +411,7 @@ class LedgerFile:
     def save_state(self, entry_id: str, state: bytes | Mapping[str, Any]) -> str:
         """Save what was released for an entry, only once; return the SHA-256 of the file."""
         try:
-            self.states.mkdir(exist_ok=True)
+            disk.make_folder(self.states)
         except OSError as error:
             raise LedgerError(f"cannot make {self.states}: {error.strerror}") from error
         target = self._state_path(entry_id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dprct.cli import main as run_main
-from dprct.cli.main import COMMANDS, guarded, loaded
+from dprct.cli.main import COMMANDS, DEFECT, guarded, loaded
 from dprct.errors import BudgetError, ConfirmationError, DprctWarning, LedgerError, SchemaError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_wrong_usage_is_2(arguments: list[str], dprct: Callable[..., Any]) -> No
         (PermissionError(13, "Permission denied", "x.dta"), 2, "error: Permission denied (x.dta)"),
         (OSError("odd"), 2, "error: OSError; mend"),
         (KeyboardInterrupt(), 130, "interrupted; nothing half written is left"),
-        (ValueError("Aurelia-Quint"), 70, "a defect of dprct: ValueError in command"),
+        (ValueError("Aurelia-Quint"), 70, "a defect of dprct: ValueError in "),
     ],
 )
 def test_every_end_has_a_code_and_a_sentence(
@@ -104,6 +104,8 @@ def test_every_end_has_a_code_and_a_sentence(
     assert words in wrote.err
     assert "Aurelia" not in wrote.err
     assert "Traceback" not in wrote.err
+    if code == DEFECT:
+        assert re.search(r"in \S*test_main\.command, line \d+; please report", wrote.err)
 
 
 def test_warnings_are_notes_and_the_old_way_of_showing_them_returns(
