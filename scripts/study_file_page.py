@@ -133,6 +133,11 @@ COLUMN: Mapping[str, tuple[str, str]] = {
     "constants_public": (_FLAG, ""),
     **dict.fromkeys(("integer", "coordinates", "confirmed"), (_FLAG, "")),
     "decimals": ("a whole number", ""),
+    "made_of": (
+        "a list of names",
+        "Other columns of which it is made, where no expression says how. What is made of an arm "
+        "is no covariate and no subgroup.",
+    ),
     **dict.fromkeys(("exclusive", "derived", "label", "format"), ("text in quotes", "")),
 }
 """What a key of a column takes and means, where its form in the browser does not say it."""

@@ -417,8 +417,9 @@ _OPTIONS = (
     "epsilon", "delta", "neighbors", "method", "formula", "output", "keep", "columns", "seed",
     "missing", "subgroups", "sd", "centre", "shares", "arms", "block", "cluster", "kind", "alphas",
     "bounds", "bins", "levels", "decimals", "fate", "role", "built_from", "exclusive", "derived",
-    "id", "name", "rows_each", "separate", "confirm", "weights", "covariates", "treatment", "unit",
-    "time", "gamma", "confidence", "estimand", "outcome", "index", "draws", "lambda", "threshold",
+    "made_of", "id", "name", "rows_each", "separate", "confirm", "weights", "covariates",
+    "treatment", "unit", "time", "gamma", "confidence", "estimand", "outcome", "index", "draws",
+    "lambda", "threshold",
 )  # fmt: skip
 
 

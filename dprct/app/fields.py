@@ -42,6 +42,7 @@ MEANINGS: Mapping[str, str] = {
     "coordinates": "whether it is a latitude or a longitude, which is withheld, a key or dropped",
     "confirmed": "whether type, format and label of this column may be published",
     "derived": "an expression of other columns, from which the protected file computes it",
+    "made_of": "other columns of which it is made, where no expression says how",
     "label": "its label in the protected file, if not that of the header",
     "format": "its format in the protected file, such as %9.2f",
 }
@@ -72,6 +73,8 @@ def fact(name: str, typed: str) -> Any:
         return "never" if typed == "never" else typed.replace(",", " ").split()
     if name in _FLAGS:
         return {"true": True, "false": False}.get(typed, typed)
+    if name == "made_of":
+        return typed.replace(",", " ").split()
     if name not in _LISTS:
         found = _toml(typed)
         return found if name == "decimals" and isinstance(found, int) else typed

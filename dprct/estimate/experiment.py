@@ -21,7 +21,7 @@ from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
-from dprct.schema.columns import Unit, ancestors
+from dprct.schema.columns import Unit
 from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:
@@ -704,38 +704,6 @@ def check_columns(
         if name not in there:
             where = "the data (from another file? merge first, protect once)"
             raise ColumnError.unknown(name, there, where)
-
-
-def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable[str]) -> None:
-    """Refuse covariates and subgroups that treatment moves, by what is declared of them.
-
-    One that is derived from an arm, or is one of several columns of which an arm is another, has
-    the same value for everybody in some group: whatever is estimated with it is no effect.
-
-    Raises
-    ------
-    SchemaError
-
-    Examples
-    --------
-    >>> from dprct import Column, Schema
-    >>> schema = Schema((Column("t"), Column("x"), Column("tx", derived="t * x")))
-    >>> check_fixed_before(schema, ["x"], ["t"])
-    """
-    arms = {name: schema.column(name) for name in treatment}
-    sets = {column.exclusive for column in arms.values()} - {None}
-    for name in names:
-        if name in arms:
-            continue
-        column = schema.column(name)
-        moved = sorted(ancestors(column, schema.columns).keys() & arms.keys())
-        if moved or column.exclusive in sets:
-            how = f"derived from {moved[0]!r}" if moved else f"exclusive={column.exclusive!r}"
-            raise SchemaError(
-                f"column {name!r} is {how}, as an arm is, so that treatment moves it; covariates "
-                "and subgroups are fixed before assignment: leave it out, or release regressions "
-                "with interactions of treatment by ``PrivateMoments``"
-            )
 
 
 def constant_of(policy: object, column: Column) -> float:

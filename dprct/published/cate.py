@@ -42,6 +42,7 @@ from dprct.published.ebm import (
 )
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Plan
+from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         schema = facts.schema
         yield from self.additive.checks(facts)
         yield lambda: check_treatment(self.treatment, self.outcome, self.features)
+        yield lambda: check_fixed_before(schema, self.features, [self.treatment])
         yield lambda: treatment_code(schema, self.treatment)
         for name in self.additive.terms(facts).names:
             yield partial(_bounds, schema, name)

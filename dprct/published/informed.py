@@ -26,7 +26,7 @@ from dprct.results.ols import check_finite
 from dprct.results.plan import Plan, noted
 from dprct.schema.columns import Column, stored
 from dprct.schema.facts import INTEGER_LIMITS
-from dprct.schema.schema import check_schema
+from dprct.schema.schema import check_fixed_before, check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def roles(
         If the formula is not in the grammar, has no outcome, or lacks a treatment.
     ColumnError
         If a column does not exist.
+    SchemaError
+        If treatment moves a covariate.
     ParameterError
         If the design has other columns, or there is none and one is needed.
 
@@ -130,6 +132,7 @@ def roles(
         raise FormulaError(f"{both[0]!r} is an outcome and a regressor; keep it on one side of ~")
     interacts = _interacts(parsed, given)
     covariates = [name for name in (*regressors, *uses) if interacts or name not in given]
+    check_fixed_before(schema, covariates, given)
     if not interacts:
         _check_assignment(assignment, given)
     return Roles(

@@ -23,6 +23,7 @@ from dprct.published.charging import PublishedModel, Unpriced
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_own
+from dprct.schema.schema import check_fixed_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -193,6 +194,9 @@ class PublishedIPWSpec(Spec[Facts]):
         yield lambda: check_choice("intercept", self.intercept, get_args(Intercept))
         yield lambda: check_choice("sampling", self.sampling, get_args(Sampling))
         yield self._check_numbers
+        yield lambda: check_fixed_before(
+            facts.schema, self.parsed.regressor_names, self.parsed.outcome_names[1:]
+        )
         if not self.reasons():
             yield lambda: _check_promise(facts.schema, self.columns)
 

@@ -97,6 +97,9 @@ class Column:
         What a release does with the column: modelled, filler, withheld, key, public or drop.
     derived : str or None
         Expression of other columns, from which a release computes this one.
+    made_of : tuple of str or None
+        Other columns of which it is made where no expression says how: an interaction with
+        treatment is made of treatment, so that it is no covariate.
     missing : tuple of str or None
         The legal missing codes, each of which is a level of its own.  ``()``, which may be
         written ``"never"``, means that no value may be missing, None that nothing was declared.
@@ -137,6 +140,7 @@ class Column:
     role: Role | None = None
     fate: Fate | None = None
     derived: str | None = None
+    made_of: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
     exclusive: str | None = None
     built_from: BuiltFrom | None = None
@@ -311,7 +315,7 @@ def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def with_origin(column: Column, columns: Iterable[Column]) -> Column:
-    """Return a column with the origin that its parents give it: a derived one is a cohort's too.
+    """Return a column with the origin that its parents give it: what is made of a cohort's is one.
 
     Parameters
     ----------
@@ -338,7 +342,7 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
     >>> with_origin(Column("twice", derived="2 * ill"), [ill]).built_from
     'cohort'
     """
-    if column.derived is None:
+    if column.derived is None and column.made_of is None:
         return column
     found = ancestors(column, columns)
     moved = any(one.built_from == "cohort" and not one.constants_public for one in found.values())
@@ -349,25 +353,30 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
 
 
 def ancestors(column: Column, columns: Iterable[Column]) -> dict[str, Column]:
-    """Return the columns that a derived one is made of, through others that are derived.
+    """Columns of which one is made: by its expression, by declaration, or through such columns.
 
     Examples
     --------
     >>> from dprct.schema import Column
     >>> a, b = Column("a"), Column("b", derived="2 * a")
-    >>> sorted(ancestors(Column("c", derived="b + 1"), [a, b]))
+    >>> sorted(ancestors(Column("c", made_of=("b",)), [a, b]))
     ['a', 'b']
     """
     known = {one.name: one for one in columns}
     found: dict[str, Column] = {}
-    waiting = [] if column.derived is None else sorted(parents(column.derived))
+    waiting = _made_of(column)
     while waiting:
         parent = known.get(waiting.pop())
         if parent is None or parent.name in found or parent.name == column.name:
             continue
         found[parent.name] = parent
-        waiting += sorted(parents(parent.derived)) if parent.derived is not None else []
+        waiting += _made_of(parent)
     return found
+
+
+def _made_of(column: Column) -> list[str]:
+    derived = () if column.derived is None else parents(column.derived)
+    return sorted({*derived, *(column.made_of or ())})
 
 
 def check_own(column: Column) -> None:

@@ -331,6 +331,21 @@ def _text(fact: str) -> Callable[[object, Column], str]:
     return read
 
 
+def _names(fact: str, value: object, column: Column) -> tuple[str, ...]:
+    listed: object = (value,) if isinstance(value, str) else value
+    if (
+        not isinstance(listed, (tuple, list))
+        or not listed
+        or not all(isinstance(name, str) and name for name in listed)
+    ):
+        raise SchemaError(
+            f"column {column.name!r}: {fact} names other columns; got {_length(value)}"
+        )
+    if column.name in listed:
+        raise SchemaError(f"column {column.name!r}: {fact} names the column itself; leave it out")
+    return tuple(dict.fromkeys(listed))
+
+
 def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
     def read(value: object, column: Column) -> object:
         check_literal(value, kind, fact, column.name)
@@ -354,6 +369,7 @@ _READERS: dict[str, Callable[[Any, Column], Any]] = {
     "coordinates": _flag("coordinates"),
     "confirmed": _flag("confirmed"),
     "derived": _text("derived"),
+    "made_of": lambda value, column: _names("made_of", value, column),
     "label": _text("label"),
     "format": _text("format"),
 }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
 from dprct.privacy.openings import Openings
-from dprct.schema.columns import Code, Column, FileFacts, Unit, shown, with_origin
+from dprct.schema.columns import Code, Column, FileFacts, Unit, ancestors, shown, with_origin
 from dprct.schema.facts import DECLARABLE, Fate, read_fact
 
 if TYPE_CHECKING:
@@ -175,6 +175,10 @@ class Schema:
             raise SchemaError(
                 f"columns named twice: {', '.join(twice)}; give every column its own name"
             )
+        arms = [column.name for column in self.columns if column.role == "treatment"]
+        if arms:
+            fixed = [column.name for column in self.columns if column.role in _FIXED_ROLES]
+            check_fixed_before(self, fixed, arms)
 
     @property
     def names(self) -> list[str]:
@@ -223,6 +227,10 @@ class Schema:
         unknown = [name for name in new if name not in self._by_name]
         if unknown:
             raise ColumnError.unknown(unknown[0], self.names)
+        for column in new.values():
+            if column.made_of != self._as_declared(column.name).made_of:
+                for parent in column.made_of or ():
+                    self._as_declared(parent)
         return self._changed(columns=tuple(new.get(c.name, c) for c in self.columns))
 
     @checked
@@ -360,7 +368,11 @@ class Schema:
 
     def _facts(self) -> dict[str, Any]:
         columns = [
-            {f.name: _plain(getattr(column, f.name)) for f in fields(column)}
+            {
+                f.name: _plain(getattr(column, f.name))
+                for f in fields(column)
+                if f.name != "made_of" or column.made_of is not None
+            }
             for column in self.columns
         ]
         file = self.file
@@ -447,6 +459,56 @@ class Schema:
         from dprct.schema.frames import decode
 
         return decode(self, data)
+
+
+_FIXED_ROLES = ("covariate", "block")
+
+
+def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable[str]) -> None:
+    """Refuse covariates and subgroups that treatment moves, by what is declared of them.
+
+    Parameters
+    ----------
+    schema : Schema
+    names, treatment : iterable of str
+        Covariates or subgroups, and the arms; an arm among the names is no matter of this check.
+
+    Raises
+    ------
+    SchemaError
+    ColumnError
+        If a column does not exist.
+
+    Notes
+    -----
+    A covariate that is made of an arm, or of which an arm is made, or that is one of several
+    exclusive columns of which an arm is another, has one value for everybody in some group.
+    Regressions with it split the effect between two coefficients, of which a release of the effect
+    knows nothing.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("t"), Column("x"), Column("tx", derived="t * x")))
+    >>> check_fixed_before(schema, ["x"], ["t"])
+    """
+    arms = {name: schema.column(name) for name in treatment}
+    sources = set(arms).union(*(ancestors(arm, schema.columns) for arm in arms.values()))
+    sets = {column.exclusive for column in arms.values()} - {None}
+    for name in names:
+        if name in arms:
+            continue
+        column = schema.column(name)
+        moved = sorted({name, *ancestors(column, schema.columns)} & sources)
+        if column.exclusive not in sets and not moved:
+            continue
+        how = f"exclusive={column.exclusive!r}, as an arm is"
+        if moved:
+            how = "what an arm is made of" if moved == [name] else f"made of {moved[0]!r}"
+        raise SchemaError(
+            f"column {name!r} is {how}, so that it is not fixed before assignment, as covariates "
+            "and subgroups are; leave it out, or release regressions with interactions of "
+            "treatment by ``PrivateMoments``"
+        )
 
 
 def _plain(fact: object) -> object:

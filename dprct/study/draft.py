@@ -259,7 +259,9 @@ def _fate(name: str, filled: Prefill | None) -> str:
             return _blank("", 'fate = "modelled"', "an outcome")
         covariates = {term for terms in filled.sets for term in terms}
         if name in covariates or f"C({name})" in covariates:
-            return _blank("", 'fate = "modelled"', "a covariate")
+            return _blank(
+                "", 'fate = "modelled"', "a covariate: fixed before assignment, not made of an arm"
+            )
     return _blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop")
 
 

@@ -361,7 +361,10 @@ class Study:
                 columns.append(declared(header.column(name), facts))
             except DprctError as error:
                 found.append(marked(error))
-        schema = header.with_columns(columns)
+        try:
+            schema = header.with_columns(columns)
+        except DprctError as error:  # a name that is none, or roles that contradict each other
+            return [*found, marked(error)]
         found += self.scope.problems(self.columns, header.names)
         for name in self.header.columns:
             if name != DATASET:

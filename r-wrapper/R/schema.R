@@ -154,7 +154,8 @@ check_schema <- function(object) {
 #' @param .schema A [schema()], or a data frame, whose schema is then declared.
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
-#'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`.
+#'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`,
+#'   `made_of` (names of the columns of which it is made, where no expression says how).
 #' @param facts The same as a named list, for columns whose names are arguments here, such as
 #'   `unit`.
 #' @param dataset_id Name under which ledgers know the data set.

@@ -33,7 +33,7 @@ CHANGED: dict[str, Any] = {
     "bounds": (15.0, 81.0), "levels": (20.0,), "integer": True, "decimals": 1, "bins": (30.0,),
     "role": "outcome", "fate": "drop", "derived": "x", "missing": (), "built_from": "own",
     "constants_public": True, "coordinates": False, "confirmed": True,
-    "exclusive": "arm",
+    "exclusive": "arm", "made_of": ("name",),
 }  # fmt: skip
 
 

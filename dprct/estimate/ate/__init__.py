@@ -23,7 +23,7 @@ from dprct.estimate.ate.release import (
 from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
 from dprct.estimate.ate.within import blocks_of_levels, known_levels
 from dprct.estimate.effects import levels_of, with_bounds
-from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of, check_fixed_before
+from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
 from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "UnitRule",
     "blocks_of",
     "blocks_of_levels",
-    "check_fixed_before",
     "check_outcomes",
     "check_relation",
     "drawn_jointly",

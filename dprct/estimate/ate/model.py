@@ -65,7 +65,6 @@ from dprct.estimate.experiment import (
     BlockRule,
     UnitRule,
     blocks_of,
-    check_fixed_before,
     check_hidden,
     check_sample,
     cluster_unit,
@@ -87,6 +86,7 @@ from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
 from dprct.schema.columns import check_own
+from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:

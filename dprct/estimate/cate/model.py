@@ -33,11 +33,12 @@ from dprct.estimate.cate.release import (
     sizes_of,
 )
 from dprct.estimate.cate.results import LEARNERS, CATEResults
-from dprct.estimate.experiment import check_fixed_before, check_hidden, hidden_arms
+from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block
 from dprct.queries.additive import CompactRows, EngineRows
 from dprct.results.plan import Plan
+from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import check_rows
 
 if TYPE_CHECKING:

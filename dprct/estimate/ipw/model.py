@@ -23,7 +23,6 @@ from dprct.arguments import (
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.effects import levels_of, with_bounds
-from dprct.estimate.experiment import check_fixed_before
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -54,6 +53,7 @@ from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
+from dprct.schema.schema import check_fixed_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

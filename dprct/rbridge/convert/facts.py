@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _TYPES = {"logical": "byte", "factor": "long", "character": "strL"}
 _FORMATS = {"date": ("d", "%td"), "time": ("c", "%tc")}
 _WHOLE = ("integer", "integer64")
-_DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "role", "fate", "derived")
+_DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "role", "fate", "derived",
+             "made_of")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from dprct.estimate.ate import (
     UnitRule,
     blocks_of,
     blocks_of_levels,
-    check_fixed_before,
     check_outcomes,
     check_relation,
     levels_of,
@@ -53,6 +52,7 @@ from dprct.release.calibrated.layout import (
 from dprct.release.columns import check_fates
 from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
 from dprct.results.plan import Plan
+from dprct.schema.schema import check_fixed_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -127,3 +127,26 @@ test_that("it can be attached before or after them, without a word about masked 
   expect_no_match(said("tidyr", "dprct"), "mask")
   expect_no_match(said("dprct", "tidyr"), "mask")
 })
+
+test_that("what is made of treatment is no covariate and no subgroup", {
+  skip_without_python()
+  facts <- declare(nsw_facts(),
+    black = list(levels = 0:1, missing = "never", fate = "modelled", made_of = "treat")
+  )
+  data <- read_dta(nsw_file(), facts)
+  data$re78 <- pmin(data$re78, 40000)
+  expect_error(
+    private_ate(re78 ~ treat, data, assignment = design_of_nsw(), subgroups = "black"),
+    "made of 'treat'", class = "dprct_schema_error"
+  )
+  expect_error(
+    calibrated(re78 ~ treat + black, data,
+      treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler",
+      sd = list(re78 = 6500)
+    ),
+    "private_moments", class = "dprct_schema_error"
+  )
+  expect_error(
+    declare(nsw_facts(), black = list(made_of = "threat")), "threat", class = "dprct_column_error"
+  )
+})
