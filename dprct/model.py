@@ -50,6 +50,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
 from dprct.results.plan import Receipt, charged, planned_draws, resumable
+from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
     COMPANION,
@@ -58,6 +59,7 @@ from dprct.schema.tables import (
     asking,
     check_legal,
     check_rows,
+    clipped_as_declared,
     collected,
     counted_once,
     eager,
@@ -149,6 +151,13 @@ class BoundTable(HoldsRows):
     def names(self) -> list[str]:
         """Names of the columns, which are public."""
         return names_of(self.frame)
+
+    def clipped(self, schema: Schema) -> BoundTable:
+        """Return the table with values at the nearest bound where a column declares ``clip``."""
+        made = BoundTable.__new__(BoundTable)
+        made.frame, made._n = clipped_as_declared(schema, self.frame), self._n
+        made.counted = self.counted
+        return made
 
     def with_frame(self, frame: Table) -> BoundTable:
         """Return the same rows with columns that were made of each of them alone."""
@@ -262,6 +271,25 @@ class Result(Protocol):
 
 
 AnyResult = TypeVar("AnyResult", bound=Result)
+
+
+OF_CLUSTERS = ("largest", "icc", "cluster_mean_bounds")
+"""Facts that are declared with a design of clusters."""
+
+_FORMERLY = {"largest": "largest_cluster"}
+
+ELSEWHERE: Mapping[str, str] = {
+    **{
+        fact: f"{fact} is a fact of a column: declare it with the column, beside its bounds"
+        for fact in DECLARABLE
+    },
+    **{
+        _FORMERLY.get(fact, fact): f"{fact} is a fact of the design: declare it with ``Cluster`` "
+        "or ``BlockCluster``"
+        for fact in OF_CLUSTERS
+    },
+}
+"""Where a fact is declared that somebody gives to a method."""
 
 
 class Spec(ABC, Generic[AnyFacts]):
@@ -471,7 +499,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
             If a public fact is missing, or specification, schema and table contradict each other.
         """
         given = data if isinstance(data, BoundTable) else BoundTable(data, in_memory=in_memory)
-        self.spec, self._table = spec, given
+        check_schema(schema)
+        self.spec, self._table = spec, given.clipped(schema)
         return bound(spec, self._table, schema)
 
     @property
@@ -758,6 +787,10 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
             kind = type(self).specification()
             if name in kind.fixed:
                 raise ParameterError(f"{kind_of(self)} has no ``{name}=``: {kind.fixed[name]}")
+            if name in ELSEWHERE:
+                raise ParameterError(
+                    f"{kind_of(self)} has no option ``{name}=``: {ELSEWHERE[name]}"
+                )
             if not open_ended:
                 raise ParameterError.unknown(name, named, kind_of(self))
         for name in needed:

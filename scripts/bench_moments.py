@@ -50,9 +50,9 @@ def made(
 
 def released(data: pd.DataFrame, schema: Schema, formula: str, *, box: bool = False) -> dprct.OLS:
     """Return least squares on moments of epsilon 1, whose rows an engine added."""
-    scales = {} if box else dict.fromkeys([name for name in schema.names if name != "t"], 1.0)
+    scales = {} if box else {name: {"sd": 1.0} for name in schema.names if name != "t"}
     model = dprct.PrivateMoments.from_formulas(
-        formula, pl.from_pandas(data).lazy(), schema, sd=scales
+        formula, pl.from_pandas(data).lazy(), schema.declare(**scales)
     )
     return model.fit(1, DELTA).ols(formula)
 
@@ -104,7 +104,15 @@ def liberia(folder: Path) -> None:
     scale = {name: float(data[name].std()) for name in OUTCOMES}
     centre = {name: float(data[name].mean()) for name in OUTCOMES}
     columns = [
-        Column(name, bounds=(-50.0, 80.0), missing=(".",), built_from="own") for name in OUTCOMES
+        Column(
+            name,
+            bounds=(-50.0, 80.0),
+            sd=scale[name],
+            centre=centre[name],
+            missing=(".",),
+            built_from="own",
+        )
+        for name in OUTCOMES
     ]
     columns += [Column(n, "byte", levels=(0.0, 1.0), missing=(), exclusive="arm") for n in ARMS]
     del header
@@ -112,7 +120,7 @@ def liberia(folder: Path) -> None:
         model = dprct.PrivateMoments(
             data, Schema(tuple(columns)), formulas=[f"{' + '.join(OUTCOMES)} ~ {' + '.join(ARMS)}"],
             assignment=dprct.Simple(list(ARMS)), neighbors="replace-one-design-public",
-            sd=scale, centre=centre, missing=centre, radius=factor * np.sqrt(len(OUTCOMES)),
+            missing=centre, radius=factor * np.sqrt(len(OUTCOMES)),
         )  # fmt: skip
         z = np.column_stack([(data[n].fillna(centre[n]) - centre[n]) / scale[n] for n in OUTCOMES])
         moved = float((np.linalg.norm(z, axis=1) > factor * np.sqrt(len(OUTCOMES))).mean())

@@ -131,7 +131,8 @@ COLUMN: Mapping[str, tuple[str, str]] = {
     ),
     "built_from": (", ".join(f'`"{kind}"`' for kind in get_args(BuiltFrom)), ""),
     "constants_public": (_FLAG, ""),
-    **dict.fromkeys(("integer", "coordinates", "confirmed"), (_FLAG, "")),
+    **dict.fromkeys(("sd", "sd_within", "centre"), ("a number", "")),
+    **dict.fromkeys(("clip", "integer", "coordinates", "confirmed"), (_FLAG, "")),
     "decimals": ("a whole number", ""),
     "made_of": (
         "a list of names",

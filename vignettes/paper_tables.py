@@ -111,7 +111,16 @@ for name, (low, high) in bounds.items():
 schema = dprct.Schema(
     tuple(dprct.Column(name) for name in columns), dataset_id="tables of an experiment"
 ).declare(
-    **{name: {"bounds": bounds[name], "missing": (".",), "built_from": "own"} for name in bounds},
+    **{
+        name: {
+            "bounds": bounds[name],
+            "sd": sd[name],
+            "centre": centre[name],
+            "missing": (".",),
+            "built_from": "own",
+        }
+        for name in bounds
+    },
     **{name: {"levels": [0, 1], "missing": "never", "exclusive": "arm"} for name in ARMS},
 )
 filled = data.fillna(centre)
@@ -128,8 +137,6 @@ model = dprct.PrivateMoments(
     schema,
     columns=[*OUTCOMES, "age_b", "asbhostil_b"],
     assignment=dprct.Simple(tuple(ARMS)),
-    sd=sd,
-    centre=centre,
     missing={name: float(centre[name]) for name in bounds},
 )
 print(model.plan(epsilon=BUDGETS[-1], delta=1e-6))

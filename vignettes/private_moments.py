@@ -52,7 +52,7 @@ data = pd.DataFrame(
 # ## What is public
 #
 # Bounds and scales come from what everybody knows, never from the data. `sd` and `centre` say where
-# the columns are about: rows much further out are moved inwards, which costs little and saves
+# a column is about: rows much further out are moved inwards, which costs little and saves
 # noise.
 # The formulas say which regressions are to be served best; others remain possible.
 
@@ -61,10 +61,10 @@ never = {"missing": "never"}
 schema = dprct.Schema(
     tuple(dprct.Column(name) for name in data.columns), dataset_id="made wages"
 ).declare(
-    wage={"bounds": (0, 40), **never},
-    hours={"bounds": (0, 70), **never},
-    age={"bounds": (20, 60), **never},
-    school={"bounds": (6, 18), **never},
+    wage={"bounds": (0, 40), "sd": 3, "centre": 10, **never},
+    hours={"bounds": (0, 70), "sd": 7, "centre": 38, **never},
+    age={"bounds": (20, 60), "sd": 12, "centre": 40, **never},
+    school={"bounds": (6, 18), "sd": 4, "centre": 12, **never},
     female={"levels": [0, 1], **never},
     trained={"levels": [0, 1], **never},
     course={"levels": [0, 1], **never},
@@ -76,8 +76,6 @@ model = dprct.PrivateMoments.from_formulas(
     columns=["course"],
     assignment=dprct.Simple("trained", shares=0.5),
     subgroups=["female"],
-    sd={"wage": 3, "hours": 7, "age": 12, "school": 4},
-    centre={"wage": 10, "hours": 38, "age": 40, "school": 12},
 )
 print(model.plan(epsilon=2, delta=1e-6))
 

@@ -23,7 +23,8 @@ _LISTS: Mapping[str, str] = {
     "bins": "a number of bins, or their inner edges, such as 20, 30, 40",
     "missing": "never, or the codes that occur, such as . .a",
 }
-_FLAGS = ("integer", "constants_public", "coordinates", "confirmed")
+_FLAGS = ("integer", "clip", "constants_public", "coordinates", "confirmed")
+_NUMBERS = ("sd", "sd_within", "centre")
 CHOICES: Mapping[str, list[str]] = {
     "fate": [*get_args(Fate)],
     "role": [*get_args(Role)],
@@ -33,6 +34,10 @@ CHOICES: Mapping[str, list[str]] = {
 """What a fact of a column may be, where it is one of a few words."""
 
 MEANINGS: Mapping[str, str] = {
+    "sd": "about its standard deviation, from public knowledge, which scales noise and plans errors",
+    "sd_within": "the same of deviations from the mean of a unit that has several rows",
+    "centre": "about its mean, from public knowledge",
+    "clip": "whether values beyond the bounds count as the nearest bound; else they are refused",
     "decimals": "how many digits after the point its values have",
     "integer": "whether all its values are whole numbers",
     "exclusive": "a name that columns share of which at most one is 1 in a row, such as arms",
@@ -77,6 +82,8 @@ def fact(name: str, typed: str) -> Any:
         return typed.replace(",", " ").split()
     if name not in _LISTS:
         found = _toml(typed)
+        if name in _NUMBERS:
+            return found if _is_number(found) else typed
         return found if name == "decimals" and isinstance(found, int) else typed
     parts = typed.strip("[]").replace(" to ", ", ")
     values = _listed(parts)

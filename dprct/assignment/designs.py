@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked, given
+from dprct.assignment.clusters import ClusterFacts
 from dprct.assignment.groups import (
     Design,
     Groups,
@@ -570,9 +571,40 @@ class Block(_Blocked):
         return f"Complete randomisation of rows within blocks of {quoted(self.block_columns)}"
 
 
+Pair = Sequence[float]
+
+
+@dataclass(frozen=True)
+class _Clustered(Allotted):
+    """Whole clusters, and what is publicly known of them."""
+
+    cluster: str | Sequence[str] = field(kw_only=True)
+    largest: int | None = field(default=None, kw_only=True)
+    icc: float | Mapping[str, float] | None = field(default=None, kw_only=True, hash=False)
+    cluster_mean_bounds: Pair | Mapping[str, Pair] | None = field(
+        default=None, kw_only=True, hash=False
+    )
+
+    def __post_init__(self) -> None:
+        facts = ClusterFacts(self.largest, self.icc, self.cluster_mean_bounds)
+        self._set(cluster=checked_names(self.cluster, "cluster"), icc=facts.icc,
+                  cluster_mean_bounds=facts.mean_bounds)  # fmt: skip
+        super().__post_init__()
+
+    @property
+    def cluster_columns(self) -> tuple[str, ...]:
+        """The columns whose combinations are the clusters."""
+        return tuple(self.cluster)
+
+    @property
+    def cluster_facts(self) -> ClusterFacts:
+        """What is declared of the clusters."""
+        return ClusterFacts(self.largest, self.icc, self.cluster_mean_bounds)
+
+
 @checked
 @dataclass(frozen=True)
-class Cluster(Counted):
+class Cluster(_Clustered, Counted):
     """Cluster randomisation: complete randomisation of whole clusters.
 
     Parameters
@@ -583,11 +615,22 @@ class Cluster(Counted):
         Number of clusters of each arm, instead of ``shares``.
     cluster : str or sequence of str
         The columns whose combinations are the clusters.
+    largest : int, optional
+        Public upper limit on the rows of a cluster; a method that protects whole clusters needs it.
+    icc : number, or mapping from outcome to number, optional
+        Public upper bound on the correlation of two people of one cluster, from 0 to 1.  Errors of
+        effects then come from the variance of people times the design effect, which needs far less
+        noise.  Where the bound is too low, intervals are too short.
+    cluster_mean_bounds : (low, high), or mapping from outcome to such, optional
+        Public bounds on the mean of every cluster, narrower than those of the outcome.  Errors of
+        effects then come from totals clipped to them.  Where they are too narrow, intervals are too
+        short.
 
     Raises
     ------
     ParameterError
-        As :class:`Complete`; and if a cluster column has missing values.
+        As :class:`Complete`; and if a cluster column has missing values, or a fact of clusters is
+        malformed.
 
     References
     ----------
@@ -601,38 +644,26 @@ class Cluster(Counted):
     [0.0, 0.0, 1.0, 1.0, 1.0]
     """
 
-    cluster: str | Sequence[str] = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        self._set(cluster=checked_names(self.cluster, "cluster"))
-        super().__post_init__()
-
-    @property
-    def cluster_columns(self) -> tuple[str, ...]:
-        """The columns whose combinations are the clusters."""
-        return tuple(self.cluster)
-
     def _rule(self) -> str:
         return f"Complete randomisation of clusters of {quoted(self.cluster_columns)}"
 
 
 @checked
 @dataclass(frozen=True)
-class BlockCluster(_Blocked):
+class BlockCluster(_Clustered, _Blocked):
     """Block and cluster randomisation: whole clusters, within each block of clusters.
 
     Parameters
     ----------
     arms, shares, control_share, block, arm
         As in :class:`Block`. Shares are shares of the clusters of a block.
-    cluster : str or sequence of str
-        The columns whose combinations are the clusters.
+    cluster, largest, icc, cluster_mean_bounds
+        As in :class:`Cluster`.
 
     Raises
     ------
     ParameterError
-        As :class:`Block`; and if a cluster column has missing values, or a cluster lies in more
-        than one block.
+        As :class:`Block` and :class:`Cluster`; and if a cluster lies in more than one block.
 
     References
     ----------
@@ -647,17 +678,6 @@ class BlockCluster(_Blocked):
     >>> design.uses
     ('region', 'village')
     """
-
-    cluster: str | Sequence[str] = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        self._set(cluster=checked_names(self.cluster, "cluster"))
-        super().__post_init__()
-
-    @property
-    def cluster_columns(self) -> tuple[str, ...]:
-        """The columns whose combinations are the clusters."""
-        return tuple(self.cluster)
 
     def _rule(self) -> str:
         clusters, blocks = quoted(self.cluster_columns), quoted(self.block_columns)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.arguments import checked, given, listed_names
+from dprct.assignment.clusters import ClusterFacts, together
 from dprct.assignment.groups import (
     CONTROL,
     Design,
@@ -93,6 +94,7 @@ class Factorial(Design):
         arm: str | None = None,
     ) -> None:
         found = _factors(factors)
+        together([factor.cluster_facts for factor in found])
         places = list(product(*(range(len(factor.groups.names)) for factor in found)))
         if arms is None and arm is not None:
             raise ParameterError(
@@ -118,6 +120,11 @@ class Factorial(Design):
     def uses(self) -> tuple[str, ...]:
         """The columns that the draw depends on: blocks and clusters of all factors."""
         return tuple(dict.fromkeys(name for factor in self.factors for name in factor.uses))
+
+    @property
+    def cluster_facts(self) -> ClusterFacts:
+        """What the factors declare of the clusters."""
+        return together([factor.cluster_facts for factor in self.factors])
 
     def draw(self, rows: pd.DataFrame, rng: np.random.Generator) -> Codes:
         """Draw the combination of each row; (n,)."""

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import checked, given
+from dprct.assignment.clusters import ClusterFacts
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.noise import source
@@ -663,6 +664,11 @@ class Design(ABC):
     def uses(self) -> tuple[str, ...]:
         """The columns that the draw depends on: blocks and clusters."""
         return ()
+
+    @property
+    def cluster_facts(self) -> ClusterFacts:
+        """What is declared of the clusters; nothing where rows were assigned."""
+        return ClusterFacts()
 
     def assign(self, frame: IntoFrame, rng: object = None) -> pd.DataFrame:
         """Draw an assignment.

@@ -15,6 +15,7 @@ from dprct.errors import SchemaError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
+from dprct.schema.facts import EXTREMES
 from dprct.schema.tables import Table, asking, collected, row_count
 
 if TYPE_CHECKING:
@@ -155,13 +156,6 @@ def nearest(x: Numbers) -> Numbers:
 
 GRID = 1 << 20
 """Grid steps within the bounds of a clipped column (docs/methods.md, section 0)."""
-
-EXTREMES = (1e-60, 1e60)
-"""How close bounds may be to each other, and how far from 0.
-
-Within these the squares and ratios of squares of sums, with the noise of any scale that a sampler
-reaches, are doubles: what is checked here cannot overflow after a charge.
-"""
 
 
 @dataclass(frozen=True, slots=True)

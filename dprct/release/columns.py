@@ -329,7 +329,9 @@ def released_schema(schema: Schema) -> Schema:
 def _released_column(column: Column) -> Column:
     """Return the column with facts that hold for the values that its fate gives it."""
     if column.fate == "key":
-        return replace(column, bounds=None, levels=None, bins=None, decimals=None)
+        return replace(
+            column, bounds=None, levels=None, bins=None, decimals=None, centre=None, clip=False
+        )
     if column.fate != "withheld" and column.derived is None:
         return column
     if column.is_text:

@@ -91,6 +91,14 @@ class Column:
         Number of decimals of a legal number.
     bins : int or tuple of float or None
         Number of equal bins within ``bounds``, or the inner edges of the bins.
+    sd : float or None
+        About its standard deviation, from public knowledge: it scales noise and plans errors.
+    sd_within : float or None
+        The same, of deviations from the mean of a unit of several rows.
+    centre : float or None
+        About its mean, from public knowledge; within ``bounds``.
+    clip : bool
+        Whether values beyond ``bounds`` count as the nearest bound.  They are refused otherwise.
     role : str or None
         outcome, treatment, covariate, block, cluster, id or weight.
     fate : str or None
@@ -137,6 +145,10 @@ class Column:
     integer: bool = False
     decimals: int | None = None
     bins: int | tuple[float, ...] | None = None
+    sd: float | None = None
+    sd_within: float | None = None
+    centre: float | None = None
+    clip: bool = False
     role: Role | None = None
     fate: Fate | None = None
     derived: str | None = None

@@ -48,6 +48,13 @@ FREE_FATES = ("withheld", "key", "drop")
 
 MOST_BINS = 1 << 20
 
+EXTREMES = (1e-60, 1e60)
+"""How close bounds may be to each other, and how far from 0.
+
+Within these the squares and ratios of squares of sums, with the noise of any scale that a sampler
+reaches, are doubles: what is checked here cannot overflow after a charge.
+"""
+
 
 def number_limits(storage: str) -> tuple[float, float]:
     """Return the smallest and largest number of a storage type.
@@ -136,6 +143,11 @@ def check_column(column: Column) -> None:
         _check_text(column)
     else:
         _check_numbers(column)
+    if column.clip and column.bounds is None:
+        raise SchemaError(
+            f"column {column.name!r}: ``clip={given(True)}`` moves values to the bounds, and none "
+            "are declared; give bounds"
+        )
     if column.fate not in (None, *FREE_FATES) and column.locates:
         raise SchemaError(
             f"column {column.name!r} holds coordinates and cannot be {column.fate!r}; "
@@ -148,8 +160,12 @@ def check_column(column: Column) -> None:
         )
 
 
+_OF_NUMBERS = ("bounds", "bins", "decimals", "sd", "sd_within", "centre")
+
+
 def _check_text(column: Column) -> None:
-    unfit = [name for name in ("bounds", "bins", "decimals") if getattr(column, name) is not None]
+    unfit = [name for name in _OF_NUMBERS if getattr(column, name) is not None]
+    unfit += ["clip"] if column.clip else []
     if unfit:
         raise SchemaError(
             f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
@@ -178,6 +194,11 @@ def _check_numbers(column: Column) -> None:
     _check_storage(column, [*levels, *(column.bounds or ())])
     if any(not low <= level <= high for level in levels):
         raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
+    ends = column.bounds or (min(levels, default=-math.inf), max(levels, default=math.inf))
+    if column.centre is not None and not ends[0] <= column.centre <= ends[1]:
+        raise SchemaError(
+            f"column {column.name!r}: the centre lies outside the bounds or levels; mend one"
+        )
     if isinstance(column.bins, tuple):
         edges = (low, *column.bins, high)
         if any(a >= b for a, b in itertools.pairwise(edges)):
@@ -228,10 +249,13 @@ def _single(number: float) -> bytes:
     return struct.pack("<f", number)
 
 
+_NUMBERS = dict.fromkeys(("sd", "sd_within", "centre"), "a number")
+
+
 def _number(value: object, column: Column, fact: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
-            f"column {column.name!r}: {fact} must be numbers; got ``{type(value).__name__}``"
+            f"column {column.name!r}: {fact} must be {_NUMBERS.get(fact, 'numbers')}; got ``{type(value).__name__}``"
             + _as_number(column.format)
         )
     try:
@@ -299,6 +323,34 @@ def _decimals(value: object, column: Column) -> int:
     return number
 
 
+def _scale(fact: str) -> Callable[[object, Column], float]:
+    def read(value: object, column: Column) -> float:
+        number = _finite(value, column, fact)
+        if number < EXTREMES[0]:
+            raise SchemaError(
+                f"column {column.name!r}: ``{fact}={given(value)}``; a standard deviation is above "
+                "0: leave it out where nothing is known"
+            )
+        return number
+
+    return read
+
+
+def _centre(value: object, column: Column) -> float:
+    return _finite(value, column, "centre")
+
+
+def _finite(value: object, column: Column, fact: str) -> float:
+    """Return a number of which doubles hold the square."""
+    number = _number(value, column, fact)
+    if abs(number) > EXTREMES[1]:
+        raise SchemaError(
+            f"column {column.name!r}: ``{fact}={given(value)}``; give a number within "
+            f"{EXTREMES[1]:g} of 0"
+        )
+    return number
+
+
 def _whole(value: object) -> int | None:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return int(value) if whole else None  # type: ignore[call-overload]
@@ -358,6 +410,10 @@ _READERS: dict[str, Callable[[Any, Column], Any]] = {
     "bounds": _bounds,
     "levels": _levels,
     "bins": _bins,
+    "sd": _scale("sd"),
+    "sd_within": _scale("sd_within"),
+    "centre": _centre,
+    "clip": _flag("clip"),
     "decimals": _decimals,
     "integer": _flag("integer"),
     "missing": lambda value, column: check_missing_codes(value, column.name),

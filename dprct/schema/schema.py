@@ -342,7 +342,8 @@ class Schema:
             return None
         facts = (column.bounds, column.levels, column.integer, column.decimals, column.missing)
         unit = self.unit.max_rows if name == self.unit.id else None
-        said = json.dumps([*map(_plain_or_text, facts), column.exclusive, unit])
+        clips = [column.clip] if column.clip else []
+        said = json.dumps([*map(_plain_or_text, facts), column.exclusive, unit, *clips])
         return hashlib.sha256(said.encode("ascii")).hexdigest()[:16]
 
     def unsealed(self) -> Schema:
@@ -371,7 +372,7 @@ class Schema:
             {
                 f.name: _plain(getattr(column, f.name))
                 for f in fields(column)
-                if f.name != "made_of" or column.made_of is not None
+                if f.name not in _SINCE_0_1 or getattr(column, f.name) != f.default
             }
             for column in self.columns
         ]
@@ -509,6 +510,10 @@ def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable
             "and subgroups are; leave it out, or release regressions with interactions of "
             "treatment by ``PrivateMoments``"
         )
+
+
+_SINCE_0_1 = ("made_of", "sd", "sd_within", "centre", "clip")
+"""Facts that are hashed where they are declared alone: seals from before there were any stand."""
 
 
 def _plain(fact: object) -> object:

@@ -419,6 +419,59 @@ def _series(frame: Frame, name: str) -> nw.Series[Any]:
     return frame[name]
 
 
+def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:
+    """Return the table with values at the nearest bound where a column declares ``clip``.
+
+    Notes
+    -----
+    Row by row and by public constants, so that one record still changes one record.  Missing stays
+    missing, with its code.  A column that is not there, or holds no numbers, is left to the checks.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from dprct.schema import Column, Schema
+    >>> schema = Schema((Column("y", bounds=(0, 2), clip=True),))
+    >>> frame = eager(pd.DataFrame({"y": [3.0, -5.0, np.nan]}))
+    >>> clipped_as_declared(schema, frame)["y"].to_list()
+    [2.0, 0.0, nan]
+    """
+    there = {column.name: column for column in schema.columns if column.clip}
+    there = {name: there[name] for name in names_of(frame) if name in there} if there else {}
+    if not there:
+        return frame
+    if isinstance(frame, nw.LazyFrame):
+        dtypes = schema_of(frame)
+        moved: list[Any] = [
+            _clipped_in_engine(column).alias(name)
+            for name, column in there.items()
+            if dtypes[name].is_numeric() and not set(name) & set(".`")
+        ]
+    else:
+        moved = [
+            _clipped_in_memory(column, frame)
+            for name, column in there.items()
+            if _holds_numbers(frame[name])
+        ]
+    return frame.with_columns(*moved) if moved else frame
+
+
+def _clipped_in_memory(column: Column, frame: Frame) -> nw.Series[Any]:
+    assert column.bounds is not None
+    y = numbers_of(frame, column.name)[0]
+    moved = np.where(np.isnan(y), y, np.clip(y, *column.bounds))
+    return nw.new_series(column.name, moved, nw.Float64, backend=frame.implementation)
+
+
+def _clipped_in_engine(column: Column) -> nw.Expr:
+    """Return the same; engines take a NaN for larger than every number, or for null."""
+    assert column.bounds is not None
+    low, high = column.bounds
+    x = nw.col(column.name).cast(nw.Float64)
+    below = nw.when((x < low) & ~x.is_nan()).then(nw.lit(low)).otherwise(x)
+    return nw.when((x > high) & ~x.is_nan()).then(nw.lit(high)).otherwise(below)
+
+
 _MOST_SHOWN = 12
 _TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _NOT_CODES = "not missing codes"
@@ -454,7 +507,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
     if columns is None:
         _check_companions(schema, names)
         _check_columns(schema, frame)
-    check_legal(schema, frame, names)
+    check_legal(schema, clipped_as_declared(schema, frame), names)
 
 
 def check_legal(

@@ -18,7 +18,7 @@ from dprct.estimate.cate import CATE
 from dprct.estimate.ipw import IPW
 from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.synthetic_control import SyntheticControl
-from dprct.model import Facts, Model, Spec
+from dprct.model import ELSEWHERE, Facts, Model, Spec
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
 from dprct.study.wording import in_toml, spelled
 
@@ -231,7 +231,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estim
             raise StudyError(f"{where} {name} follows from {source}; remove it")
     if kind.formula_gives and release.formula is None:
         _check_named(kind, table, where)
-    spec = section(kind, table, where, given=given)
+    spec = section(kind, table, where, given=given, elsewhere=ELSEWHERE)
     check_index(getattr(spec, "index", None), where)
     return Estimate(method, spec)
 

@@ -61,6 +61,7 @@ def section(
     where: str,
     *,
     given: Mapping[str, Any] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
@@ -72,12 +73,14 @@ def section(
         What messages call the table.
     given : mapping, optional
         Values of fields that other parts of the study file give, and which are no keys here.
+    elsewhere : mapping, optional
+        Keys that belong to other sections, each with a sentence that says where.
     """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
     known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
-    check_keys(table, tuple(known), where)
+    check_keys(table, tuple(known), where, elsewhere)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):
             raise StudyError(f"{where} lacks {name}; write {name} = ...")
@@ -219,11 +222,16 @@ _FOLLOWS = {
 """Keys that people look for, and where what they say comes from."""
 
 
-def check_keys(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    """Refuse a key that is not known; say which known one is closest."""
+def check_keys(
+    table: Mapping[str, Any],
+    known: tuple[str, ...],
+    where: str,
+    elsewhere: Mapping[str, str] | None = None,
+) -> None:
+    """Refuse a key that is not known; say where it belongs, or which known one is closest."""
     for key in table:
         if key not in known:
-            hint = _FOLLOWS.get(str(key), instead_of(key, known))
+            hint = {**(elsewhere or {}), **_FOLLOWS}.get(str(key)) or instead_of(key, known)
             raise StudyError(f"unknown key {key!r} in {where}; {hint}")
 
 
@@ -240,6 +248,9 @@ _DESIGNS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "block_cluster": (BlockCluster, ("block", "cluster")),
 }
 """The design of each kind, and the keys that it needs besides arms."""
+
+_OF_CLUSTERS = ("largest", "icc", "cluster_mean_bounds")
+"""Keys of what is publicly known of clusters."""
 
 _KINDS = (*_DESIGNS, "factorial")
 
@@ -266,6 +277,13 @@ class DesignSection:
         The probability of being in no arm; 0 if there is no such group.
     block, cluster : str or list of str
         The column that says who is in which block, or cluster; several columns are combined.
+    largest : whole number
+        Public upper limit on the rows of a cluster; needed to protect whole clusters.
+    icc : number, or table from outcome to number
+        Public upper bound on the correlation of two people of one cluster; errors of effects then
+        need far less noise.
+    cluster_mean_bounds : two numbers, or table from outcome to two numbers
+        Public bounds on the mean of every cluster, narrower than those of the outcome.
     factors : table of tables
         ``[design.factors.NAME]`` for each factor, with the keys of a design of its own; its arms
         are the one column NAME, if not given.
@@ -278,6 +296,9 @@ class DesignSection:
     control_share: float | None = None
     block: Names | None = None
     cluster: Names | None = None
+    largest: int | None = None
+    icc: float | Mapping[str, float] | None = None
+    cluster_mean_bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None
     factors: Parts | None = None
 
 
@@ -311,11 +332,12 @@ def _design(spec: DesignSection, where: str) -> Design:
 
 def _plain(spec: DesignSection, where: str) -> Design:
     kind, needed = _DESIGNS[spec.kind]
-    _check_belongs(spec, ("arms", "arm", "shares", "control_share", *needed), where)
+    known = _OF_CLUSTERS if "cluster" in needed else ()
+    _check_belongs(spec, ("arms", "arm", "shares", "control_share", *needed, *known), where)
     _check_there(spec, ("arms", *needed), where)
     if isinstance(spec.arms, Mapping):
         raise StudyError(f"{where} arms is a table, which is for a factorial design; give a list")
-    options = {name: getattr(spec, name) for name in (*needed, "arm")}
+    options = {name: getattr(spec, name) for name in (*needed, *known, "arm")}
     if spec.arm is None and not all(isinstance(name, str) for name in spec.arms or ()):
         raise StudyError(
             f"{where} arms has numbers; give a list of columns of 0 and 1, or say arm = ... for "

@@ -13,6 +13,12 @@
 #' @param arm Name of one column of codes.
 #' @param counts How many rows, or clusters, each arm gets exactly.
 #' @param block,cluster Columns that tell blocks or clusters apart.
+#' @param largest Public upper limit on the rows of a cluster; a method that protects whole clusters
+#'   needs it.
+#' @param icc Public upper bound on the correlation of two people of one cluster, or a list by
+#'   outcome; errors of effects then need far less noise.
+#' @param cluster_mean_bounds Public bounds on the mean of every cluster, narrower than those of the
+#'   outcome, or a list by outcome.
 #' @param factors A list of designs whose assignments are combined.
 #' @param procedure A function of a data frame that returns the assignment of its rows: one value
 #'   per row, or a data frame of the treatment columns. It is given synthetic or public rows only,
@@ -61,20 +67,22 @@ design_block <- function(arms, shares = NULL, control_share = NULL, arm = NULL, 
 #' @rdname designs
 #' @export
 design_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL,
-                           counts = NULL, cluster) {
+                           counts = NULL, cluster, largest = NULL, icc = NULL,
+                           cluster_mean_bounds = NULL) {
   new_design("Cluster",
     arms = arms, shares = shares, control_share = control_share, arm = arm, counts = counts,
-    cluster = cluster
+    cluster = cluster, largest = largest, icc = icc, cluster_mean_bounds = cluster_mean_bounds
   )
 }
 
 #' @rdname designs
 #' @export
 design_block_cluster <- function(arms, shares = NULL, control_share = NULL, arm = NULL, block,
-                                 cluster) {
+                                 cluster, largest = NULL, icc = NULL,
+                                 cluster_mean_bounds = NULL) {
   new_design("BlockCluster",
     arms = arms, shares = shares, control_share = control_share, arm = arm, block = block,
-    cluster = cluster
+    cluster = cluster, largest = largest, icc = icc, cluster_mean_bounds = cluster_mean_bounds
   )
 }
 

@@ -16,9 +16,8 @@
 #' @param assignment One of the [designs]; every arm is a group of its own.
 #' @param control The arm to compare with, where the design has no group that is in no arm.
 #' @param subgroups Columns with levels: every level within every arm is a group.
-#' @param sd,centre Lists by column, from public knowledge: scales, and where the columns are about.
-#' @param radius Rows whose covariates are further from the centres than this, in units of `sd`, are
-#'   projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
+#' @param radius Rows whose covariates are further from the centres than this, in units of their
+#'   declared `sd`, are projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
 #' @param missing `"private"`: regressions leave out who has no value, and who that is stays
 #'   private; `"public"`: it is public; a number that stands for missing values; or a list of these
 #'   by column.
@@ -51,15 +50,13 @@
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- declare(schema(file),
-#'     re78 = list(bounds = c(0, 40000), missing = "never"),
-#'     age = list(bounds = c(16, 60), missing = "never"),
+#'     re78 = list(bounds = c(0, 40000), sd = 6500, clip = TRUE, missing = "never"),
+#'     age = list(bounds = c(16, 60), sd = 7, centre = 25, missing = "never"),
 #'     treat = list(levels = 0:1, missing = "never")
 #'   )
 #'   nsw <- read_dta(file, facts)
-#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- private_moments(nsw,
-#'     formulas = re78 ~ treat + age, assignment = design_simple("treat", shares = 185 / 445),
-#'     sd = list(re78 = 6500, age = 7), centre = list(re78 = 5000, age = 25)
+#'     formulas = re78 ~ treat + age, assignment = design_simple("treat", shares = 185 / 445)
 #'   )
 #'   m <- fit(model, epsilon = 4, delta = 1e-6)
 #'   summary(effects(m))
@@ -74,17 +71,15 @@ NULL
 #' @rdname moments
 #' @export
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
-                            assignment = NULL, control = NULL, subgroups = NULL, sd = NULL,
-                            centre = NULL, radius = NULL, missing = NULL, attrition = NULL,
-                            cov_type = NULL, clipped = NULL, weights = NULL,
-                            neighbors = NULL) {
-  only_known(...)
+                            assignment = NULL, control = NULL, subgroups = NULL, radius = NULL,
+                            missing = NULL, attrition = NULL, cov_type = NULL, clipped = NULL,
+                            weights = NULL, neighbors = NULL) {
+  only_known(..., .facts = TRUE)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
-    subgroups = subgroups, sd = sd, centre = centre, radius = radius, missing = missing,
-    attrition = attrition, cov_type = cov_type, clipped = clipped,
-    weights = weights, neighbors = neighbors
+    subgroups = subgroups, radius = radius, missing = missing, attrition = attrition,
+    cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors
   )
 }
 

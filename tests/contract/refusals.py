@@ -349,26 +349,26 @@ case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, i
      index_bounds=(-3, 3))  # fmt: skip
 
 # moments
+SCALED: dict[str, Any] = {"y": {"sd": 1.0}, "x": {"sd": 1.0}}
+CENTRED: dict[str, Any] = SCALED | {"x": {"sd": 1.0, "centre": 0.1}}
 MOMENTS: dict[str, Any] = {
     "method": "PrivateMoments", "delta": 1e-3, "lists": ("how many rows each person has",),
     "missing": {"x": 0.0},
 }  # fmt: skip
 case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s", "I(x ** 2)"])
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
-case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], sd={"y": 1.0, "x": 1.0},
-     centre={"x": 0.1}, radius=2.0)  # fmt: skip
-case(**MOMENTS, name="clipped", private="y x", formulas=["y ~ x"], sd={"y": 1.0, "x": 1.0},
-     centre={"x": 0.1}, radius=2.0, clipped=0.02, cov_type="nonrobust")  # fmt: skip
+case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], facts=CENTRED, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="clipped", private="y x", formulas=["y ~ x"], facts=CENTRED,
+     radius=2.0, clipped=0.02, cov_type="nonrobust")  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
-     sd={"y": 1.0, "x": 1.0}, cov_type="HC1")  # fmt: skip
+     facts=SCALED, cov_type="HC1")  # fmt: skip
 case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x g",
-     formulas=["y ~ x"], cov_type="HC1", weights="g", sd={"y": 1.0, "x": 1.0})  # fmt: skip
+     formulas=["y ~ x"], cov_type="HC1", weights="g", facts=SCALED)  # fmt: skip
 case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
-     sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
-     facts={"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
+     cov_type="CR1", facts=SCALED | {"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
 case(**MOMENTS | {"lists": ()}, name="effects of units", private="y x",
-     formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], sd={"y": 1.0, "x": 1.0}, cov_type="CR1",
-     facts={"unit": Unit("household", id="home", max_rows=99)})  # fmt: skip
+     formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], cov_type="CR1",
+     facts=SCALED | {"unit": Unit("household", id="home", max_rows=99)})  # fmt: skip
 case(**MOMENTS, name="the box", private="y x", formulas=["y ~ x"], radius="box")
 case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
      subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip

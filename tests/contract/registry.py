@@ -392,8 +392,8 @@ def _(data: pd.DataFrame) -> Any:
 @subject("PrivateMoments", modelled=("y", "w", "t", "block"), assigned=("t",), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
     return dprct.PrivateMoments(
-        data, SCHEMA, columns=["y", "w", "y:w"], formulas=["y ~ t + w"], subgroups=["block"],
-        assignment=dprct.Simple("t"), sd={"y": 5e4, "w": 5e4},
+        data, SCHEMA.declare(y={"sd": 5e4}, w={"sd": 5e4}), columns=["y", "w", "y:w"],
+        formulas=["y ~ t + w"], subgroups=["block"], assignment=dprct.Simple("t"),
     )  # fmt: skip
 
 
@@ -408,8 +408,8 @@ def _(data: pd.DataFrame) -> Any:
 @subject("PrivateMoments, robust errors", modelled=("y", "w"), design=("t",), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
     return dprct.PrivateMoments(
-        data, SCHEMA, formulas=["y ~ t + w"], assignment=dprct.Simple("t"), cov_type="HC1",
-        sd={"y": 5e4, "w": 5e4}, neighbors="replace-one-design-public",
+        data, SCHEMA.declare(y={"sd": 5e4}, w={"sd": 5e4}), formulas=["y ~ t + w"],
+        assignment=dprct.Simple("t"), cov_type="HC1", neighbors="replace-one-design-public",
     )  # fmt: skip
 
 

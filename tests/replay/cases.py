@@ -46,6 +46,10 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     )  # fmt: skip
 
 
+def _scales(**sd: float) -> dict[str, dict[str, float]]:
+    return {name: {"sd": scale} for name, scale in sd.items()}
+
+
 def _fates(**fates: str) -> dict[str, dict[str, str]]:
     return {name: {"fate": fate} for name, fate in fates.items()}
 
@@ -491,16 +495,23 @@ for engine in (False, True):
     moments("columns and products" + ", in Polars" * engine, OF, engine=engine)
 CLASSICAL = {"cov_type": "nonrobust"}
 moments("scales, a radius, centres",
-        {"formulas": ["y ~ w + x"], "columns": ["g"], "sd": {"y": 0.2, "w": 0.1},
-         "centre": {"w": -0.5}, "radius": 0.7, **CLASSICAL})  # fmt: skip
-moments("scales, projected by default", {**OF, "formulas": ["y ~ w + I(w ** 2) + w:x"],
-                                         "sd": {"y": 0.1, "w": 0.05}, **CLASSICAL})  # fmt: skip
+        {"formulas": ["y ~ w + x"], "columns": ["g"], "radius": 0.7, **CLASSICAL},
+        facts=_scales(y=0.2) | {"w": {"sd": 0.1, "centre": -0.5}})  # fmt: skip
+moments("scales, projected by default",
+        {**OF, "formulas": ["y ~ w + I(w ** 2) + w:x"], **CLASSICAL},
+        facts=_scales(y=0.1, w=0.05))  # fmt: skip
 for engine in (False, True):
     moments("how many are clipped" + ", in Polars" * engine,
-            {"formulas": ["y ~ w"], "columns": ["g"], "sd": {"y": 0.1, "w": 0.1}, "radius": 0.5,
-             "clipped": 0.02, "subgroups": ["x"], **CLASSICAL}, engine=engine)  # fmt: skip
-moments("the box", {**OF, "formulas": ["y ~ w"], "sd": {"y": 0.1}, "radius": "box", **CLASSICAL})
-moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"], "sd": {"y": 0.5, "w": 0.5}})
+            {"formulas": ["y ~ w"], "columns": ["g"], "radius": 0.5, "clipped": 0.02,
+             "subgroups": ["x"], **CLASSICAL},
+            facts=_scales(y=0.1, w=0.1), engine=engine)  # fmt: skip
+moments("the box", {**OF, "formulas": ["y ~ w"], "radius": "box", **CLASSICAL},
+        facts=_scales(y=0.1))  # fmt: skip
+moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"]}, facts=_scales(y=0.5, w=0.5))
+for engine in (False, True):
+    moments("values beyond the bounds" + ", in Polars" * engine,
+            {"formulas": ["y ~ w"], **CLASSICAL}, engine=engine, facts={"y": {"clip": True}},
+            )  # fmt: skip
 moments("subgroups", {"columns": ["y", "w"], "subgroups": ["x", "g"]}, may_miss={"x": "private"})
 for rule in ("replace-one", "replace-one-design-public"):
     hidden = rule == "replace-one"
@@ -535,14 +546,12 @@ for rule in ("replace-one", "replace-one-design-public"):
              "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
             private="y w x t" if hidden else "y w x", public="" if hidden else "t",
             sizes=(40, 16))  # fmt: skip
-for given in (
-    {"sd": {"y": 0.2}},
-    {"assignment": dprct.Simple("t")},
-):
+for given in ({}, {"assignment": dprct.Simple("t")}):
     moments("weights" + ", arms" * ("assignment" in given),
             {"formulas": ["y ~ t + x + w"], "cov_type": "HC1", "weights": "v", "radius": 0.5,
              "clipped": 0.02, **given},
-            private="y v x t w", sizes=(40, 16))  # fmt: skip
+            private="y v x t w", sizes=(40, 16),
+            facts={} if given else _scales(y=0.2))  # fmt: skip
 for policy in ("public", "private"):
     moments(f"robust errors, missing {policy}",
             {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": policy},
@@ -551,12 +560,13 @@ for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
              "clipped": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
-             "sd": {"y": 0.2, "w": 0.3}, "subgroups": ["g"] * (most == 4)},
+             "subgroups": ["g"] * (most == 4)}, facts=_scales(y=0.2, w=0.3),
             private="y w x g v pid", rows=most, sizes=(40, 16))  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"effects of persons, {most} rows of each",
             {"formulas": ["y ~ w + C(x) + w:g | pid"], "columns": ["g"], "cov_type": "CR1",
-             "radius": radius, "clipped": 0.1 if most == 2 else None, "sd": {"y": 0.2, "w": 0.3}},
+             "radius": radius, "clipped": 0.1 if most == 2 else None},
+            facts={"y": {"sd": 0.2, "sd_within": 0.1}, **_scales(w=0.3)},
             private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
 moments("villages that are assigned",
         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),

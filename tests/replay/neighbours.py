@@ -208,6 +208,8 @@ def _corners(column: Column) -> list[Any]:
         return list(column.levels)
     assert column.bounds is not None
     low, high = column.bounds
+    if column.clip:
+        return [2 * low - high, 2 * high - low, low]
     return [low, high, 0.0 if low <= 0 <= high else low]
 
 

@@ -33,7 +33,8 @@ CHANGED: dict[str, Any] = {
     "bounds": (15.0, 81.0), "levels": (20.0,), "integer": True, "decimals": 1, "bins": (30.0,),
     "role": "outcome", "fate": "drop", "derived": "x", "missing": (), "built_from": "own",
     "constants_public": True, "coordinates": False, "confirmed": True,
-    "exclusive": "arm", "made_of": ("name",),
+    "exclusive": "arm", "made_of": ("name",), "sd": 12.0, "sd_within": 3.0, "centre": 40.0,
+    "clip": True,
 }  # fmt: skip
 
 

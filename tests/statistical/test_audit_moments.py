@@ -39,7 +39,7 @@ SCHEMA = Schema(
     )
 )
 HALF = dprct.Simple("t", shares=0.5)
-SCALES: dict[str, Any] = {"sd": {"y": 1.0, "w": 1.0}, "centre": {"y": 0.0, "w": 0.0}}
+SCALED = SCHEMA.declare(y={"sd": 1.0, "centre": 0.0}, w={"sd": 1.0, "centre": 0.0})
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ PAIRS = [
         "PrivateMoments", "a row far outside the ball, which is counted, moves to another cell",
         {"y": 8.0, "w": 8.0, "g": 0.0}, {"y": 8.0, "w": 8.0, "g": 1.0},
         lambda rows: PrivateMoments(
-            rows, SCHEMA, formulas=["y ~ w"], subgroups=["g"], radius=1.5,
-            cov_type="nonrobust", **SCALES
+            rows, SCALED, formulas=["y ~ w"], subgroups=["g"], radius=1.5, cov_type="nonrobust"
         ),
     ),
     Pair(
@@ -86,7 +85,7 @@ PAIRS = [
         "PrivateATE, delta > 0", "treatment private: a person moves to the other arm",
         {"y": 8.0, "w": 8.0, "t": 0.0}, {"y": 8.0, "w": 8.0, "t": 1.0},
         lambda rows: PrivateATE(rows, SCHEMA, outcome=["y", "w"], assignment=HALF,
-                                neighbors="replace-one", sd=SCALES["sd"]),
+                                neighbors="replace-one", sd={"y": 1.0, "w": 1.0}),
     ),
 ]  # fmt: skip
 

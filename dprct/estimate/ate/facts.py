@@ -391,7 +391,9 @@ def narrowed(outcome: Any, index: Index | None) -> Any:
     """Return an outcome with the bounds of what is left of it, where it has an index."""
     if index is None:
         return outcome
-    column = replace(outcome.column, bounds=index.bounds, levels=None, type="double")
+    column = replace(
+        outcome.column, bounds=index.bounds, levels=None, type="double", centre=None, clip=False
+    )
     return replace(outcome, column=Clipped(column).column)
 
 

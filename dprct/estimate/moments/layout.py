@@ -134,40 +134,16 @@ class Layout:
         return s2 / (math.sqrt(2) * self.h), s2
 
 
-def scales_of(asked: object, what: str, names: Sequence[str]) -> dict[str, float]:
-    """Return declared numbers of columns.
-
-    Raises
-    ------
-    ParameterError
-        If it is no mapping, names no column of the release, or holds what is no number.
-    """
-    if asked is None:
-        return {}
-    if not isinstance(asked, Mapping):
-        raise ParameterError(
-            f"``{what}={given(asked)}``; give a ``mapping`` from column to number, such as "
-            f"``{{{names[0] if names else 'wage'!r}: 1.0}}``"
-        )
-    found = {}
-    for name, value in asked.items():
-        if name not in names:
-            raise ParameterError(
-                f"``{what}=`` names ``{given(name)}``, which is no column of this release; it has "
-                f"{', '.join(names)}"
-            )
-        number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-        if number is None or not abs(number) <= EXTREMES[1]:
-            raise ParameterError(
-                f"``{what}=`` of {name!r} is ``{given(value)}``; give a finite number"
-            )
-        if what == "sd" and not number >= EXTREMES[0]:
-            raise ParameterError(
-                f"``sd=`` of {name!r} is ``{given(value)}``; a column's scale is above 0: leave "
-                "out a column that does not vary"
-            )
-        found[name] = float(number)
-    return found
+def scales_of(variables: Sequence[Variable]) -> tuple[dict[str, float], dict[str, float]]:
+    """Declared standard deviations and centres by column; of deviations, by the variable's name."""
+    columns = {part.column.name: part.column for one in variables for part in one.parts}
+    sd = {name: column.sd for name, column in columns.items() if column.sd is not None}
+    for one in variables:
+        if one.within is not None and len(one.parts) == 1 and one.parts[0].level is None:
+            own = one.parts[0].column.sd_within
+            sd |= {} if own is None else {one.name: own}
+    centre = {name: column.centre for name, column in columns.items() if column.centre is not None}
+    return sd, centre
 
 
 def places_of(
@@ -362,7 +338,7 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
     if not number or not LEAST_RADIUS <= asked < math.inf:  # type: ignore[operator]
         raise ParameterError(
             f"``radius={given(asked)}``; give a number of at least {LEAST_RADIUS:g}, in standard "
-            "deviations (``sd=``) of the covariates, 'box', which projects no row, or nothing"
+            "deviations (sd) of the covariates, 'box', which projects no row, or nothing"
         )
     if not free:
         raise ParameterError(
@@ -446,7 +422,7 @@ def _check_scales(places: Sequence[Place], radius: float) -> None:
         if not 1 / _MOST_STEPS <= per_unit <= _MOST_STEPS or not max(ends) <= _MOST_STEPS:
             raise ParameterError(
                 f"{place.name!r} has the scale {place.scale:g} in a ball of radius {radius:g}, "
-                "whose steps no double holds; declare ``sd=`` and bounds in another unit, or leave "
+                "whose steps no double holds; declare sd and bounds in another unit, or leave "
                 "``radius=`` out"
             )
 

@@ -122,8 +122,6 @@ class MomentsSpec(Spec[MomentsFacts]):
     assignment: Design | None = None
     control: Level | None = None
     subgroups: tuple[str, ...] = ()
-    sd: Mapping[str, float] | None = None
-    centre: Mapping[str, float] | None = None
     radius: float | str | None = None
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
@@ -307,13 +305,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     def places(self, schema: Schema) -> tuple[Place, ...]:
         """Return the columns with centres and scales; outcomes are in no ball."""
         variables = self.variables(schema)
-        names = [name for variable in variables for name in variable.columns]
-        known = tuple(dict.fromkeys(names))
-        within = tuple(one.name for one in variables if one.within is not None)
-        sd, centre = (
-            scales_of(self.sd, "sd", (*known, *within)),
-            scales_of(self.centre, "centre", known),
-        )
+        sd, centre = scales_of(variables)
         return with_outcomes(one_hot(places_of(variables, sd, centre)), self.explained(schema))
 
     def layout(self, schema: Schema, n: int, budget: Budget = NOMINAL) -> Layout:
@@ -581,7 +573,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         shown.append("the declared bounds and levels of " + ", ".join(self.used(schema)))
         shown.append(
             "centres, scales, weights and radius of the release: functions of these, of the "
-            "budget, of ``sd=``, ``centre=``, ``radius=`` and ``formulas=``"
+            "budget, of declared sd and centre, of ``radius=`` and ``formulas=``"
         )
         return Guarantee.of(
             budget,
@@ -630,7 +622,11 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
         stay there, which adds all sums in one pass.
     schema : Schema
-        With bounds or levels, and a missing policy, for every column.
+        With bounds or levels, and a missing policy, for every column.  Noise is scaled by a
+        column's ``sd``, a quarter of the range where none is declared; of a column of two values it
+        is half the range, whatever is declared.  Covariates are taken about their ``centre``, the
+        middle of the bounds where none is declared, and outcomes about that middle.  Deviations
+        from means of persons have ``sd_within``, or ``sd``.
     columns : sequence of str
         What is released: columns, ``"C(region)"`` for levels, and products such as
         ``"age:female"`` or ``"I(age ** 2)"``.
@@ -644,13 +640,6 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         The arm to compare with, where the design has no group that is in no arm.
     subgroups : sequence of str, optional
         Columns with levels: every level within every arm is a group.
-    sd : mapping from column to number, optional
-        Scales of columns, from public knowledge; a quarter of the range where there is none.  Of a
-        column of two values it is half the range, whatever is declared.  A key such as
-        ``"y | person"`` is about deviations from means of persons.
-    centre : mapping from column to number, optional
-        Where covariates are about, from public knowledge; the middle of the bounds if not given.
-        Outcomes are taken about the middle of their bounds.
     radius : number or "box", optional
         Rows whose covariates are further from the centres than this, in units of ``sd``, are
         projected to that distance; ``"box"`` projects none.  By default the radius of the least
@@ -718,8 +707,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
 
     How many rows are outside the ball of covariates, at a fiftieth of mu squared:
 
-    >>> model = PrivateMoments(data, schema, formulas=["wage ~ age"], sd={"wage": 23, "age": 11.5},
-    ...                        radius=1.5, centre={"age": 40.0}, clipped=0.02)
+    >>> known = schema.declare(wage=dict(sd=23), age=dict(sd=11.5, centre=40))
+    >>> model = PrivateMoments(data, known, formulas=["wage ~ age"], radius=1.5, clipped=0.02)
     >>> found = model.fit(epsilon=4, delta=1e-6).clipped
     >>> bool(abs(found.shares["all"] - 0.125) < 6 * found.bse["all"])
     True
@@ -738,8 +727,6 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         assignment: Design | None = None,
         control: Level | None = None,
         subgroups: Sequence[str] = (),
-        sd: Mapping[str, float] | None = None,
-        centre: Mapping[str, float] | None = None,
         radius: float | str | None = None,
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
@@ -753,7 +740,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             formulas=tuple(dict.fromkeys(listed_names(formulas, "formulas"))),
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
-            sd=sd, centre=centre, radius=radius, missing=missing, attrition=attrition,
+            radius=radius, missing=missing, attrition=attrition,
             cov_type=cov_type, clipped=clipped, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)

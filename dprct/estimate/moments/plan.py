@@ -249,6 +249,6 @@ def regression_said(
     if eta > GATE:
         return found, (
             f"{formula!r} is likely not estimated at this n and budget (eta^2 {eta:.2g} above "
-            f"{GATE:g}); spend more, release fewer columns, or declare ``sd=`` or narrower bounds"
+            f"{GATE:g}); spend more, release fewer columns, or declare sd or narrower bounds"
         )
     return found, ""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dprct.arguments import kinds_of
 from dprct.errors import ParameterError, instead_of
+from dprct.model import ELSEWHERE, Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,7 +46,8 @@ def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dic
     }
     for name in options:
         if name not in known:
-            hint = instead_of(name, known, "{}")
+            of_model = isinstance(function, type) and issubclass(function, Model)
+            hint = (ELSEWHERE if of_model else {}).get(name) or instead_of(name, known, "{}")
             raise ParameterError(f"there is no option {name!r}; {hint}")
     return {
         name: as_declared(value, str(known[name].annotation))

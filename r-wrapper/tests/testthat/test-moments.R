@@ -1,10 +1,12 @@
 moments_model <- function(...) {
-  facts <- declare(nsw_facts(), age = list(bounds = c(16, 60), missing = "never"))
+  facts <- declare(nsw_facts(),
+    age = list(bounds = c(16, 60), sd = 7, centre = 25, missing = "never"),
+    re78 = list(sd = 6500, centre = 5000, clip = TRUE)
+  )
   data <- read_dta(nsw_file(), facts)
-  data$re78 <- pmin(data$re78, 40000)
   private_moments(data,
     formulas = re78 ~ treat + age, assignment = design_simple("treat", shares = 185 / 445),
-    subgroups = "black", sd = list(re78 = 6500, age = 7), centre = list(re78 = 5000, age = 25), ...
+    subgroups = "black", ...
   )
 }
 
@@ -112,11 +114,10 @@ test_that("effects of persons with several rows are taken out inside the release
   facts <- declare(schema(shop),
     unit = list(name = "worker", id = "worker", max_rows = 3L), worker = list(missing = "never"),
     quarter = list(levels = 1:3, missing = "never"), bonus = list(levels = 0:1, missing = "never"),
-    sales = list(bounds = c(0, 30), missing = "never")
+    sales = list(bounds = c(0, 30), sd_within = 2, missing = "never")
   )
   model <- private_moments(shop, facts,
-    formulas = sales ~ bonus + factor(quarter) | worker, cov_type = "CR1",
-    sd = list("sales | worker" = 2)
+    formulas = sales ~ bonus + factor(quarter) | worker, cov_type = "CR1"
   )
   found <- ols(sales ~ bonus + factor(quarter) | worker, fit(model, epsilon = 20, delta = 1e-6))
   expect_identical(names(coef(found)), c("bonus", "C(quarter)[T.2]", "C(quarter)[T.3]"))
@@ -126,6 +127,9 @@ test_that("effects of persons with several rows are taken out inside the release
 
 test_that("what moments cannot do is refused in one sentence", {
   skip_without_python()
+  expect_error(moments_model(sd = list(re78 = 6500)), "sd is a fact of a column: declare it with",
+    class = "dprct_error"
+  )
   m <- fit(moments_model(), epsilon = 8, delta = 1e-6, rng = 1)
   expect_error(ols(re78 ~ educ, m), "was not released", class = "dprct_error")
   expect_error(ols(re78 ~ age, m, cluster = ~treat), "needs rows", class = "dprct_parameter_error")

@@ -43,8 +43,8 @@ def moments() -> Moments:
         }
     )
     asked = PrivateMoments(
-        data, SCHEMA, columns=["late"], formulas=["wage ~ trained + C(region) + trained:C(region)"],
-        missing={"late": "public"}, subgroups=["town"], sd={"wage": 1},
+        data, SCHEMA.declare(wage={"sd": 1}), columns=["late"], formulas=["wage ~ trained + C(region) + trained:C(region)"],
+        missing={"late": "public"}, subgroups=["town"],
         assignment=dprct.Simple("trained"),
     )  # fmt: skip
     return asked.fit(epsilon=2, delta=1e-6)
@@ -87,10 +87,10 @@ def test_a_file_with_outcomes_in_the_ball_is_refused(
 
 def test_the_rows_outside_the_ball_are_in_the_file(tmp_path: Any) -> None:
     rows = pd.DataFrame({"wage": np.linspace(-4, 4, 500), "age": np.linspace(-4, 4, 500)})
-    facts = (SCHEMA.column("wage"), Column("age", bounds=(-4, 4), missing=()))
+    facts = (SCHEMA.column("wage"), Column("age", bounds=(-4, 4), sd=2, missing=()))
     asked = PrivateMoments(
-        rows, Schema(facts, dataset_id="villages"), formulas=["wage ~ age"], sd={"age": 2.0},
-        radius=1.5, clipped=0.1,
+        rows, Schema(facts, dataset_id="villages"), formulas=["wage ~ age"], radius=1.5,
+        clipped=0.1,
     )  # fmt: skip
     m = asked.fit(epsilon=8, delta=1e-6)
     assert m.clipped is not None

@@ -58,8 +58,8 @@ def farms(n: int = 2000) -> pd.DataFrame:
 ROWS = farms()
 
 
-def model(data: Any = ROWS, **options: Any) -> PrivateMoments:
-    return PrivateMoments(data, SCHEMA, **{"missing": "private", "radius": "box", **options})
+def model(data: Any = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
+    return PrivateMoments(data, schema, **{"missing": "private", "radius": "box", **options})
 
 
 NEXT_TO_NONE = 1e6
@@ -153,15 +153,16 @@ def test_the_noise_is_that_of_the_cells_a_regression_adds_up() -> None:
 
 def test_who_has_no_value_takes_no_room_in_the_ball() -> None:
     """Values that are missing are at the centre: the others of the row are not moved by them."""
-    scales = {"milk": 1.5, "hay": 0.8, "herd": 0.6}
+    known = SCHEMA.declare(
+        milk={"sd": 1.5}, hay={"sd": 0.8, "centre": -3.9}, herd={"sd": 0.6, "centre": 1.0}
+    )
     asked: dict[str, Any] = {
-        "formulas": ["milk ~ hay + herd"], "columns": ["milk"], "sd": scales, "radius": 4.0,
+        "formulas": ["milk ~ hay + herd"], "columns": ["milk"], "radius": 4.0,
         "cov_type": "nonrobust",
-        "centre": {"hay": -3.9, "herd": 1.0},
     }  # fmt: skip
     lone = ROWS.assign(hay=np.nan)
     for missing in ("private", {"milk": "private", "hay": "public"}):
-        m = without_noise(model(lone, **asked, missing=missing))
+        m = without_noise(model(lone, known, **asked, missing=missing))
         plain = smf.ols("milk ~ herd", lone).fit()
         np.testing.assert_allclose(m.ols("milk ~ herd").params, plain.params, atol=1e-3)
 

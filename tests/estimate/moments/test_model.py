@@ -61,8 +61,12 @@ def people(n: int = N) -> pd.DataFrame:
 ROWS = people()
 
 
-def model(**options: Any) -> PrivateMoments:
-    return PrivateMoments(ROWS, SCHEMA, **options)
+def model(schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
+    return PrivateMoments(ROWS, schema, **options)
+
+
+def scaled(**sd: float) -> Schema:
+    return SCHEMA.declare(**{name: {"sd": scale} for name, scale in sd.items()})
 
 
 def without_noise(asked: PrivateMoments) -> Moments:
@@ -121,7 +125,7 @@ def test_a_fixed_effect_is_its_levels() -> None:
 
 
 def test_indices_and_joint_tests_are_those_of_effects() -> None:
-    asked = model(formulas=["wage + age ~ trained"], assignment=HALF, sd={"wage": 1.4, "age": 1.0})
+    asked = model(scaled(wage=1.4, age=1), formulas=["wage + age ~ trained"], assignment=HALF)
     m = asked.fit(epsilon=4, delta=1e-6)
     effects = m.effects()
     index = m.outcome_index(["wage", "age"], scales={"wage": 2.0, "age": 1.0})
@@ -246,31 +250,28 @@ def test_accountants_take_the_charge_with_its_mu() -> None:
 
 
 def test_a_plan_is_a_function_of_public_facts() -> None:
-    asked = {"formulas": ["wage ~ trained + age"], "sd": {"wage": 1.5, "age": 1.0}}
-    plan = str(model(**asked).plan(1, 1e-6))
+    known, asked = scaled(wage=1.5, age=1.0), {"formulas": ["wage ~ trained + age"]}
+    plan = str(model(known, **asked).plan(1, 1e-6))
     other = ROWS.assign(wage=-8.0, age=4.0, trained=1.0)
-    assert str(PrivateMoments(other, SCHEMA, **asked).plan(1, 1e-6)) == plan
+    assert str(PrivateMoments(other, known, **asked).plan(1, 1e-6)) == plan
     assert "error over that without privacy" in plan
-    few = PrivateMoments(people(60), SCHEMA, **asked).plan(1, 1e-6)
+    few = PrivateMoments(people(60), known, **asked).plan(1, 1e-6)
     assert "likely not estimated" in str(few)
     assert "clipped at its own bounds" in str(model(columns=["wage"]).plan(1, 1e-6))
 
 
 CLIPPED: dict[str, Any] = {
-    "formulas": ["wage ~ age"], "sd": {"wage": 1.2, "age": 1.0}, "radius": 1.5, "clipped": 0.02,
-    "cov_type": "nonrobust",
+    "schema": scaled(wage=1.2, age=1.0, late=1.0), "formulas": ["wage ~ age"], "radius": 1.5,
+    "clipped": 0.02, "cov_type": "nonrobust",
 }  # fmt: skip
-LATE: dict[str, Any] = {
-    "formulas": ["wage ~ age + late"], "sd": {"wage": 1.2, "age": 1.0, "late": 1.0},
-    "missing": "public",
-}  # fmt: skip
+LATE: dict[str, Any] = {"formulas": ["wage ~ age + late"], "missing": "public"}
 
 
 @pytest.mark.parametrize("options", [{}, {"assignment": HALF}, LATE])
 def test_the_share_of_clipped_rows_is_released_with_its_error(options: dict[str, Any]) -> None:
     asked = model(**{**CLIPPED, **options})
     names = ["age", "late"] if options is LATE else ["age"]
-    squared = ((ROWS[names].fillna(0) / pd.Series(asked.spec.sd)[names]) ** 2).sum(axis=1)
+    squared = (ROWS[names].fillna(0) ** 2).sum(axis=1)
     outside = squared > 1.5**2
     m = asked.fit(epsilon=4, delta=1e-6)
     assert m.clipped is not None
@@ -320,9 +321,11 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["late"]}, SchemaError, "may be missing"),
     ({"columns": ["late"], "missing": "privately"}, ParameterError, "allowed: 'private', 'public'"),
     ({"columns": ["late"], "missing": 99}, ParameterError, "outside the bounds"),
-    ({"columns": ["wage"], "sd": {"wage": 0}}, ParameterError, "above 0"),
-    ({"columns": ["wage"], "sd": {"age": 1}}, ParameterError, "no column of this release"),
-    ({"columns": ["wage"], "sd": 3}, ParameterError, "give a dict"),
+    (
+        {"columns": ["wage"], "sd": {"wage": 1}},
+        ParameterError,
+        "no option sd=: sd is a fact of a column",
+    ),
     ({"columns": ["wage"], "radius": 0}, ParameterError, "radius=0"),
     ({"columns": ["wage"], "radius": "ball"}, ParameterError, "radius='ball'"),
     ({"columns": ["I(age / wage)"]}, FormulaError, "no product of columns"),
@@ -358,8 +361,6 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["wage"], "radius": 2.0}, ParameterError, "this release has none"),
     ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
     ({"columns": ["wage"], "weight": "age"}, ParameterError, "no option weight="),
-    ({"columns": ["wage"], "sd": {"wage": math.inf}}, ParameterError, "give a finite number"),
-    ({"columns": ["wage"], "sd": {"wage": 1e-300}}, ParameterError, "scale is above 0"),
     ({"formulas": ["wage ~ C(age)"]}, SchemaError, "factor without levels"),
     ({"formulas": ["town ~ age"]}, FormulaError, "holds text or categories"),
     ({"formulas": ["log(wage) ~ age"]}, FormulaError, "uses log()"),

@@ -36,9 +36,9 @@ def test_a_plan_says_the_error_of_every_coefficient_within_a_fifth(grouped: bool
             *(Column(f"x{j}", bounds=(-5, 5), missing=()) for j in range(3)),
         )
     )
-    sd = {name: 0.5 if name == "t" else 1.0 for name in data if not (grouped and name == "t")}
+    schema = schema.declare(**{name: {"sd": 0.5 if name == "t" else 1.0} for name in data})
     model = dprct.PrivateMoments(
-        data, schema, formulas=[FORMULA], sd=sd,
+        data, schema, formulas=[FORMULA],
         assignment=dprct.Simple("t", shares=0.5) if grouped else None,
     )  # fmt: skip
     said = told(model.plan(2, 1e-6).facts[FORMULA].split(":", 1)[1])

@@ -16,8 +16,8 @@ def moments() -> dprct.Moments:
     bits = {"levels": (0.0, 1.0), "missing": (), "exclusive": "arm"}
     schema = dprct.Schema(
         (
-            dprct.Column("income", bounds=(-5.0, 5.0), missing=(), label="Monthly income"),
-            dprct.Column("health", bounds=(-5.0, 5.0), missing=()),
+            dprct.Column("income", bounds=(-5.0, 5.0), sd=1, missing=(), label="Monthly income"),
+            dprct.Column("health", bounds=(-5.0, 5.0), sd=1, missing=()),
             dprct.Column("cash", "byte", **bits),
             dprct.Column("talk", "byte", **bits),
         )
@@ -29,7 +29,7 @@ def moments() -> dprct.Moments:
     )  # fmt: skip
     model = dprct.PrivateMoments(
         data, schema, formulas=["income + health ~ cash + talk"],
-        assignment=dprct.Simple(["cash", "talk"]), sd={"income": 1.0, "health": 1.0},
+        assignment=dprct.Simple(["cash", "talk"]),
     )  # fmt: skip
     return model.fit(epsilon=4, delta=1e-6)
 

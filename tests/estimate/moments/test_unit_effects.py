@@ -23,14 +23,14 @@ COLUMNS = (
     Column("firm", "byte", levels=(1.0, 2.0), **NEVER),
     Column("quarter", "byte", levels=(0.0, 1.0, 2.0, 3.0), **NEVER),
     Column("bonus", "byte", levels=(0.0, 1.0), **NEVER),
-    Column("hours", bounds=(10.0, 60.0), **NEVER),
-    Column("sales", bounds=(0.0, 30.0), **NEVER),
+    Column("hours", bounds=(10.0, 60.0), sd=5.0, **NEVER),
+    Column("sales", bounds=(0.0, 30.0), sd=3.0, **NEVER),
     Column("late", bounds=(0.0, 1.0), missing=(".",)),
 )
 SCHEMA = Schema(COLUMNS, unit=Unit("worker", id="worker", max_rows=4), dataset_id="shop floor")
 RIGHT = "bonus + hours + bonus:hours + C(quarter)"
 FORMULA = f"sales ~ {RIGHT} | worker"
-SD = {"sales": 3.0, "hours": 5.0}
+KNOWN: Any = {"sales": {"sd_within": 2.0}, "hours": {"sd_within": 4.0}}
 
 
 def workers(n: int) -> pd.DataFrame:
@@ -54,7 +54,7 @@ ROWS = workers(20_000)
 
 
 def model(data: pd.DataFrame = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
-    given = {"formulas": [FORMULA], "cov_type": "CR1", "sd": SD, "radius": "box"}
+    given = {"formulas": [FORMULA], "cov_type": "CR1", "radius": "box"}
     return PrivateMoments(data, schema, **given | options)
 
 
@@ -88,7 +88,7 @@ def test_it_is_the_regression_with_an_effect_of_every_unit() -> None:
 def test_noise_is_in_its_errors() -> None:
     """36 of a normal law, 6 of each seed: none beyond 6, and a mean square of about 1."""
     raw = dprct.ols(FORMULA, (ROWS, SCHEMA), cluster="worker").params
-    asked = model(radius=None, sd=SD | {"sales | worker": 2.0, "hours | worker": 4.0})
+    asked = model(schema=SCHEMA.declare(**KNOWN), radius=None)
     away = []
     for seed in range(6):
         fit = asked.fit(epsilon=30, delta=1e-6, rng=seed).ols(FORMULA)
@@ -126,7 +126,7 @@ def test_a_release_is_published_and_read_again(tmp_path: Any) -> None:
 
 
 def test_what_was_not_released_is_named() -> None:
-    m = model(formulas=["sales ~ bonus | worker"], sd=None).fit(epsilon=30, delta=1e-6)
+    m = model(formulas=["sales ~ bonus | worker"]).fit(epsilon=30, delta=1e-6)
     for text, words in (
         ("sales ~ hours | worker", "'hours' was not released"),
         ("sales ~ bonus", "'sales' was not released; released: sales | worker, bonus | worker"),
@@ -153,7 +153,6 @@ def test_what_was_not_released_is_named() -> None:
         ({"missing": "public"}, ParameterError, "of other rows than the regression's"),
         ({"cov_type": "nonrobust"}, ParameterError, "cov_type='CR1'"),
         ({"columns": ["worker"]}, SchemaError, "only | worker at the end of a formula"),
-        ({"sd": {"bonus | firm": 1.0}}, ParameterError, "which is no column of this release"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(
@@ -174,7 +173,7 @@ def test_units_of_one_row_have_no_effects_of_their_own() -> None:
 
 
 def test_a_number_may_stand_for_what_is_missing_and_levels_of_units_stay_possible() -> None:
-    m = model(formulas=["sales ~ late | worker"], missing=0.5, sd=None).fit(epsilon=30, delta=1e-6)
+    m = model(formulas=["sales ~ late | worker"], missing=0.5).fit(epsilon=30, delta=1e-6)
     assert "late | worker" in m.columns
     # whose id has levels may be released as these, too
     schema = Schema(COLUMNS[1:], unit=Unit("firm", id="firm", max_rows=len(ROWS)))
