@@ -788,9 +788,8 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
             if name in kind.fixed:
                 raise ParameterError(f"{kind_of(self)} has no ``{name}=``: {kind.fixed[name]}")
             if name in ELSEWHERE:
-                raise ParameterError(
-                    f"{kind_of(self)} has no option ``{name}=``: {ELSEWHERE[name]}"
-                )
+                said = ELSEWHERE[name]
+                raise ParameterError(f"{kind_of(self)} has no option ``{name}=``: {said}")
             if not open_ended:
                 raise ParameterError.unknown(name, named, kind_of(self))
         for name in needed:

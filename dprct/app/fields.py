@@ -34,7 +34,7 @@ CHOICES: Mapping[str, list[str]] = {
 """What a fact of a column may be, where it is one of a few words."""
 
 MEANINGS: Mapping[str, str] = {
-    "sd": "about its standard deviation, from public knowledge, which scales noise and plans errors",
+    "sd": "about its standard deviation, from public knowledge: it scales noise and plans errors",
     "sd_within": "the same of deviations from the mean of a unit that has several rows",
     "centre": "about its mean, from public knowledge",
     "clip": "whether values beyond the bounds count as the nearest bound; else they are refused",

@@ -63,12 +63,12 @@ class ClusterFacts:
             )
 
     def correlations(self, outcomes: Sequence[str]) -> dict[str, Fraction]:
-        """Declared correlation of each outcome that has one."""
+        """Correlation of people of one cluster, by outcome."""
         found = _of_outcomes(_each(self.icc), outcomes)
         return {name: _correlation(value, name) for name, value in found.items()}
 
     def means(self, outcomes: Sequence[str]) -> dict[str, Interval]:
-        """Declared bounds on cluster means of each outcome that has some.
+        """Bounds on the means of clusters, by outcome.
 
         Raises
         ------
@@ -123,7 +123,7 @@ def _own(value: Any) -> Any:
 
 
 def _each(value: Any) -> dict[str, Any]:
-    """What is declared by outcome; of every outcome by the empty name."""
+    """Facts by outcome; those of every outcome by the empty name."""
     if value is None:
         return {}
     return dict(value) if isinstance(value, Mapping) else {"": value}

@@ -571,9 +571,6 @@ class Block(_Blocked):
         return f"Complete randomisation of rows within blocks of {quoted(self.block_columns)}"
 
 
-Pair = Sequence[float]
-
-
 @dataclass(frozen=True)
 class _Clustered(Allotted):
     """Whole clusters, and what is publicly known of them."""
@@ -581,7 +578,7 @@ class _Clustered(Allotted):
     cluster: str | Sequence[str] = field(kw_only=True)
     largest: int | None = field(default=None, kw_only=True)
     icc: float | Mapping[str, float] | None = field(default=None, kw_only=True, hash=False)
-    cluster_mean_bounds: Pair | Mapping[str, Pair] | None = field(
+    cluster_mean_bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = field(
         default=None, kw_only=True, hash=False
     )
 

@@ -44,7 +44,6 @@ from dprct.queries.propensity import (
 )
 from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
-    EXTREMES,
     GRID,
     Asked,
     Clipped,
@@ -64,7 +63,6 @@ from dprct.queries.together import summed
 from dprct.queries.weighting import Centre, CompactTable, Records, Scheme, Weighted, read_once
 
 __all__ = [
-    "EXTREMES",
     "GRID",
     "HALF_STEPS",
     "LARGEST_PENALTY",

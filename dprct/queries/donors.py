@@ -19,8 +19,9 @@ from scipy.linalg import cho_factor, cho_solve
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
-from dprct.queries.sums import EXTREMES, GRID
+from dprct.queries.sums import GRID
 from dprct.schema.columns import check_own
+from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -255,8 +255,8 @@ _NUMBERS = dict.fromkeys(("sd", "sd_within", "centre"), "a number")
 def _number(value: object, column: Column, fact: str) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
-            f"column {column.name!r}: {fact} must be {_NUMBERS.get(fact, 'numbers')}; got ``{type(value).__name__}``"
-            + _as_number(column.format)
+            f"column {column.name!r}: {fact} must be {_NUMBERS.get(fact, 'numbers')}; got "
+            f"``{type(value).__name__}``{_as_number(column.format)}"
         )
     try:
         number = float(value)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -453,7 +453,8 @@ def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:
             for name, column in there.items()
             if _holds_numbers(frame[name])
         ]
-    return frame.with_columns(*moved) if moved else frame
+    found: Any = frame.with_columns(*moved) if moved else frame
+    return cast("AnyTable", found)
 
 
 def _clipped_in_memory(column: Column, frame: Frame) -> nw.Series[Any]:

@@ -357,7 +357,8 @@ MOMENTS: dict[str, Any] = {
 }  # fmt: skip
 case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s", "I(x ** 2)"])
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
-case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], facts=CENTRED, radius=2.0)  # fmt: skip
+case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], facts=CENTRED,
+     radius=2.0)  # fmt: skip
 case(**MOMENTS, name="clipped", private="y x", formulas=["y ~ x"], facts=CENTRED,
      radius=2.0, clipped=0.02, cov_type="nonrobust")  # fmt: skip
 case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,

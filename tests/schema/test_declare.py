@@ -286,3 +286,32 @@ def test_a_date_that_is_no_number_says_how_it_is_one() -> None:
     seen = refusal(Column("seen", "double", format="%tc"), ("2020-01-01", "2020-12-31"))
     assert "as its milliseconds since 1 January 1960" in seen
     assert "1960" not in refusal(Column("age", "byte"), ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"sd": 0}, "sd=0; a standard deviation is above 0"),
+        ({"sd_within": 1e-300}, "a standard deviation is above 0"),
+        ({"sd": INF}, "sd must be finite"),
+        ({"sd": 1e90}, "sd=1e+90; give a number within 1e+60 of 0"),
+        ({"sd": "wide"}, "sd must be a number"),
+        ({"centre": [1]}, "centre must be a number"),
+        ({"centre": 6, "bounds": (0, 5)}, "the centre lies outside the bounds or levels"),
+        ({"centre": 6, "levels": [0, 1]}, "the centre lies outside the bounds or levels"),
+        ({"clip": 1}, "clip=1; give true or false"),
+        ({"clip": True}, "moves values to the bounds, and none are declared"),
+    ],
+)
+def test_scales_centres_and_clipping_are_checked(facts: dict[str, Any], says: str) -> None:
+    assert says in refusal(Column("x"), facts)
+
+
+def test_text_has_no_scale() -> None:
+    for facts in ({"sd": 1}, {"centre": 0}, {"clip": True}):
+        assert "holds text and cannot have" in refusal(Column("s", "str3"), facts)
+
+
+def test_a_seal_from_before_there_were_such_facts_stands() -> None:
+    column = Column("age", "byte", bounds=(15, 80), missing=(".",))
+    assert Schema((column,), dataset_id="x").digest().startswith("1f512ad741fd0f3a69c138c7af7f0887")

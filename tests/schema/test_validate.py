@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ from dprct.errors import ColumnError, DprctError, SchemaError
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column, Schema, Unit
 from dprct.schema.columns import stored
-from dprct.schema.tables import COMPANION, broken_rules, eager, validate
+from dprct.schema.tables import (
+    COMPANION,
+    broken_rules,
+    clipped_as_declared,
+    collected,
+    eager,
+    opened,
+    validate,
+)
 
 NAN, INF = float("nan"), float("inf")
 SENTINEL = 81.625  # distinctive, and never part of a fact
@@ -245,3 +254,31 @@ def test_no_refusal_shows_a_value(column: Column, sentinel: Any) -> None:
             told += traceback.format_exception_only(error)
     assert told
     assert all(str(sentinel) not in text for text in told)
+
+
+BEYOND = [-5.0, 0.5, 9.0, float("inf"), float("-inf")]
+
+
+@pytest.mark.parametrize("engine", [False, True])
+def test_values_beyond_the_bounds_count_as_the_bound_where_that_is_declared(engine: bool) -> None:
+    data = pd.DataFrame({"y": BEYOND})
+    table = pl.from_pandas(data).lazy() if engine else data
+    column = Column("y", bounds=(0, 2), missing="never")
+    with pytest.raises(SchemaError, match="outside the bounds"):
+        validate(Schema((column,)), table)
+    schema = Schema((replace(column, clip=True),))
+    validate(schema, table)
+    moved = collected(clipped_as_declared(schema, opened(table)))
+    assert moved["y"].to_list() == [0.0, 0.5, 2.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("engine", [False, True])
+def test_clipping_keeps_what_is_missing(engine: bool) -> None:
+    data = pd.DataFrame({"y": [np.nan, 9.0]})
+    table = pl.from_pandas(data).lazy() if engine else data
+    schema = Schema((Column("y", bounds=(0, 2), clip=True, missing="."),))
+    moved = collected(clipped_as_declared(schema, opened(table)))["y"].to_numpy()
+    assert np.isnan(moved[0])
+    assert moved[1] == 2.0
+    with pytest.raises(SchemaError, match="a missing code that is not declared"):
+        validate(schema.declare(y={"missing": "never"}), table)

@@ -31,8 +31,8 @@ from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, EngineRows
-from dprct.queries.sums import EXTREMES
 from dprct.results.plan import Plan
+from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -24,10 +24,10 @@ from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.mechanisms import AnalyticGaussian
-from dprct.queries import EXTREMES
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.results.plan import Plan, PlannedNumber
+from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -16,10 +15,10 @@ from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.privacy.composition import gdp_mu
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
-from dprct.queries.sums import EXTREMES
+from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -135,7 +134,7 @@ class Layout:
 
 
 def scales_of(variables: Sequence[Variable]) -> tuple[dict[str, float], dict[str, float]]:
-    """Declared standard deviations and centres by column; of deviations, by the variable's name."""
+    """Scales and centres by column; those of deviations from means by the variable's name."""
     columns = {part.column.name: part.column for one in variables for part in one.parts}
     sd = {name: column.sd for name, column in columns.items() if column.sd is not None}
     for one in variables:

@@ -43,7 +43,8 @@ def moments() -> Moments:
         }
     )
     asked = PrivateMoments(
-        data, SCHEMA.declare(wage={"sd": 1}), columns=["late"], formulas=["wage ~ trained + C(region) + trained:C(region)"],
+        data, SCHEMA.declare(wage={"sd": 1}), columns=["late"],
+        formulas=["wage ~ trained + C(region) + trained:C(region)"],
         missing={"late": "public"}, subgroups=["town"],
         assignment=dprct.Simple("trained"),
     )  # fmt: skip

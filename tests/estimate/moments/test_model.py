@@ -324,7 +324,7 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     (
         {"columns": ["wage"], "sd": {"wage": 1}},
         ParameterError,
-        "no option sd=: sd is a fact of a column",
+        "option sd=: sd is a fact of a column",
     ),
     ({"columns": ["wage"], "radius": 0}, ParameterError, "radius=0"),
     ({"columns": ["wage"], "radius": "ball"}, ParameterError, "radius='ball'"),
