@@ -2,8 +2,10 @@
 # and its venv module, and is fast the second time.
 #   make demo    protect a real experiment and show what came out
 #   make demo-r  the same from R, where R is installed
-#   make test    the tests (R, Chromium, Java, LaTeX are installed where that needs no question)
-#   make check   format, lint, types and tests
+#   make test    what a change needs: units, contracts, short replays; minutes
+#   make test-full  all tests but audits and torture (R, Chromium, Java, LaTeX are installed where
+#                that needs no question)
+#   make check   format, lint, types and make test
 #   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions;
 #                       IF_THERE=1 leaves out a Python that is not on this machine
 #   make check-all  everything: check, test-versions, audit, torture (where it is), benchmarks, release
@@ -35,7 +37,7 @@ dev := $(VENV)/.made-for-development
 demo := $(DEMO_VENV)/.made-for-demo
 pytest := $(VENV)/bin/python -m pytest
 
-.PHONY: help demo demo-r test check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster house torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser latex docs clean
+.PHONY: help demo demo-r test test-full check check-all test-versions release wheel lint types bench bench-scale java audit spark-cluster house torture replicate-rct replicate-ippw replicate-dpsc replicate-cate papers-page r browser latex docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -47,13 +49,17 @@ demo: $(demo)
 demo-r: $(dev) r
 	@scripts/demo-r $(VENV)
 
-test: $(dev) r browser java latex
-	$(pytest) -n $(JOBS) $(PYTEST_ARGS)
+test: $(dev)
+	$(pytest) -n $(JOBS) -m "not long and not audit and not torture" $(PYTEST_ARGS)
+
+# PART=long is what make test leaves out
+test-full: $(dev) r browser java latex
+	$(pytest) -n $(JOBS) $(if $(PART),-m "$(PART) and not audit and not torture") $(PYTEST_ARGS)
 
 check: lint types test
 
 # the audits take about half an hour; torture is a marker of the tests, as audit is
-check-all: check test-versions audit bench release
+check-all: check test-full test-versions audit bench release
 	$(pytest) -m torture -n $(JOBS) $(PYTEST_ARGS)
 
 wheel: build/wheel/.made

@@ -76,6 +76,23 @@ ONE_WORKER = ("tests/statistical/test_demo_effect.py", "tests/rbridge/")
 """Tests that share what takes long to make: draws of a fixture, or a process of R."""
 
 
+LONG = ("docs", "papers", "rbridge", "statistical", "torture")
+"""Folders of what a change seldom breaks and much time goes into; ``make test`` leaves them out."""
+
+NEEDS = {"browser", "compiled", "rscript", "spark"}
+"""Fixtures that start another program; what asks for one of them is long, too."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what ``make test`` leaves to ``make test-full``; nothing else has the marker."""
+    folders = [CHECKOUT / "tests" / name for name in LONG]
+    for item in items:
+        far = any(item.path.is_relative_to(folder) for folder in folders)
+        asks = NEEDS & {*getattr(item, "fixturenames", ())}
+        if far or asks or "spark" in item.nodeid.lower():
+            item.add_marker("long")
+
+
 def pytest_collection_finish() -> None:
     """Leave what was collected to itself: searching it for garbage takes a twentieth of a run."""
     gc.collect()
