@@ -46,7 +46,7 @@ from dprct.errors import (
     marked,
     reword,
 )
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, caution, cautious, check_delta
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
 from dprct.results.plan import Receipt, charged, planned_draws, resumable
@@ -518,7 +518,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """Rows of the table."""
         return self.facts.n
 
-    def plan(self, epsilon: Real, delta: Real = 0) -> Plan:
+    def plan(self, epsilon: Real, delta: Real = 0, *, accept_large_delta: bool = False) -> Plan:
         """Return what a fit would cost and how precise it can be; free, from public facts alone.
 
         Parameters
@@ -527,16 +527,23 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
             Above 0.
         delta : number, default 0
             0 is pure differential privacy.  Some methods need a delta above 0.
+        accept_large_delta : bool
+            Whether a delta above ``1/n`` is meant; plan and certificate then begin with it.
 
         Raises
         ------
         ParameterError
             If the budget is not allowed.
+        ConfirmationError
+            If delta is above ``1/n`` and that is not accepted.
         """
         allocation = self._allocated(Budget.asked(epsilon, delta))
+        claimed = self._claimed(allocation)
+        self._check_delta(claimed, accept_large_delta)
         plan = self.spec.plan(self.facts, allocation)
         return replace(
             plan,
+            caution="" if claimed is None else caution(claimed, self.n),
             numbers=(*planned_draws(allocation), *plan.numbers),
             warnings=(*plan.warnings, *self.schema.warned),
         )
@@ -544,7 +551,24 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return what a fit at this budget promises; free."""
-        return self.spec.guarantee(self.facts, self._allocated(budget))
+        return self._promise(self._allocated(budget))
+
+    def _promise(self, allocation: Allocation) -> Guarantee:
+        """Return what a fit with these mechanisms promises, led by how little that is."""
+        return cautious(self.spec.guarantee(self.facts, allocation), self.n)
+
+    def _claimed(self, allocation: Allocation) -> Budget | None:
+        """Return what is promised; None where epsilon and delta are parameters and no more."""
+        return self.spec.guarantee(self.facts, allocation).budget
+
+    def _check_delta(self, claimed: Budget | None, accepted: object) -> None:
+        """Refuse a promise with a delta above ``1/n``, unless it is accepted."""
+        if not isinstance(accepted, bool):
+            raise ParameterError(
+                f"accept_large_delta is ``{type(accepted).__name__}``; give ``True`` or ``False``"
+            )
+        if claimed is not None:
+            check_delta(claimed, self.n, accepted=accepted)
 
     def _allocated(self, budget: Budget) -> Allocation:
         """Return the mechanisms that a budget buys, computed once."""
@@ -560,6 +584,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         accountant: Accountant | None = None,
         rng: object = None,
         confirm: bool = False,
+        accept_large_delta: bool = False,
     ) -> AnyResult:
         """Spend the budget, once, and return the result.
 
@@ -576,18 +601,22 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
             A seed, for simulation only: the guarantee is then void, and no file is written.
         confirm : bool
             Whether to go on although the plan refuses.
+        accept_large_delta : bool
+            Whether a delta above ``1/n`` is meant; plan and certificate then begin with it.
 
         Raises
         ------
         ParameterError
             If the method cannot run with this epsilon or delta.
         ConfirmationError
-            If the plan refuses and ``confirm`` is not given.
+            If the plan refuses and ``confirm`` is not given, or delta is above ``1/n`` and
+            ``accept_large_delta`` is not given.
         BudgetError
             If the accountant has less left than this; nothing is drawn then.
         """
         budget = Budget.asked(epsilon, delta)
         allocation = self._allocated(budget)
+        self._check_delta(self._claimed(allocation), accept_large_delta)
         plan = self.spec.plan(self.facts, allocation)
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():
@@ -595,7 +624,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         with _charged("nothing was charged"), self._table.asking("the sums of a fit"):
             draw = self._asked(allocation)
         noise, study = source(rng), self._study(allocation)
-        guarantee = self.spec.guarantee(self.facts, allocation)
+        guarantee = self._promise(allocation)
         receipt = self._charge(guarantee, allocation, accountant, noise)
         spent = f"it came after the charge, which stays spent ({receipt.words})"
         with _charged(spent), self._table.asking("the sums of a fit"):
@@ -705,7 +734,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         receipt: Receipt,
         noise: NoiseSource,
     ) -> AnyResult:
-        guarantee = self.spec.guarantee(self.facts, allocation)
+        guarantee = self._promise(allocation)
         if noise.simulation:
             guarantee = guarantee.as_simulation()
         return self._read(drawn, plan, allocation, guarantee, receipt.words, noise)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from dprct.errors import DprctError, MissingDependencyError, ParameterError
+from dprct.errors import ConfirmationError, DprctError, MissingDependencyError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -503,7 +503,12 @@ _NO_NOISE = 1000.0
 
 
 def plan_errors(
-    model: Any, epsilon: float | None = None, delta: float = 0.0, *, ax: Any = None
+    model: Any,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    *,
+    accept_large_delta: bool = False,
+    ax: Any = None,
 ) -> list[Axes]:
     """Draw the plan of a model: the expected errors of its numbers against epsilon; free.
 
@@ -513,6 +518,8 @@ def plan_errors(
         Such as :class:`dprct.PrivateATE`, bound to its data.
     epsilon, delta : number
         What is asked for: epsilon is marked, and delta is that of every plan.
+    accept_large_delta : bool
+        As for the plan.
     ax : sequence of Axes, optional
         One for each effect or, of a method without effects, for each draw of noise.
 
@@ -526,6 +533,8 @@ def plan_errors(
     ------
     ParameterError
         If no budget buys such a fit.
+    ConfirmationError
+        If delta is above ``1/n`` and that is not accepted.
     MissingDependencyError
         Without matplotlib.
 
@@ -546,7 +555,8 @@ def plan_errors(
     >>> plt.close(ax.figure)
     """
     asked = () if epsilon is None else (float(epsilon),)
-    plans = {at: _planned(model, at, delta) for at in sorted({*EPSILONS, *asked})}
+    budget = {"delta": delta, "accept_large_delta": accept_large_delta}
+    plans = {at: _planned(model, at, budget) for at in sorted({*EPSILONS, *asked})}
     kind = "coefficient" if any(n.kind == "coefficient" for p in plans.values() for n in p) else ""
     errors: dict[str, list[tuple[float, float, float]]] = {}
     for at, found in plans.items():
@@ -561,17 +571,19 @@ def plan_errors(
         )
     floors = {
         number.part: float(number.std_error)
-        for number in _planned(model, _NO_NOISE, delta)
+        for number in _planned(model, _NO_NOISE, budget)
         if number.part in errors and np.isfinite(number.std_error)
     }
     what = "Expected standard error" if kind else "sd of the noise, in units of its grid"
     return expected_errors(errors, floors, now=epsilon, what=what, ax=ax)
 
 
-def _planned(model: Any, epsilon: float, delta: float) -> Sequence[Any]:
+def _planned(model: Any, epsilon: float, budget: Mapping[str, Any]) -> Sequence[Any]:
     """Return the numbers of a plan; none at a budget that buys no fit."""
     try:
-        found: Sequence[Any] = model.plan(epsilon, delta).numbers
+        found: Sequence[Any] = model.plan(epsilon, **budget).numbers
+    except ConfirmationError:
+        raise
     except DprctError:
         return ()
     return found

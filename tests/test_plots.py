@@ -282,7 +282,7 @@ def test_a_method_without_effects_is_drawn_by_its_draws_of_noise() -> None:
     assert list(sds) == sorted(sds, reverse=True)
 
     class Nothing:
-        def plan(self, *_: float) -> Any:
+        def plan(self, *_: float, **__: object) -> Any:
             raise ParameterError("no budget")
 
     with pytest.raises(ParameterError, match="no number of Nothing has an error"):

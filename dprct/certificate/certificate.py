@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -629,10 +629,11 @@ class Certificate:
     def to_text(self) -> str:
         """Return the certificate as a page of text."""
         name = self.file.get("name", "the protected file")
-        blocks = [
+        blocks = [self.guarantee.caution, ""] if self.guarantee.caution else []
+        blocks += [
             f"Certificate of {name}",
             "=" * min(_WIDTH, len(f"Certificate of {name}")),
-            str(self.guarantee),
+            str(replace(self.guarantee, caution="")),
             f"Method: {self.method}",
             *(f"{key}: {value}" for key, value in self.facts.items()),
             f"Data set: {self.dataset_id or 'no dataset id declared'}",

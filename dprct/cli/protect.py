@@ -122,7 +122,10 @@ def _draw(study: Study, model: Any, path: Path) -> None:
     """Write the plan as a picture."""
     from dprct.plots import plan_errors
 
-    axes = plan_errors(model, study.release.epsilon, study.release.delta)
+    asked = study.release
+    axes = plan_errors(
+        model, asked.epsilon, asked.delta, accept_large_delta=asked.accept_large_delta
+    )
     with atomic_write(path, mode="wb") as file:
         axes[0].figure.savefig(file, format=path.suffix[1:].lower())  # type: ignore[union-attr]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from dprct.arguments import checked
-from dprct.errors import ParameterError
+from dprct.errors import ConfirmationError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,6 +168,73 @@ class Budget:
         return text + (f", delta={float(self.delta):g}" if self.delta else "")
 
 
+_LARGE_EPSILON = 10
+
+
+def check_delta(budget: Budget, n: int, *, accepted: bool) -> None:
+    """Refuse a delta above ``1/n``, unless that is accepted.
+
+    Parameters
+    ----------
+    budget : Budget
+    n : int
+        Rows, which are public.
+    accepted : bool
+
+    Raises
+    ------
+    ConfirmationError
+
+    Examples
+    --------
+    >>> check_delta(Budget(1, 1e-6), 1000, accepted=False)
+    """
+    if budget.delta * n > 1 and not accepted:
+        raise ConfirmationError(
+            f"{_LARGE_DELTA.format(float(budget.delta), n)}; give one far below that, such as "
+            f"``delta={10.0 ** -(len(str(n)) + 1):g}``, or ``accept_large_delta=True``"
+        )
+
+
+_LARGE_DELTA = (
+    "delta={:g} is above 1/n = 1/{}: a program that publishes the whole rows of a few "
+    "people, drawn at random, keeps such a promise"
+)
+
+
+def caution(budget: Budget, n: int) -> str:
+    """Sentence that says of a budget how little it promises; empty for one that promises much.
+
+    Parameters
+    ----------
+    budget : Budget
+    n : int
+        Rows, which are public.
+
+    Notes
+    -----
+    With probability delta a mechanism may do anything at all.  One that publishes each row with
+    probability delta, by itself, is (0, delta) private and publishes n delta rows on average.
+
+    Examples
+    --------
+    >>> caution(Budget(12), 1000)
+    'epsilon=12 is above 10: the odds of a guess about one record may change by e^12.'
+    >>> caution(Budget(1, 1e-6), 1000)
+    ''
+    """
+    said = []
+    if budget.delta * n > 1:
+        said.append(_LARGE_DELTA.format(float(budget.delta), n))
+    if budget.epsilon > _LARGE_EPSILON:
+        epsilon = float(budget.epsilon)
+        said.append(
+            f"epsilon={epsilon:g} is above {_LARGE_EPSILON}: the odds of a guess about one record "
+            f"may change by e^{epsilon:g}"
+        )
+    return "; ".join(said) + "." * bool(said)
+
+
 Relation = Literal["replace-one", "add-remove", "replace-one-design-public"]
 Measure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
 
@@ -208,6 +275,8 @@ class Guarantee:
         Whether a seed was used.  If so, the guarantee is void.
     unverified : bool
         Whether, for ``"none"``, something may be promised that could not be verified.
+    caution : str
+        How little the budget promises, said before anything else (:func:`caution`).
 
     Examples
     --------
@@ -226,6 +295,7 @@ class Guarantee:
     parameter: Fraction | None = None
     simulation: bool = False
     unverified: bool = False
+    caution: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, str) or self.measure not in get_args(Measure):
@@ -275,7 +345,10 @@ class Guarantee:
         return replace(self, simulation=True)
 
     def sentence(self) -> str:
-        """Return the guarantee in one sentence."""
+        """Return the guarantee in one sentence, after a :attr:`caution` if there is one."""
+        return f"{self.caution} {self._claim()}" if self.caution else self._claim()
+
+    def _claim(self) -> str:
         if self.unverified:
             return f"Guarantee not verified: {self.reason}."
         if self.measure == "none":
@@ -317,6 +390,7 @@ class Guarantee:
             "simulation": self.simulation,
             "sentence": self.sentence(),
             **({"unverified": True} if self.unverified else {}),
+            **({"caution": self.caution} if self.caution else {}),
         }
 
     @classmethod
@@ -337,11 +411,19 @@ class Guarantee:
                 parameter=None if facts["parameter"] is None else Fraction(facts["parameter"]),
                 simulation=facts["simulation"],
                 unverified=facts.get("unverified", False),
+                caution=facts.get("caution", ""),
             )
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
             raise ParameterError(
                 "these are not the facts of a guarantee; give what to_dict() wrote"
             ) from None
+
+
+def cautious(guarantee: Guarantee, n: int) -> Guarantee:
+    """Return a guarantee that begins with how little its budget promises to ``n`` rows."""
+    if guarantee.budget is None:
+        return guarantee
+    return replace(guarantee, caution=caution(guarantee.budget, n))
 
 
 def _number(value: Fraction | None) -> str:

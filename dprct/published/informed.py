@@ -461,6 +461,9 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         strict = self.facts.covariates.strict
         return self.spec.x_budget(self.facts, budget) if strict else None
 
+    def _claimed(self, allocation: Allocation) -> Budget | None:
+        return self.price(allocation.budget)
+
     def _charge(
         self,
         guarantee: Guarantee,

@@ -24,7 +24,7 @@ from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaErr
 from dprct.formula import names as formula_names
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
-from dprct.privacy.budget import Budget, Guarantee
+from dprct.privacy.budget import Budget, Guarantee, cautious
 from dprct.release.columns import (
     assembled,
     check_fates,
@@ -524,7 +524,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:
         """Return the guarantee of a release at this budget; free."""
-        return self.spec.promise(self.facts, budget)
+        return cautious(self.spec.promise(self.facts, budget), self.n)
 
     def rehearse(self, path: str | Path) -> None:
         """Check that the protected file can be written to a path; free, and leaves nothing behind.

@@ -123,6 +123,8 @@ class Plan:
         Why ``fit`` refuses unless ``confirm=True``; empty if it does not refuse.
     numbers : tuple of PlannedNumber
         The rows of :attr:`table`.
+    caution : str
+        The first line: how little the budget promises (:func:`dprct.privacy.budget.caution`).
 
     Notes
     -----
@@ -136,6 +138,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     refusal: str = ""
     numbers: tuple[PlannedNumber, ...] = ()
+    caution: str = ""
 
     def __post_init__(self) -> None:
         said = {name: unmarked(value) for name, value in self.facts.items()}
@@ -218,7 +221,8 @@ class Plan:
         width : int
         """
         most = min(width, _WIDTH)
-        lines = [f"Plan: {self.method}, {self.budget}"]
+        lines = textwrap.wrap(self.caution, most)
+        lines.append(f"Plan: {self.method}, {self.budget}")
         first = max((len(key) for key in self.facts), default=0)
         lines += [
             textwrap.fill(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.model import Facts
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, caution
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.release.histogram import most_survivors
 from dprct.release.release import ReleaseFacts, modelled
@@ -124,7 +124,8 @@ def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
     plan = spec.plan(facts, allocation)
     numbers = (*planned_draws(allocation), *plan.numbers)
     warnings = (*plan.warnings, *study.declared(header).warned)
-    return plan_in_toml(replace(plan, numbers=numbers, warnings=warnings))
+    said = caution(budget, facts.n)
+    return plan_in_toml(replace(plan, numbers=numbers, warnings=warnings, caution=said))
 
 
 def expected_errors(

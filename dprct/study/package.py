@@ -207,7 +207,9 @@ def _check_complete(problems: Sequence[str]) -> None:
 def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
     """Return the plan of a study; nothing is spent."""
     model = bound_model(study) if model is None else model
-    plan = plan_in_toml(model.plan(study.release.epsilon, study.release.delta))
+    release = study.release
+    asked = {"accept_large_delta": release.accept_large_delta}
+    plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
     if study.scope.sample is None:
         return plan
     facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}
@@ -248,6 +250,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
             study.release.delta,
             accountant=accountant,
             confirm=study.release.confirm,
+            accept_large_delta=study.release.accept_large_delta,
         )
 
 
@@ -351,7 +354,7 @@ def written_files(
             return (study.output, *accompany(study, certificate))
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
-    plan = model.plan(paid.epsilon, paid.delta)
+    plan = model.plan(paid.epsilon, paid.delta, accept_large_delta=True)
     method = study.estimate.method
     also: dict[Path, str] = {}
     if isinstance(made, Moments):

@@ -439,6 +439,8 @@ class ReleaseSection:
         histogram or marginals: a quarter by default; with 0, values are uniform within bins.
     confirm : bool
         Release although the plan refuses: few combinations can be expected to survive, say.
+    accept_large_delta : bool
+        Release with a ``delta`` above 1/n; plan and certificate then begin with what that means.
     output : str or None
         Where the protected file goes, relative to the study file: ``<data>_protected.dta`` by
         default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
@@ -457,6 +459,7 @@ class ReleaseSection:
     zeta: float | None = None
     outcome_share: float | None = None
     confirm: bool = False
+    accept_large_delta: bool = False
     output: str | None = None
     keep: tuple[str, ...] = ()
     formula: str | None = None

@@ -25,7 +25,7 @@ from dprct.errors import (
     marked,
 )
 from dprct.model import Facts
-from dprct.privacy.budget import Budget
+from dprct.privacy.budget import Budget, check_delta
 from dprct.privacy.ledger import checked_id
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
@@ -374,7 +374,8 @@ class Study:
             found.append(f"[unit] id: {unknown}")
         found += self.scope.open_sample(schema)
         if self.estimate is not None:
-            return [*found, *self._beyond_total(), *self._of_estimate(schema, rows, confirm)]
+            found += [*self._beyond_total(), *self._large_delta(rows)]
+            return [*found, *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
         found += [
             f"[release] keep names {name!r}, which the file does not have"
@@ -387,7 +388,7 @@ class Study:
             found += self.experiment.problems(replace(schema, unit=self.unit), rows)
         elif self.experiment is not None:
             found += self.experiment.problems(schema)
-        found += self._beyond_total()
+        found += [*self._beyond_total(), *self._large_delta(rows)]
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema, rows)
         found += [] if found or rows is None else self._refused(schema, rows, confirm)
@@ -448,6 +449,17 @@ class Study:
             f"[release] asks for ``{asked}``, and [budget] allows ``{total}`` in all; ask for "
             "less, or declare a larger total before anything is charged"
         ]
+
+    def _large_delta(self, rows: int | None) -> list[str]:
+        """Return that delta is above 1/n, where the header tells n, unless that is accepted."""
+        if rows is None or not self.promises:
+            return []
+        asked = Budget(self.release.epsilon, self.release.delta)
+        try:
+            check_delta(asked, rows, accepted=self.release.accept_large_delta)
+        except ConfirmationError as error:
+            return [f"[release] {marked(error)}"]
+        return []
 
     def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:
         """Return what modelled columns lack before they have a public domain."""

@@ -200,7 +200,7 @@ class _Toml(Dialect):
     def named(self, name: str, value: str) -> str:
         if name in _SECTIONS and value.startswith("["):
             return value
-        place = " in [release]" if name == "confirm" else ""
+        place = " in [release]" if name in ("confirm", "accept_large_delta") else ""
         return f"{_SECTIONS.get(name, name)} = {value}{place}"
 
     def text(self, text: str) -> str:

@@ -398,19 +398,24 @@ print.dprct_model <- function(x, ...) {
 #' @param rng A seed, for simulation only: what it gives has no guarantee, is charged to no
 #'   ledger, and is not written to a file.
 #' @param confirm `TRUE` to release although the plan refuses.
+#' @param accept_large_delta `TRUE` to allow a `delta` above 1/n, at which the whole rows of some
+#'   people may be published; plan and certificate then begin with it.
 #' @param ... Not used.
 #' @return `plan()`: a `dprct_plan` with `epsilon`, `delta`, `facts`, `consequences`, `warnings`
 #'   and `refusal`. `fit()`: for a release a `dprct_release`, whose data frame is
 #'   [protected()]; for an estimate a `dprct_estimate` (see [tidiers] and [coef()]).
 #' @inherit estimates examples
 #' @export
-plan <- function(model, epsilon, delta = 0, ...) UseMethod("plan")
+plan <- function(model, epsilon, delta = 0, accept_large_delta = FALSE, ...) UseMethod("plan")
 
 #' @export
-plan.dprct_model <- function(model, epsilon, delta = 0, ...) {
+plan.dprct_model <- function(model, epsilon, delta = 0, accept_large_delta = FALSE, ...) {
   only_known(...)
   check_budget(epsilon, delta)
-  dprct_call("plan", model = model, epsilon = epsilon, delta = delta)
+  check_flag(accept_large_delta, "accept_large_delta")
+  dprct_call("plan",
+    model = model, epsilon = epsilon, delta = delta, accept_large_delta = accept_large_delta
+  )
 }
 
 #' @importFrom generics fit
@@ -421,11 +426,12 @@ generics::fit
 #' @method fit dprct_model
 #' @export
 fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng = NULL,
-                            confirm = FALSE, ...) {
+                            confirm = FALSE, accept_large_delta = FALSE, ...) {
   only_known(...)
   check_budget(epsilon, delta)
   check_seed(rng)
   check_flag(confirm, "confirm")
+  check_flag(accept_large_delta, "accept_large_delta")
   if (!is.null(accountant) && !inherits(accountant, "dprct_accountant")) {
     refuse("parameter", sprintf(
       "accountant is %s; give an accountant, such as accountant(epsilon = 1)",
@@ -435,7 +441,7 @@ fit.dprct_model <- function(object, epsilon, delta = 0, accountant = NULL, rng =
   }
   finished(dprct_call("fit",
     model = object, epsilon = epsilon, delta = delta, accountant = accountant,
-    rng = rng, confirm = confirm, .call = sys.call()
+    rng = rng, confirm = confirm, accept_large_delta = accept_large_delta, .call = sys.call()
   ), object)
 }
 

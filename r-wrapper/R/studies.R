@@ -87,9 +87,9 @@ print.dprct_package <- function(x, ...) print_text(x, ...)
 ledger <- function(study) study_call("study_ledger", study)
 
 #' @export
-plan.dprct_study <- function(model, epsilon, delta, ...) {
+plan.dprct_study <- function(model, epsilon, delta, accept_large_delta, ...) {
   only_known(...)
-  if (!missing(epsilon) || !missing(delta)) {
+  if (!missing(epsilon) || !missing(delta) || !missing(accept_large_delta)) {
     refuse("parameter", "a study says its own epsilon and delta; change its file, or leave them out")
   }
   study_call("study_plan", model)

@@ -112,7 +112,7 @@ def test_with_little_noise_it_finds_the_effect(estimand: Any, intercept: Any) ->
         *arrays(20_000), **(SOUND | {"lam": 1e-3}), estimand=estimand, intercept=intercept,
         classical=False,
     )  # fmt: skip
-    found = model.fit(50, 1e-3, rng=1)
+    found = model.fit(50, 1e-5, rng=1)
     assert found.partial == pytest.approx(0.5, abs=0.06)
     assert abs(found.params.iloc[0] - found.partial) < 6.2 * found.effect_sd
 

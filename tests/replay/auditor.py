@@ -127,7 +127,7 @@ class Auditor:
         asked = (budget.epsilon, budget.delta) if budget.delta else (budget.epsilon,)
         deeds: dict[str, Callable[[], Any]] = {
             "repr": lambda: repr(model),
-            "plan": lambda: model.plan(*asked),
+            "plan": lambda: model.plan(*asked, accept_large_delta=True),
             "guarantee": lambda: model.guarantee(budget),
         }
         if hasattr(model, "power") and self.at_length:
@@ -168,7 +168,7 @@ class Auditor:
         options: dict[str, Any],
         place: Path,
     ) -> dict[str, Any]:
-        asked = {"delta": budget.delta} if budget.delta else {}
+        asked = {"delta": budget.delta, "accept_large_delta": True} if budget.delta else {}
         promise = model.guarantee(budget)
         accountant = Accountant.open(
             place / "study.ledger.json", dataset_id="study", epsilon=2 * budget.epsilon,

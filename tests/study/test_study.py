@@ -113,6 +113,7 @@ def test_an_unknown_key_is_refused_anywhere(
         ("release.zeta", float("nan"), "give a number between 0 and 1"),
         ("release.confirm", "yes", "give true or false"),
         ("release.confirm", 1, "give true or false"),
+        ("release.accept_large_delta", 1, "give true or false"),
         ("release.output", 3, "give text in quotes"),
         ("release.output", "out.csv", "let its name end in .dta"),
         ("release.keep", "note1", "give a list of texts"),
@@ -176,6 +177,11 @@ def test_a_file_that_is_no_study_is_refused(folder: Path) -> None:
         ("unit.id", "units", r"\[unit\] id: no column 'units'.*did you mean 'unit'"),
         ("header.columns", ["gott"], r"\[header\] columns: no column 'gott'"),
         ("release.keep", ["note7"], r"\[release\] keep names 'note7'"),
+        (
+            "release.delta",
+            0.9,
+            r"\[release\] delta=0.9 is above 1/n.* or accept_large_delta = true in \[release\]$",
+        ),
     ],
 )
 def test_what_is_open_is_listed(
@@ -184,6 +190,12 @@ def test_what_is_open_is_listed(
     found = problems(changed(document, path, value), folder)
     assert found
     assert any(re.search(match, problem) for problem in found), found
+
+
+def test_a_large_delta_is_open_until_it_is_accepted(document: dict[str, Any], folder: Path) -> None:
+    large = changed(changed(document, "release.delta", 0.9), "budget.delta", 0.9)
+    assert problems(large, folder)
+    assert not problems(changed(large, "release.accept_large_delta", True), folder)
 
 
 def test_several_problems_are_listed_together(document: dict[str, Any], folder: Path) -> None:

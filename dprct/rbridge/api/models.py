@@ -161,10 +161,13 @@ def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
 
 
 @export("plan")
-def plan(model: Bound, epsilon: float, delta: float = 0) -> Record:
+def plan(
+    model: Bound, epsilon: float, delta: float = 0, accept_large_delta: bool = False
+) -> Record:
     """Return what a fit will cost and how noisy it will be; free."""
     method = model.method
-    return plan_record(method.plan(epsilon, **_taken(method.plan, delta=delta)))
+    options = {"delta": delta, "accept_large_delta": accept_large_delta}
+    return plan_record(method.plan(epsilon, **_taken(method.plan, **options)))
 
 
 @export("fit")
@@ -175,13 +178,15 @@ def fit(
     accountant: Accountant | None = None,
     rng: float | None = None,
     confirm: bool = False,
+    accept_large_delta: bool = False,
 ) -> Record:
     """Spend the budget once, and return what was released."""
     seed = None if rng is None else whole(rng, "rng")
     if not isinstance(confirm, bool):
         raise ParameterError(f"confirm is ``{type(confirm).__name__}``; give ``True`` or ``False``")
     method = model.method
-    asked = _taken(method.fit, delta=delta, confirm=confirm)
+    options = {"delta": delta, "confirm": confirm, "accept_large_delta": accept_large_delta}
+    asked = _taken(method.fit, **options)
     found = method.fit(epsilon, accountant=accountant, rng=seed, **asked)
     if isinstance(found, Moments):
         return moments_record(found)

@@ -215,6 +215,21 @@ test_that("delta buys one release of all outcomes", {
   expect_identical(dim(confint(result)), c(1L, 2L))
 })
 
+test_that("a delta above 1/n is refused unless it is meant", {
+  skip_without_python()
+  for (deed in c(plan, fit)) {
+    expect_error(deed(nsw_ate(), epsilon = 1, delta = 0.1), "or accept_large_delta = TRUE",
+      fixed = TRUE, class = "dprct_confirmation_error"
+    )
+  }
+  large <- "delta=0.1 is above 1/n = 1/445"
+  said <- format(plan(nsw_ate(), epsilon = 1, delta = 0.1, accept_large_delta = TRUE))
+  expect_true(startsWith(said[1L], large))
+  result <- fit(nsw_ate(), epsilon = 1, delta = 0.1, rng = 1, accept_large_delta = TRUE)
+  expect_true(startsWith(format(guarantee(result))[1L], large))
+  expect_error(plan(nsw_ate(), 1, accept_large_delta = "yes"), class = "dprct_parameter_error")
+})
+
 test_that("with a delta private_ate shows effects within subgroups", {
   skip_without_python()
   model <- private_ate(re78 ~ treat, nsw(),
