@@ -145,8 +145,8 @@ def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
 
     right = dprct.PrivateATE.plan
 
-    def wrong(self: Any, *asked: Any) -> Any:
-        plan = right(self, *asked)
+    def wrong(self: Any, *asked: Any, **ticks: Any) -> Any:
+        plan = right(self, *asked, **ticks)
         high = (self._table.frame["y"].to_numpy() == 1).any()
         return replace(plan, warnings=("somebody is at the bound",)) if high else plan
 
