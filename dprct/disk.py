@@ -542,21 +542,26 @@ def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileE
     return refusal
 
 
+def private(path: str, flags: int) -> int:
+    """Open a new file that only its owner may read and write, as :func:`open` asks of an opener."""
+    return os.open(path, flags, 0o600)
+
+
 @overload
 def atomic_write(
-    path: str | os.PathLike[str], mode: Literal["wb"] = ...
+    path: str | os.PathLike[str], mode: Literal["wb"] = ..., *, private: bool = ...
 ) -> contextlib.AbstractContextManager[IO[bytes]]: ...
 
 
 @overload
 def atomic_write(
-    path: str | os.PathLike[str], mode: Literal["w"]
+    path: str | os.PathLike[str], mode: Literal["w"], *, private: bool = ...
 ) -> contextlib.AbstractContextManager[IO[str]]: ...
 
 
 @contextlib.contextmanager
 def atomic_write(
-    path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb"
+    path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb", *, private: bool = False
 ) -> Iterator[IO[Any]]:
     r"""Open a file for writing that appears under its name only when it is complete.
 
@@ -566,6 +571,8 @@ def atomic_write(
         Where the file shall be; an existing file is replaced and keeps its permissions.
     mode : {"wb", "w"}
         Bytes, or UTF-8 text with ``\n`` at the end of a line.
+    private : bool
+        Whether only its owner may read it, whoever might read an older file of that name.
 
     Yields
     ------
@@ -600,11 +607,13 @@ def atomic_write(
         temporary = target.with_name(f"{disk.draft_name()}.part")
         try:
             text: dict[str, Any] = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
-            with open(temporary, mode.replace("w", "x"), **text) as file:
+            opener = disk.private if private else None
+            with open(temporary, mode.replace("w", "x"), opener=opener, **text) as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            _keep_permissions(temporary, target)
+            if not private:
+                _keep_permissions(temporary, target)
             os.replace(temporary, target)
         except BaseException:
             with disk.uninterrupted():

@@ -59,7 +59,8 @@ def package(
 
     A protected file that is there already is taken, and nothing is charged; else it is made first,
     as by dprct protect. Of several data sets (studies of its package section) all are tried before
-    the first is charged. What is copied is on an allow-list, what is not is said.
+    the first is charged. What is copied is on an allow-list, and searched for confidential rows;
+    what is copied and what is not is said.
     """
     study = study_of(study_file)
     contents = check_package(study, output)
@@ -90,6 +91,9 @@ def _say(found: list[Verdict], contents: Contents) -> None:
     many = len(contents.folder.copied)
     files = "1 file" if many == 1 else f"{many} files"
     say(f"{files} copied, {len(contents.folder.left_out)} left out")
+    for name in contents.folder.copied:
+        why = contents.folder.unread.get(name)
+        say(f"copied: {name}" + ("" if why is None else f" (not checked: {why})"))
     for name, why in list(contents.folder.left_out.items())[:_MOST_SHOWN]:
         complain(f"left out: {name}: {why}", "yellow")
     if len(contents.folder.left_out) > _MOST_SHOWN:
@@ -134,7 +138,7 @@ def _write_custodian(study: Study, found: list[Verdict], contents: Contents, pag
         replace(side, raw=confidential(held.study))
         for held, side in zip(contents.held, sides, strict=True)
     ]
-    text = custodian_page(found, raw)
-    with atomic_write(page, mode="wb") as file:
+    text = custodian_page(found, raw, [*contents.folder.copied])
+    with atomic_write(page, mode="wb", private=True) as file:
         file.write(text.encode("utf-8"))
     say(f"wrote {page}: CONFIDENTIAL, not to be published")

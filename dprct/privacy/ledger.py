@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-import shutil
+import stat
 import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -449,15 +449,18 @@ class LedgerFile:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write ``content`` so that after a crash the old or the new file is there, never a part."""
+    """Write ``content`` so that after a crash the old or the new file is there, never a part.
+
+    Only its owner may read it; where somebody let a group share an older one, the group still may.
+    """
     draft = path.with_name(disk.draft_name())
     try:
-        with open(draft, "xb") as file:
+        with open(draft, "xb", opener=disk.private) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            shutil.copymode(path, draft)
+            draft.chmod(stat.S_IMODE(path.stat().st_mode) & 0o660)
         os.replace(draft, path)
         disk.sync_folder(path.parent)
     except OSError as error:

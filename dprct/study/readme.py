@@ -124,6 +124,8 @@ class PackageNote:
         Where the protected file lies in it.
     copied : tuple of str
         Files of the replication folder that are in it, unchanged.
+    unread : mapping of str to str
+        Those of them that could not be read and checked, with the reason.
     left_out : int
         How many files of that folder are not; their names might tell something.
     elsewhere : tuple of (str, str, str)
@@ -149,6 +151,7 @@ class PackageNote:
 
     place: str
     copied: tuple[str, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
     left_out: int = 0
     elsewhere: tuple[tuple[str, str, str], ...] = ()
     datasets: Mapping[str, str] = field(default_factory=dict)
@@ -365,7 +368,10 @@ def _package(package: PackageNote | None) -> Iterator[str]:
     yield f"- {code('valid.do')} runs the regressions that are valid, and no other."
     yield f"- {code('report.html')} shows every regression with its number, or why it has none."
     yield f"- {code(package.profile)} is run by Stata when it starts in this folder."
-    yield from (f"- {code(name)}: as it was" for name in package.copied)
+    for name in package.copied:
+        why = package.unread.get(name)
+        said = "" if why is None else f"; not checked by dprct ({why}), the authors vouch for it"
+        yield f"- {code(name)}: as it was{plain(said)}"
     yield ""
     if package.left_out:
         files = "1 file" if package.left_out == 1 else f"{package.left_out} files"

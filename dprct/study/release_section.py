@@ -383,7 +383,11 @@ class PackageSpec:
         it is not given.  What their regressions are worth goes into certificate and README-data.
     public : list of str
         Other files of ``folder`` that may be published as they are: a codebook, or data that are
-        public anyway.
+        public anyway.  Each is read and checked against the confidential files.
+    unread : list of str
+        Files of ``folder`` that are published as those of ``public`` although they cannot be read
+        and checked, such as a PDF or a picture: you looked at each, and vouch that it holds no rows
+        of people.
     output : str
         The folder that ``dprct package`` writes; by default ``<data>_package``.
     studies : list of str
@@ -399,6 +403,7 @@ class PackageSpec:
     folder: str | None = None
     do: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     output: str | None = None
     studies: tuple[str, ...] = ()
     merge: tuple[str, ...] = ()
@@ -429,13 +434,16 @@ def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
         ("folder", () if found.folder is None else (found.folder,)),
         ("do", found.do),
         ("public", found.public),
+        ("unread", found.unread),
         ("output", () if found.output is None else (found.output,)),
         ("studies", found.studies),
         ("merge", found.merge),
     ):
         for name in names:
             _check_inside(name, f"{_PACKAGE} {key}")
-    needing = [key for key in ("public", "output", "studies", "merge") if getattr(found, key)]
+    needing = [
+        key for key in ("public", "unread", "output", "studies", "merge") if getattr(found, key)
+    ]
     if found.folder is None and needing:
         raise StudyError(
             f'{_PACKAGE} has {needing[0]} and no folder; write folder = "..." for the replication '

@@ -22,6 +22,7 @@ from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
 from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity
+from dprct.custodian.rows_in_texts import Table
 from dprct.disk import file_error, read_toml
 from dprct.dofile.reader import decoded
 from dprct.dofile.regression import SMALL
@@ -45,7 +46,15 @@ from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
 from dprct.study.package import protected_certificate, read_header, texts_beside
 from dprct.study.readme import PackageNote
-from dprct.study.replication_folder import Elsewhere, Folder, content, elsewhere, folder_of, roots
+from dprct.study.replication_folder import (
+    Elsewhere,
+    Folder,
+    check_no_rows,
+    content,
+    elsewhere,
+    folder_of,
+    roots,
+)
 from dprct.study.replication_page import Side, report_page
 from dprct.study.verdicts import of_table
 
@@ -145,7 +154,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     headers = {one.data: read_header(one).names for one in studies}
     for one in studies:
         headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
-    folder = folder_of(root, spec.public, headers, study.unit.id)
+    folder = folder_of(root, spec.public, headers, study.unit.id, spec.unread)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
     place, files = held[0].place, study.do_files
@@ -378,7 +387,7 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
     texts |= {
         VALID: valid_do(found, contents, sides),
         contents.profile: profile_do(contents, study.dataset_id),
-        REPORT: report_page(found, sides),
+        REPORT: report_page(found, sides, [*contents.folder.copied]),
     }
     files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     for name, sha256 in contents.folder.copied.items():
@@ -456,6 +465,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         place=contents.place,
         left_out=len(contents.folder.left_out),
         copied=tuple(contents.folder.copied),
+        unread=contents.folder.unread,
         elsewhere=tuple(
             (f"{one.file}:{one.line}", one.path, one.here) for one in contents.elsewhere
         ),
@@ -704,7 +714,10 @@ def _comment(text: str) -> str:
 
 
 def check_package(study: Study, target: Path | None = None) -> Contents:
-    """Return what a package will hold, after everything was tried that needs no data and no charge.
+    """Return what a package will hold, after everything was tried that needs no charge.
+
+    The confidential files are opened to search what will be copied for their rows; nothing else
+    depends on them.
 
     Raises
     ------
@@ -713,4 +726,10 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
     """
     contents = contents_of(study, target)
     planned_verdicts(study, study.do_files)
+    tables = []
+    for one in (held.study for held in contents.held):
+        schema = one.declared(read_header(one))
+        tables += [Table.of(read(path)[0], schema) for path in (one.data, *one.merged_files)]
+    own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
+    check_no_rows(contents.folder, tables, own)
     return contents

@@ -1,9 +1,14 @@
 """Which files of a replication folder may be published, and what its do-files ask of the reader.
 
-The rule is an allow-list: programs, and a README, licence or citation, by their names.  Anything
-else may hold rows of the confidential data or numbers computed from them (logs, tables, figures,
-notebooks), and is copied only if the study file names it.  What is named is still held against the
-confidential file.  Links are not followed.
+The rule is an allow-list: programs without data in them, and a README, licence or citation, by
+their exact names.  Anything else may hold rows of the confidential data or numbers computed from
+them (logs, tables, figures, notebooks), and is copied only if the study file names it.  What is
+named is read, and checked against the confidential file; what cannot be read is copied only if the
+study file vouches for it.  Links are not followed.
+
+What is copied by name and by kind follows from public facts.  Then each text is searched for rows
+of the confidential data; one that is found ends the whole, so that the files of a package say
+nothing of the data.
 """
 
 from __future__ import annotations
@@ -12,28 +17,33 @@ import hashlib
 import os
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from dprct import disk
+from dprct.custodian.rows_in_texts import Text, places_of_rows
 from dprct.disk import file_error
-from dprct.dofile.reader import decoded
-from dprct.errors import DprctError, FileError
-from dprct.schema.schema import Schema
+from dprct.errors import FileError
+from dprct.study.public_files import LONGEST, contents, table_line, text_of
+from dprct.study.typed_data import typed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from dprct.custodian.rows_in_texts import Table
+    from dprct.study.public_files import Contents, Header
 
 _PROGRAMS = frozenset(
     {".do", ".ado", ".mata", ".hlp", ".sthlp", ".scheme", ".style"}
     | {".r", ".py", ".jl", ".m", ".sas", ".sps"}
 )
-_ABOUT = re.compile(r"(?i)(readme|licen[cs]e|citation)[\w.-]{0,40}")
-_ABOUT_SUFFIXES = frozenset({"", ".md", ".txt", ".cff"})
-_MOST_FILES, _LONGEST_PROGRAM = 10_000, 2 * 2**20
-_DELIMITED = frozenset({".csv", ".tab", ".tsv", ".txt", ".raw", ".dat"})
-_TYPED_IN = re.compile(r"(?im)^\s*(?:qui\w*\s+|cap\w*\s+)*inp(?:u|ut)?\s+[a-z]")
+_ABOUT = frozenset(
+    {f"{name}{end}" for name in ("readme", "license", "licence", "citation")
+     for end in ("", ".md", ".txt")} | {"citation.cff"}
+)  # fmt: skip
+_MOST_FILES, _LONGEST_PROGRAM, _MOST_BYTES = 10_000, 2 * 2**20, 2**30
+_MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +57,26 @@ class Folder:
         What is published, by its path in the folder, with its SHA-256.
     left_out : mapping of str to str
         What is not, with the reason.
+    named : frozenset of str
+        What of it is copied because the study file names it.
+    unread : mapping of str to str
+        What of it could not be read, and is copied because the study file vouches for it, with the
+        reason.
     """
 
     root: Path
     copied: Mapping[str, str]
     left_out: Mapping[str, str]
+    named: frozenset[str] = frozenset()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 def folder_of(
-    root: Path, public: Sequence[str], confidential: Mapping[Path, Sequence[str]], key: str | None
+    root: Path,
+    public: Sequence[str],
+    confidential: Mapping[Path, Sequence[str]],
+    key: str | None,
+    unread: Sequence[str] = (),
 ) -> Folder:
     """Return what of a replication folder may be published.
 
@@ -68,49 +89,116 @@ def folder_of(
         The confidential files, with their columns.
     key : str, optional
         The column that identifies a person.
+    unread : sequence of str
+        Files that the study file names as public although they cannot be read.
 
     Raises
     ------
     FileError
         If it is no folder, holds too many files, or a file that is named is not there, is a link,
-        or looks like the confidential one.
+        cannot be read without being vouched for, or looks like the confidential one.
     """
     if root.is_symlink() or not root.is_dir():
         raise FileError(
             f"[package] folder {root.name!r} is no folder; name the replication folder, next to "
             "the study file"
         )
-    named = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in public}
+    vouched = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in unread}
+    named = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in public} | vouched
     secrets = {disk.sha256(path) for path in confidential}
+    every = {column for columns in confidential.values() for column in columns}
     copied: dict[str, str] = {}
     left_out: dict[str, str] = {}
+    without: dict[str, str] = {}
+    missing, size = {*named}, 0
     for path in _walked(root):
         name = path.relative_to(root).as_posix()
         why = _not_named(path, name) if name not in named else None
         if why is None:
-            raw = content(path)
+            raw = content(path, LONGEST)
             sha256 = hashlib.sha256(raw).hexdigest()
             if name not in named:
-                why = _no_program(path, raw)
-            elif (said := _like_any(raw, path, confidential, key)) or sha256 in secrets:
+                why = "it is the confidential file" if sha256 in secrets else (
+                    _no_program(path, raw, every)
+                )  # fmt: skip
+            else:
+                found = contents(name, raw)
+                said = _like_any(found, confidential, key)
+                said = said or ("is the confidential file" if sha256 in secrets else "")
+                if said:
+                    raise FileError(
+                        f"[package] public names {name!r}, which {said}; leave it out: rows of "
+                        "people are released by dprct protect alone"
+                    )
+                if found.unread and name not in vouched:
+                    raise FileError(
+                        f"[package] public names {name!r}, which cannot be checked: "
+                        f"{found.unread}; look at it yourself, and if it holds no rows of people, "
+                        f"vouch for it with [package] unread = [{name!r}]"
+                    )
+                if found.unread:
+                    without[name] = found.unread
+            size += len(raw) if why is None else 0
+            if size > _MOST_BYTES:
                 raise FileError(
-                    f"[package] public names {name!r}, which {said or 'is the confidential file'}; "
-                    "leave it out: rows of people are released by dprct protect alone"
+                    f"the files of {root.name!r} that would be copied have more than "
+                    f"{_MOST_BYTES // 2**30} GB; publish large files by themselves"
                 )
-            if sha256 in secrets:
-                why = "it is the confidential file"
         if why is None:
             copied[name] = sha256
         else:
             left_out[name] = why
-        named.discard(name)
-    if named:
+        missing.discard(name)
+    if missing:
         raise FileError(
-            f"[package] public names {min(named)!r}, which is no file of the folder "
+            f"[package] public names {min(missing)!r}, which is no file of the folder "
             f"{root.name!r}; name files, one by one, by their path in it"
         )
     _check_case([*copied])
-    return Folder(root, copied, left_out)
+    return Folder(root, copied, left_out, frozenset(named), without)
+
+
+def check_no_rows(folder: Folder, tables: Sequence[Table], others: Mapping[str, str]) -> None:
+    """Refuse to publish texts in which rows of confidential data are.
+
+    Parameters
+    ----------
+    folder : Folder
+    tables : sequence of Table
+        All that is confidential.
+    others : mapping of str to str
+        Further texts that will be published, by their names.
+
+    Raises
+    ------
+    FileError
+        With the files and lines; no value of the data is in it.
+    """
+    found = places_of_rows(_texts(folder, tables, others), tables)
+    if found:
+        places = " and ".join(f"{name!r} (line {line})" for name, line in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more files" if len(found) > _MOST_NAMED else ""
+        raise FileError(
+            f"cells of rows of the confidential data are in {places}{more}: more of them than "
+            "would be there by chance once in a million; take these lines out, or the file out of "
+            f"the folder {folder.root.name!r}"
+        )
+
+
+def _texts(folder: Folder, tables: Sequence[Table], others: Mapping[str, str]) -> Iterator[Text]:
+    """Yield every text that is published; of what is named, public columns may be in it."""
+    fates = [column for table in tables for column in table.columns.values()]
+    public = frozenset(one.name for one in fates if one.fate == "public") - {
+        one.name for one in fates if one.fate != "public"
+    }
+    yield Text("the names of the files", "\n".join(folder.copied))
+    for name, text in others.items():
+        yield Text(name, text)
+    for name, sha256 in folder.copied.items():
+        raw = content(folder.root / name, LONGEST)
+        if hashlib.sha256(raw).hexdigest() != sha256:
+            raise FileError(f"{name!r} was changed while the package was made; try again")
+        yield from contents(name, raw).parts(name, public if name in folder.named else frozenset())
 
 
 def _walked(root: Path) -> Iterator[Path]:
@@ -141,56 +229,50 @@ def _not_named(path: Path, name: str) -> str | None:
         return "it cannot be read"
     if not stat.S_ISREG(kind.st_mode):
         return "it is a link or no ordinary file"
-    suffix = path.suffix.lower()
-    about = _ABOUT.fullmatch(path.stem) and suffix in _ABOUT_SUFFIXES
-    if suffix not in _PROGRAMS and not about:
+    if path.suffix.lower() not in _PROGRAMS and path.name.lower() not in _ABOUT:
         return "it is no program; it may hold data or results"
     if kind.st_size > _LONGEST_PROGRAM:
         return "it is longer than a program"
     return None
 
 
-def _no_program(path: Path, raw: bytes) -> str | None:
+def _no_program(path: Path, raw: bytes, columns: Collection[str]) -> str | None:
     """Return why a file with the name of a program is left out by its content."""
-    if b"\0" in raw or raw.startswith((b"<stata_dta>", b"PK\x03\x04", b"%PDF")):
+    text = text_of(raw)
+    if b"\0" in raw or text is None or raw.startswith((b"<stata_dta>", b"PK\x03\x04", b"%PDF")):
         return "its name is that of a program, and its content is no text"
-    if path.suffix.lower() in (".do", ".ado") and _TYPED_IN.search(decoded(raw)):
-        return "values are typed into it (input)"
+    if said := typed_in(text, path.suffix):
+        return f"values are typed into it ({said})"
+    if line := table_line(text, columns):
+        return f"values are typed into it (below names of confidential columns, line {line})"
     return None
 
 
-def _like_any(
-    raw: bytes, path: Path, confidential: Mapping[Path, Sequence[str]], key: str | None
-) -> str:
-    said = (_like(raw, path, columns, key) for columns in confidential.values())
+def _like_any(found: Contents, confidential: Mapping[Path, Sequence[str]], key: str | None) -> str:
+    """Return in words how a file that is named as public is like a confidential one."""
+    said = (
+        _like(header, columns, key) for columns in confidential.values() for header in found.headers
+    )
     return next((words for words in said if words), "")
 
 
-def _like(raw: bytes, path: Path, columns: Sequence[str], key: str | None) -> str:
-    """Return in words how a file that is named as public is like the confidential one."""
-    found = _columns_of(raw, path)
-    if key is not None and key in found:
+def _like(header: Header, columns: Sequence[str], key: str | None) -> str:
+    if key is not None and header.shared([key]):
         return f"has the column {key!r}, which identifies people"
-    shared = len(found & set(columns))
+    shared = header.shared(columns)
     if len(columns) > 1 and 2 * shared > len(columns):
         return f"has {shared} of the {len(columns)} columns of the confidential file"
     return ""
 
 
-def _columns_of(raw: bytes, path: Path) -> set[str]:
-    if path.suffix.lower() == ".dta":
-        try:
-            return set(Schema.from_dta(path).names)
-        except DprctError:
-            return set()
-    if path.suffix.lower() in _DELIMITED:
-        first = decoded(raw[:200_000]).split("\n", 1)[0]
-        return {word.strip().strip('"') for word in re.split(r"[,;\t|]", first)}
-    return set()
-
-
-def content(path: Path) -> bytes:
+def content(path: Path, most: int | None = None) -> bytes:
     """Return the bytes of an ordinary file; a link is refused, not followed.
+
+    Parameters
+    ----------
+    path : Path
+    most : int, optional
+        How many bytes it may have.
 
     Raises
     ------
@@ -210,11 +292,17 @@ def content(path: Path) -> bytes:
             | getattr(os, "O_NONBLOCK", 0),
         )
         with os.fdopen(handle, "rb") as file:
-            return file.read()
+            raw = file.read(-1 if most is None else most + 1)
     except FileError:
         raise
     except OSError as error:
         raise file_error(error, path, "read") from None
+    if most is not None and len(raw) > most:
+        raise FileError(
+            f"{path.name!r} has more than {most // 2**20} MB; leave it out, and publish "
+            "it by itself"
+        )
+    return raw
 
 
 def _check_case(names: Sequence[str]) -> None:

@@ -166,17 +166,30 @@ def _fit(
     return ols(formula, data, schema, cov_type=cov_type, cluster=cluster)
 
 
-def report_page(found: Sequence[Verdict], sides: Sequence[Side]) -> str:
-    """Return the report for readers, from the protected files alone."""
-    return _page(found, [replace(side, raw=None) for side in sides], with_raw=False)
+def report_page(found: Sequence[Verdict], sides: Sequence[Side], copied: Sequence[str] = ()) -> str:
+    """Return the report for readers, from the protected files alone.
+
+    Parameters
+    ----------
+    found : sequence of Verdict
+    sides : sequence of Side
+    copied : sequence of str
+        Files of the authors' folder that are published as they were.
+    """
+    clean = [replace(side, raw=None) for side in sides]
+    return _page(found, clean, copied, with_raw=False)
 
 
-def custodian_page(found: Sequence[Verdict], sides: Sequence[Side]) -> str:
+def custodian_page(
+    found: Sequence[Verdict], sides: Sequence[Side], copied: Sequence[str] = ()
+) -> str:
     """Return the report for the custodian: each cell next to that of the confidential file."""
-    return _page(found, sides, with_raw=True)
+    return _page(found, sides, copied, with_raw=True)
 
 
-def _page(found: Sequence[Verdict], sides: Sequence[Side], *, with_raw: bool) -> str:
+def _page(
+    found: Sequence[Verdict], sides: Sequence[Side], copied: Sequence[str], *, with_raw: bool
+) -> str:
     from dprct import __version__
 
     mine: Cells = {}
@@ -205,6 +218,7 @@ def _page(found: Sequence[Verdict], sides: Sequence[Side], *, with_raw: bool) ->
         section("How to read this page", items(_legend(levels, raw is not None))),
         section("Summary", items(_summary(found))),
         *_tables(found, mine, failed, raw),
+        *([section("Files that were copied as they were", items(copied))] if copied else []),
     ]
     return document(
         KIND if raw is None else CUSTODIAN_KIND,

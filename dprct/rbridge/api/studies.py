@@ -182,6 +182,7 @@ def study_package(
         "charged": len(offers),
         "regressions": pd.DataFrame([asdict(row) for row in rows], columns=_WORTH),
         "copied": [*contents.folder.copied],
+        "unread": dict(contents.folder.unread),
         "left_out": dict(contents.folder.left_out),
         "text": text,
     }

@@ -1,0 +1,606 @@
+r"""Rows of confidential data in texts that are to be published, whoever typed them in and however.
+
+A text is read as numbers and words in their order.  Two searches look for cells of the data in it:
+
+* *in order*: neighbouring numbers of the text that are neighbouring cells of the data, along a row
+  (and on into the next one) or down a column;
+* *in a line*: numbers and words of one line that are cells of one row, in any order and with
+  others among them.
+
+What is found must be there by chance less than once in a million.  A cell that is matched by a
+number counts as one of the values that its column may have (its levels, or the numbers within its
+bounds), and as no more than the digits that were written: zeros and ones say one bit each, a
+round number or a year says little, and what repeats or counts up says next to nothing.  So the
+chance follows from public facts and from the text, and never from the data.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.schema.columns import Column
+    from dprct.schema.schema import Schema
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.int64]
+
+RARE = 6.0
+"""Digits of the chance below which a find is none: one in a million."""
+
+_TOKENS_AT_ONCE = 400_000
+_CELLS_AT_ONCE = 2_000_000
+_LONGEST_RUN = 512
+_WINDOW, _STEP = 64, 32
+_MOST_DIGITS, _DIGITS_OF_DECIMALS = 12, 7
+_FEWEST_CELLS = 3
+_MOST_WORDS = 6
+_YEARS = range(1900, 2100)
+
+_NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?|\.[0-9]+(?:[eE][-+]?[0-9]{1,3})?"
+_STRICT = re.compile(rf"(?<![\w.])(?:{_NUMBER})(?=L?(?!\w))")
+_LAX = re.compile(r"[0-9]*\.?[0-9]+")
+_COMMA = re.compile(r"(?<![\w,.])[0-9]+(?:,[0-9]+)?(?![\w,])")
+_GROUPED = re.compile(
+    rf"(?<![\w,.])[0-9]{{1,3}}(?:,[0-9]{{3}})+(?:\.[0-9]+)?(?![\w,])|(?:{_NUMBER})"
+)
+_HAS_COMMA = re.compile(r"[0-9],[0-9]")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, or a part of one, that is to be published.
+
+    Parameters
+    ----------
+    name : str
+        Of its file.
+    text : str
+    line : int
+        Number of its first line in the file.
+    public : frozenset of str
+        Columns whose values may be in it, since a release publishes them as they are.
+    """
+
+    name: str
+    text: str
+    line: int = 1
+    public: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A confidential table, with what is declared of its columns.
+
+    Parameters
+    ----------
+    data : DataFrame
+        As :func:`dprct.io.read` returns it.
+    columns : mapping of str to Column
+    labels : mapping of str to mapping of float to str
+        Labels of values, by the column.
+    """
+
+    data: pd.DataFrame
+    columns: Mapping[str, Column]
+    labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: pd.DataFrame, schema: Schema) -> Table:
+        """Return a table with the facts of a schema, as far as it has the columns."""
+        columns = {c.name: c for c in schema.columns if c.name in data.columns}
+        sets = schema.file.value_labels
+        labels = {
+            name: {float(k): v for k, v in sets[c.value_label].items() if not isinstance(k, str)}
+            for name, c in columns.items()
+            if c.value_label in sets
+        }
+        return cls(data, columns, labels)
+
+
+def places_of_rows(texts: Iterable[Text], tables: Sequence[Table]) -> list[tuple[str, int]]:
+    """Return the files in which rows of confidential tables are, each with the first line of them.
+
+    Parameters
+    ----------
+    texts : iterable of Text
+        They are taken one after another, and none is kept.
+    tables : sequence of Table
+
+    Returns
+    -------
+    list of (str, int)
+        No value of the data is among it; an empty list where there is nothing.
+    """
+    found: dict[str, int] = {}
+    for number, batch in enumerate(_batches(texts), 1):
+        for public in {one.public for one in batch}:
+            same = [one for one in batch if one.public == public]
+            for table in tables:
+                # the chances of all parts of a long text, and of all tables, stay below one
+                rare = RARE + 2 * np.log10(number) + np.log10(len(tables))
+                for name, line in _found_in(same, table, public, rare):
+                    found[name] = min(line, found.get(name, line))
+    return list(found.items())
+
+
+def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
+    batch: list[Text] = []
+    size = 0
+    for one in texts:
+        batch.append(one)
+        size += len(one.text)
+        if size > 4 * _TOKENS_AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+# what a text says ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Numbers of texts in order, (m,) each: absolute value, decimals, text, and line."""
+
+    value: Array
+    decimals: Codes
+    text: Codes
+    line: Codes
+
+
+_READINGS: tuple[tuple[re.Pattern[str], Callable[[str], str], bool], ...] = (
+    (_STRICT, str, False),
+    (_LAX, str, False),
+    (_COMMA, lambda word: word.replace(",", "."), True),
+    (_GROUPED, lambda word: word.replace(",", ""), True),
+)
+"""How numbers may be written, how one becomes Python's, and whether that needs commas in digits."""
+
+
+def _streams(texts: Sequence[Text]) -> Iterator[_Stream]:
+    """Yield the numbers of texts, in each reading that differs from those before."""
+    seen: list[Array] = []
+    for pattern, plain, needs in _READINGS:
+        if needs and not any(_HAS_COMMA.search(one.text) for one in texts):
+            continue
+        parts = [_numbers(one, at, pattern, plain) for at, one in enumerate(texts)]
+        stream = _Stream(
+            np.array([v for part in parts for v in part[0]], dtype=np.float64),
+            np.array([v for part in parts for v in part[1]], dtype=np.int64),
+            np.array([v for part in parts for v in part[2]], dtype=np.int64),
+            np.array([v for part in parts for v in part[3]], dtype=np.int64),
+        )
+        if len(stream.value) and not any(np.array_equal(stream.value, old) for old in seen):
+            seen.append(stream.value)
+            yield stream
+
+
+def _numbers(
+    one: Text, at: int, pattern: re.Pattern[str], plain: Callable[[str], str]
+) -> tuple[list[float], list[int], list[int], list[int]]:
+    values: list[float] = []
+    decimals: list[int] = []
+    lines: list[int] = []
+    for number, line in enumerate(one.text.split("\n"), one.line):
+        for match in pattern.findall(line):
+            word = plain(match)
+            try:
+                value = float(word)
+            except ValueError:
+                continue
+            mantissa = word.lower().partition("e")
+            values.append(value)
+            decimals.append(len(mantissa[0].partition(".")[2]) if not mantissa[2] else 99)
+            lines.append(number)
+    return values, decimals, [at] * len(values), lines
+
+
+def _canonical(values: Array) -> Array:
+    """Return absolute values that are equal where as much is equal as a float shows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        whole = values == np.round(values)
+        return np.abs(np.where(whole, values, values.astype(np.float32).astype(np.float64)))
+
+
+def _digits(value: float) -> float:
+    """Return how many digits a number says, at most."""
+    if value in (0, 1):
+        return float(np.log10(2))
+    if value in _YEARS and value == int(value):
+        return 1.0
+    if value == int(value):
+        return min(_MOST_DIGITS, max(0.7, len(f"{value:.0f}".rstrip("0"))))
+    written = f"{value:.{_DIGITS_OF_DECIMALS}g}".partition("e")[0]
+    return max(0.7, len(written.replace(".", "").strip("0")))
+
+
+# what the data say -----------------------------------------------------------------------------
+
+
+def _public_digits(column: Column | None, decimals: int | None) -> float:
+    """Return the digits that one value of a column says under what is declared of it."""
+    if column is None:
+        return np.inf
+    if column.levels is not None:
+        return float(np.log10(max(2, len(column.levels) + len(column.missing or ()))))
+    step = column.step if decimals is None or column.is_integer else 10.0**-decimals
+    if column.bounds is not None and step:
+        low, high = column.bounds
+        return float(np.log10(max(2.0, (high - low) / float(step) + 1)))
+    return np.inf
+
+
+def _admits(column: Column | None, values: Array) -> NDArray[np.bool_]:
+    """Whether a column may have each value, or its negative."""
+    if column is None or (column.bounds is None and column.levels is None):
+        return np.ones(len(values), dtype=bool)
+    if column.levels is not None:
+        levels = [abs(v) for v in column.levels if not isinstance(v, str)]
+        return np.isin(values, _canonical(np.array(levels, dtype=np.float64)))
+    assert column.bounds is not None
+    low, high = column.bounds
+    return ((values >= low) & (values <= high)) | ((-values >= low) & (-values <= high))
+
+
+def _found_in(
+    texts: Sequence[Text], table: Table, public: frozenset[str], rare: float
+) -> Iterator[tuple[str, int]]:
+    frame = table.data
+    names = [name for name in frame.columns if name not in public]
+    numeric = [name for name in names if frame[name].dtype.kind in "fiub"]
+    words = [name for name in names if frame[name].dtype.kind not in "fiub"]
+    if not len(frame) or not names:
+        return
+    streams = [*_streams(texts)]
+    ways = [(one, d) for one in streams for d in _roundings(one, table, numeric)]
+    rare += float(np.log10(max(1, 2 * len(ways))))
+    for stream, decimals in ways if numeric else ():
+        yield from _along_rows(texts, stream, table, numeric, decimals, rare)
+    said = _words_of(texts, table, words)
+    for stream, decimals in ways:
+        yield from _in_lines(texts, stream, table, numeric, decimals, said, rare)
+    if not ways and said.lines:
+        yield from _in_windows(texts, dict(said.lines), said.rows, said.weights, len(frame), rare)
+
+
+def _along_rows(
+    texts: Sequence[Text],
+    stream: _Stream,
+    table: Table,
+    numeric: list[str],
+    decimals: int | None,
+    rare: float,
+) -> Iterator[tuple[str, int]]:
+    """Yield where neighbouring numbers are neighbouring cells of a row or of a column."""
+    n, p = len(table.data), len(numeric)
+    vocabulary, token = np.unique(_canonical(stream.value), return_inverse=True)
+    said = np.array([_digits(v) for v in vocabulary])
+    rare += float(np.log10(n * p * len(token)))
+    width = np.array([_public_digits(table.columns.get(c), decimals) for c in numeric])
+    rows = max(1, _CELLS_AT_ONCE // p)
+    down = [([at], slice(None)) for at in range(p)]
+    across = [([*range(p)], slice(begin, begin + rows)) for begin in range(0, n, rows)]
+    for columns, part in [*across, *down]:
+        names = [numeric[at] for at in columns]
+        cells, which = _cells(table, names, decimals, vocabulary, part)
+        most = width[columns][which]
+        at = _runs(cells, most, token, stream.text, vocabulary, said, rare)
+        yield from _places(texts, stream, at)
+
+
+def _roundings(stream: _Stream, table: Table, numeric: list[str]) -> list[int | None]:
+    """Return to how many decimals the data may be rounded in a text; None as they are."""
+    fine = any(
+        (c := table.columns.get(name)) is None or not (c.is_integer or c.levels is not None)
+        for name in numeric
+    )
+    return [None, *(d for d in range(5) if fine and (stream.decimals == d).any())]
+
+
+def _cells(
+    table: Table, names: list[str], decimals: int | None, vocabulary: Array, rows: slice
+) -> tuple[Codes, Codes]:
+    """Return the cells that are not missing, row by row, as places in a vocabulary; -1 if none.
+
+    Returns
+    -------
+    cells, which : ndarray
+        With each, the number of its column.
+    """
+    block = table.data[names].iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
+    there = ~np.isnan(block)
+    values = block[there]
+    if decimals is not None:
+        values = np.round(values, decimals)
+    values = _canonical(values)
+    at = np.minimum(np.searchsorted(vocabulary, values), len(vocabulary) - 1)
+    cells = np.where(vocabulary[at] == values, at, -1).astype(np.int64)
+    which = np.broadcast_to(np.arange(len(names)), block.shape)[there]
+    return cells, which
+
+
+def _runs(
+    cells: Codes,
+    width: Array,
+    token: Codes,
+    text: Codes,
+    vocabulary: Array,
+    said: Array,
+    rare: float,
+) -> Codes:
+    """Return the places in a text where runs begin that are in the cells, and too long for chance.
+
+    Runs of growing length are kept as numbers of the different ones in the text.
+    """
+    size = len(vocabulary)
+    place = np.arange(len(token))
+    gram = token.astype(np.int64)
+    cell = np.flatnonzero(cells >= 0)
+    cell_gram = cells[cell]
+    last, before, again = np.arange(size), np.full(size, -1), np.zeros(size, dtype=np.int64)
+    weight = np.minimum(said[cell_gram], width[cell])
+    hits: list[Codes] = []
+    for length in range(1, _LONGEST_RUN):
+        hit = weight >= rare
+        if hit.any():
+            hits.append(place[np.isin(gram, np.unique(cell_gram[hit]))])
+            cell, cell_gram, weight = cell[~hit], cell_gram[~hit], weight[~hit]
+        # one further number in the text, of the same text
+        near = place + length
+        goes = near < len(token)
+        goes[goes] = text[near[goes]] == text[place[goes]]
+        goes &= np.isin(gram, cell_gram)
+        place, gram = place[goes], gram[goes]
+        on = cell + length < len(cells)
+        on[on] = cells[cell[on] + length] >= 0
+        cell, cell_gram, weight = cell[on], cell_gram[on], weight[on]
+        if not len(place) or not len(cell):
+            break
+        keys, where, fresh = np.unique(
+            gram * size + token[place + length], return_index=True, return_inverse=True
+        )
+        mine = cell_gram * size + cells[cell + length]
+        at = np.minimum(np.searchsorted(keys, mine), len(keys) - 1)
+        same = keys[at] == mine
+        cell, cell_gram, weight = cell[same], at[same], weight[same]
+        parent, newest = gram[where], token[place[where] + length]
+        again = _predicted(vocabulary, before[parent], last[parent], newest, again[parent])
+        before, last = last[parent], newest
+        gram = fresh.astype(np.int64)
+        news = _news(said[last], again)
+        weight = weight + np.minimum(news[cell_gram], width[cell + length])
+    return np.unique(np.concatenate(hits)) if hits else np.zeros(0, dtype=np.int64)
+
+
+def _predicted(vocabulary: Array, before: Codes, last: Codes, newest: Codes, again: Codes) -> Codes:
+    """Return how many numbers at the end of each run follow from those before them."""
+    repeated = last == newest
+    step = vocabulary[newest] - vocabulary[last]
+    counted = (before >= 0) & (step == vocabulary[last] - vocabulary[before])
+    return np.where(repeated | counted, again + 1, 0)
+
+
+def _news(said: Array, again: Codes) -> Array:
+    """Return what a number says after others: of what goes on, only how long it goes on."""
+    k = np.maximum(again, 1)
+    return np.where(again > 0, np.minimum(said, 2 * np.log10((k + 1) / k)), said)
+
+
+def _places(texts: Sequence[Text], stream: _Stream, at: Codes) -> Iterator[tuple[str, int]]:
+    for number in np.unique(stream.text[at]):
+        lines = stream.line[at[stream.text[at] == number]]
+        yield texts[int(number)].name, int(np.sort(lines)[0])
+
+
+# cells of a row in a line, in any order ---------------------------------------------------------
+
+
+def _in_lines(
+    texts: Sequence[Text],
+    stream: _Stream,
+    table: Table,
+    numeric: list[str],
+    decimals: int | None,
+    said: _Said,
+    rare: float,
+) -> Iterator[tuple[str, int]]:
+    """Yield where numbers and words of a line are cells of one row."""
+    vocabulary, token = np.unique(_canonical(stream.value), return_inverse=True)
+    weights = _weights(vocabulary, table, numeric, decimals)
+    lines = _by_line(stream, token, weights)
+    for line, phrases in said.lines.items():
+        lines.setdefault(line, []).extend(phrases)
+    rows_of = _rows_by_number(table, numeric, decimals, vocabulary, weights)
+    weight_of: dict[Any, float] = {code: float(weights[code]) for code in rows_of}
+    yield from _in_windows(
+        texts, lines, rows_of | said.rows, weight_of | said.weights, len(table.data), rare
+    )
+
+
+def _weights(vocabulary: Array, table: Table, numeric: list[str], decimals: int | None) -> Array:
+    """Return the digits that each number says if it may be any cell of a row."""
+    chance = np.zeros(len(vocabulary))
+    own = 10.0 ** -np.array([_digits(v) for v in vocabulary])
+    for name in numeric:
+        column = table.columns.get(name)
+        public = 10.0 ** -_public_digits(column, decimals)
+        chance += np.where(_admits(column, vocabulary), np.maximum(own, public), 0)
+    return np.where(chance > 0, -np.log10(np.minimum(1, np.maximum(chance, own))), 0.0)
+
+
+Line = tuple[int, int]  # text, line
+
+
+def _by_line(stream: _Stream, token: Codes, weights: Array) -> dict[Line, list[Any]]:
+    """Return what each line says, by its text and number: places in the vocabulary."""
+    found: dict[Line, list[Any]] = {}
+    telling = weights[token] > 0
+    for text, line, code in zip(
+        stream.text[telling].tolist(),
+        stream.line[telling].tolist(),
+        token[telling].tolist(),
+        strict=True,
+    ):
+        found.setdefault((text, line), []).append(code)
+    return found
+
+
+def _in_windows(
+    texts: Sequence[Text],
+    lines: Mapping[Line, list[Any]],
+    rows_of: Mapping[Any, Codes],
+    weight_of: Mapping[Any, float],
+    n: int,
+    rare: float,
+) -> Iterator[tuple[str, int]]:
+    rare += float(np.log10(max(1, n) * max(1, len(lines))))
+    done: set[int] = set()
+    for (text, number), codes in sorted(lines.items()):
+        if text in done:
+            continue
+        for begin in range(0, max(1, len(codes) - _STEP), _STEP):
+            if _is_row(codes[begin : begin + _WINDOW], rows_of, weight_of, rare):
+                done.add(text)
+                yield texts[text].name, number
+                break
+
+
+def _rows_by_number(
+    table: Table, numeric: list[str], decimals: int | None, vocabulary: Array, weights: Array
+) -> dict[Any, Codes]:
+    """Return the rows in which each number of a text is that says something."""
+    n, p = len(table.data), max(1, len(numeric))
+    tokens: list[Codes] = []
+    rows: list[Codes] = []
+    step = max(1, _CELLS_AT_ONCE // p)
+    for begin in range(0, n, step) if numeric and len(vocabulary) else ():
+        block = table.data[numeric].iloc[begin : begin + step].to_numpy(np.float64, na_value=np.nan)
+        there = ~np.isnan(block)
+        values = block[there]
+        values = _canonical(values if decimals is None else np.round(values, decimals))
+        at = np.minimum(np.searchsorted(vocabulary, values), len(vocabulary) - 1)
+        good = (vocabulary[at] == values) & (weights[at] > 0)
+        tokens.append(at[good])
+        rows.append(np.nonzero(there)[0][good] + begin)
+    if not tokens:
+        return {}
+    pairs = np.unique(np.concatenate(tokens) * n + np.concatenate(rows))
+    if not len(pairs):
+        return {}
+    codes, starts = np.unique(pairs // n, return_index=True)
+    return dict(zip(codes.tolist(), np.split(pairs % n, starts[1:]), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Words of texts that are cells: by line, the rows of each, and how many digits it says."""
+
+    lines: dict[Line, list[Any]]
+    rows: dict[Any, Codes]
+    weights: dict[Any, float]
+
+
+def _phrase(cell: str) -> str:
+    return " ".join(_WORD.findall(cell.casefold())[:_MOST_WORDS])
+
+
+def _phrase_digits(phrase: str) -> float:
+    """Return the digits that words say: three for one of the language, one for each digit."""
+    return sum(
+        len(re.sub(r"\D", "", word)) + (3 if len(re.sub(r"\d", "", word)) > 2 else 0)
+        for word in phrase.split()
+    )
+
+
+def _words_of(texts: Sequence[Text], table: Table, words: list[str]) -> _Said:
+    """Return the cells and labels that stand in lines as words."""
+    rows_of: dict[Any, Codes] = {}
+    weights: dict[Any, float] = {}
+    phrases: dict[str, list[tuple[Codes, float]]] = {}
+    many = float(np.log10(max(1, len(words) + len(table.labels))))
+    for name in words:
+        most = _public_digits(table.columns.get(name), None)
+        cells = pd.Series([_phrase(str(value)) for value in table.data[name]])
+        for phrase, rows in cells.groupby(cells).indices.items():
+            phrases.setdefault(str(phrase), []).append((np.asarray(rows, dtype=np.int64), most))
+    for name, labels in table.labels.items():
+        if name in table.data and table.data[name].dtype.kind in "fiub":
+            values = table.data[name].to_numpy(np.float64, na_value=np.nan)
+            for value, label in labels.items():
+                rows = np.flatnonzero(values == value)
+                phrases.setdefault(_phrase(label), []).append((rows, np.log10(len(labels) + 1)))
+    spoken = _spoken(texts, phrases) if phrases else {}
+    lines: dict[Line, list[Any]] = {}
+    for phrase, places in spoken.items():
+        found = phrases[phrase]
+        weight = min(_phrase_digits(phrase), *(most for _, most in found), np.inf) - many
+        if weight > 0:
+            rows_of[phrase] = np.unique(np.concatenate([rows for rows, _ in found]))
+            weights[phrase] = weight
+            for line in places:
+                lines.setdefault(line, []).append(phrase)
+    return _Said(lines, rows_of, weights)
+
+
+def _spoken(texts: Sequence[Text], phrases: Mapping[str, object]) -> dict[str, list[Line]]:
+    """Return the lines in which phrases stand."""
+    first = {phrase.partition(" ")[0] for phrase in phrases}
+    found: dict[str, list[Line]] = {}
+    for at, one in enumerate(texts):
+        for number, line in enumerate(one.text.split("\n"), one.line):
+            words = _WORD.findall(line.casefold())
+            for begin, word in enumerate(words):
+                for end in range(begin + 1, begin + 1 + _MOST_WORDS) if word in first else ():
+                    phrase = " ".join(words[begin:end])
+                    if end <= len(words) and phrase in phrases:
+                        found.setdefault(phrase, []).append((at, number))
+    return found
+
+
+def _is_row(
+    window: Sequence[Any], rows_of: Mapping[Any, Codes], weight_of: Mapping[Any, float], rare: float
+) -> bool:
+    """Whether enough of what a line says are cells of one row.
+
+    A row that has enough must have one of the rarest, without which the others are not enough; so
+    that the rows of these alone are looked at.
+    """
+    codes = sorted({c for c in window if c in rows_of}, key=lambda c: len(rows_of[c]))
+    left = sum(weight_of[c] for c in codes)
+    if left < rare or len(codes) < _FEWEST_CELLS:
+        return False
+    first: list[Codes] = []
+    for code in codes:
+        if left < rare:
+            break
+        first.append(rows_of[code])
+        left -= weight_of[code]
+    rows = np.unique(np.concatenate(first))
+    weight, count = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    for code in codes:
+        mine = rows_of[code]
+        at = np.minimum(np.searchsorted(mine, rows), len(mine) - 1)
+        has = mine[at] == rows
+        weight += np.where(has, weight_of[code], 0.0)
+        count += has
+    many = len({*window})
+    choices = np.array([_log_choices(many, k) for k in range(many + 1)])
+    return bool(((weight - choices[np.minimum(count, many)] >= rare)
+                 & (count >= _FEWEST_CELLS)).any())  # fmt: skip
+
+
+def _log_choices(n: int, k: int) -> float:
+    return math.log10(math.comb(n, k))
