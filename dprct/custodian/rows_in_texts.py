@@ -5,7 +5,7 @@ A text is read as numbers and words in their order.  Two searches look for cells
 * *in order*: neighbouring numbers of the text that are neighbouring cells of the data, along a row
   (and on into the next one) or down a column;
 * *in a line*: numbers and words of one line that are cells of one row, in any order and with
-  others among them.
+  others among them; in one line enough of them, or in many lines some.
 
 What is found must be there by chance less than once in a million.  A cell that is matched by a
 number counts as one of the values that its column may have (its levels, or the numbers within its
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,8 @@ _CELLS_AT_ONCE = 2_000_000
 _LONGEST_RUN = 512
 _WINDOW, _STEP = 64, 32
 _MOST_DIGITS, _DIGITS_OF_DECIMALS = 12, 7
-_FEWEST_CELLS = 3
+_FEWEST_CELLS, _FEWEST_LINES = 3, 4
+_LEVELS = (1.0, 2.0, 3.0, 4.0)
 _MOST_WORDS = 6
 _YEARS = range(1900, 2100)
 
@@ -71,12 +72,16 @@ class Text:
         Number of its first line in the file.
     public : frozenset of str
         Columns whose values may be in it, since a release publishes them as they are.
+    single : bool
+        Whether single cells in many lines are a find: they are in a table, and a program may ask
+        for a number or two.
     """
 
     name: str
     text: str
     line: int = 1
     public: frozenset[str] = frozenset()
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +264,16 @@ def _found_in(
     texts: Sequence[Text], table: Table, public: frozenset[str], rare: float
 ) -> Iterator[tuple[str, int]]:
     frame = table.data
-    names = [name for name in frame.columns if name not in public]
-    numeric = [name for name in names if frame[name].dtype.kind in "fiub"]
-    words = [name for name in names if frame[name].dtype.kind not in "fiub"]
-    if not len(frame) or not names:
+    numbers = [name for name in frame.columns if frame[name].dtype.kind in "fiub"]
+    numeric = [name for name in numbers if name not in public]
+    words = [name for name in frame.columns if name not in {*numbers, *public}]
+    if not len(frame) or not (numeric or words):
         return
     streams = [*_streams(texts)]
     ways = [(one, d) for one in streams for d in _roundings(one, table, numeric)]
     rare += float(np.log10(max(1, 2 * len(ways))))
     for stream, decimals in ways if numeric else ():
-        yield from _along_rows(texts, stream, table, numeric, decimals, rare)
+        yield from _along_rows(texts, stream, table, numbers, public, decimals, rare)
     said = _words_of(texts, table, words)
     for stream, decimals in ways:
         yield from _in_lines(texts, stream, table, numeric, decimals, said, rare)
@@ -281,6 +286,7 @@ def _along_rows(
     stream: _Stream,
     table: Table,
     numeric: list[str],
+    public: frozenset[str],
     decimals: int | None,
     rare: float,
 ) -> Iterator[tuple[str, int]]:
@@ -289,9 +295,11 @@ def _along_rows(
     vocabulary, token = np.unique(_canonical(stream.value), return_inverse=True)
     said = np.array([_digits(v) for v in vocabulary])
     rare += float(np.log10(n * p * len(token)))
-    width = np.array([_public_digits(table.columns.get(c), decimals) for c in numeric])
+    width = np.array(
+        [0.0 if c in public else _public_digits(table.columns.get(c), decimals) for c in numeric]
+    )
     rows = max(1, _CELLS_AT_ONCE // p)
-    down = [([at], slice(None)) for at in range(p)]
+    down = [([at], slice(None)) for at in range(p) if width[at]]
     across = [([*range(p)], slice(begin, begin + rows)) for begin in range(0, n, rows)]
     for columns, part in [*across, *down]:
         names = [numeric[at] for at in columns]
@@ -466,16 +474,22 @@ def _in_windows(
     n: int,
     rare: float,
 ) -> Iterator[tuple[str, int]]:
-    rare += float(np.log10(max(1, n) * max(1, len(lines))))
+    several: dict[int, list[_Find]] = {}
+    count = np.bincount([text for text, _ in lines], minlength=len(texts))
     done: set[int] = set()
     for (text, number), codes in sorted(lines.items()):
-        if text in done:
-            continue
+        fewest = 1 if texts[text].single else 2
         for begin in range(0, max(1, len(codes) - _STEP), _STEP):
-            if _is_row(codes[begin : begin + _WINDOW], rows_of, weight_of, rare):
-                done.add(text)
-                yield texts[text].name, number
-                break
+            window = codes[begin : begin + _WINDOW]
+            find = _best_row(window, rows_of, weight_of, float(np.log10(n)), fewest)
+            if find is not None and text not in done:
+                several.setdefault(text, []).append(replace(find, line=number))
+                if find.alone >= rare + np.log10(len(lines)):
+                    done.add(text)
+                    yield texts[text].name, number
+    for text, finds in several.items():
+        if text not in done and (first := _too_many(finds, int(count[text]), rare)):
+            yield texts[text].name, first
 
 
 def _rows_by_number(
@@ -570,37 +584,79 @@ def _spoken(texts: Sequence[Text], phrases: Mapping[str, object]) -> dict[str, l
     return found
 
 
-def _is_row(
-    window: Sequence[Any], rows_of: Mapping[Any, Codes], weight_of: Mapping[Any, float], rare: float
-) -> bool:
-    """Whether enough of what a line says are cells of one row.
+@dataclass(frozen=True, slots=True)
+class _Find:
+    """The row that a line has most of: in digits beyond those that chance finds in one line.
 
-    A row that has enough must have one of the rarest, without which the others are not enough; so
-    that the rows of these alone are looked at.
+    Parameters
+    ----------
+    some, alone : float
+        With as few cells as count in many lines, and with as many as count in one.
+    codes : frozenset
+        What of the line are cells of the row.
+    line : int
+    """
+
+    some: float
+    alone: float
+    codes: frozenset[Any]
+    line: int = 0
+
+
+def _best_row(
+    window: Sequence[Any],
+    rows_of: Mapping[Any, Codes],
+    weight_of: Mapping[Any, float],
+    log_rows: float,
+    fewest: int,
+) -> _Find | None:
+    """Return the row of which a line has most, if that is more than chance gives one in ten.
+
+    A row that has enough must have one of the rarest cells, without which the others are not
+    enough; so that the rows of these alone are looked at.
     """
     codes = sorted({c for c in window if c in rows_of}, key=lambda c: len(rows_of[c]))
     left = sum(weight_of[c] for c in codes)
-    if left < rare or len(codes) < _FEWEST_CELLS:
-        return False
+    if left < log_rows + _LEVELS[0] or len(codes) < fewest:
+        return None
     first: list[Codes] = []
     for code in codes:
-        if left < rare:
+        if left < log_rows + _LEVELS[0]:
             break
         first.append(rows_of[code])
         left -= weight_of[code]
     rows = np.unique(np.concatenate(first))
-    weight, count = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
-    for code in codes:
+    has = np.zeros((len(codes), len(rows)), dtype=bool)
+    for number, code in enumerate(codes):
         mine = rows_of[code]
         at = np.minimum(np.searchsorted(mine, rows), len(mine) - 1)
-        has = mine[at] == rows
-        weight += np.where(has, weight_of[code], 0.0)
-        count += has
-    many = len({*window})
-    choices = np.array([_log_choices(many, k) for k in range(many + 1)])
-    return bool(((weight - choices[np.minimum(count, many)] >= rare)
-                 & (count >= _FEWEST_CELLS)).any())  # fmt: skip
+        has[number] = mine[at] == rows
+    many, count = len({*window}), has.sum(axis=0)
+    choices = np.array([math.log10(math.comb(many, k)) for k in range(many + 1)])
+    weight = np.array([weight_of[code] for code in codes]) @ has - choices[count] - log_rows
+    some = np.where(count >= fewest, weight, -np.inf)
+    alone = np.where(count >= _FEWEST_CELLS, weight, -np.inf)
+    best = int(np.argmax(some))
+    if some[best] < _LEVELS[0]:
+        return None
+    matched = frozenset(code for code, there in zip(codes, has[:, best], strict=True) if there)
+    return _Find(float(some[best]), float(alone.max()), matched)
 
 
-def _log_choices(n: int, k: int) -> float:
-    return math.log10(math.comb(n, k))
+def _too_many(finds: Sequence[_Find], lines: int, rare: float) -> int:
+    """Return the first line of those that have more of rows than chance; 0 if it may be chance.
+
+    What a line has by chance in one of 10^level is there in k of m lines with a chance of at most
+    (e m / (k 10^level))^k.  What one line has, another has not again.
+    """
+    for level in _LEVELS:
+        seen: set[Any] = set()
+        k = first = 0
+        for find in finds:
+            if find.some >= level and not find.codes & seen:
+                seen |= find.codes
+                k, first = k + 1, first or find.line
+        mean = lines * 10.0**-level
+        if k >= _FEWEST_LINES and k > mean and k * math.log10(k / (math.e * mean)) >= rare:
+            return first
+    return 0

@@ -86,7 +86,8 @@ _OLD_DTA = frozenset({0x66, 0x67, 0x68, 0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73
 
 _KEYS = re.compile(r"[\"']([^\"'\\\n]{1,80})[\"']\s*:")
 _TAG = re.compile(r"<[^<>]{0,5000}>")
-_BOUNDARY = re.compile(r"</?(?:\w+:)?(?:p|tr|row|table-row|br|li|h\d|Row)\b[^<>]{0,5000}>")
+_ROWS = re.compile(r"</?(?:\w+:)?(?:tr|row|table-row|tbl|table|br|li|h\d)\b[^<>]{0,5000}>", re.I)
+_PARAGRAPHS = re.compile(r"</?(?:\w+:)?p\b[^<>]{0,5000}>", re.I)
 _MARKUP = frozenset({".html", ".htm", ".xml", ".svg", ".xhtml", ".kml", ".gpx", ".rels", ".rdf"})
 _SPLITS = (",", ";", "\t", "|")
 _AROUND, _RULE = " \t\"'`*#{}[]()", " \t*#/%!;\"'`-=+|:>,\\"
@@ -138,10 +139,10 @@ class Contents:
     unread: str = ""
     left: int = LONGEST
 
-    def parts(self, name: str, public: frozenset[str]) -> Iterator[Text]:
+    def parts(self, name: str, public: frozenset[str], *, single: bool) -> Iterator[Text]:
         """Yield the text in parts to be searched."""
         for line, text in self.texts:
-            yield Text(name, text, line, public)
+            yield Text(name, text, line, public, single)
 
 
 def contents(name: str, raw: bytes) -> Contents:
@@ -302,8 +303,16 @@ def _look_at(suffix: str, raw: bytes, found: Contents) -> None:
             found.unread = "it is no text, and of no format that is read"
     else:
         if suffix in _MARKUP or text.lstrip()[:1] == "<":
-            text += "\n" + html.unescape(_TAG.sub("\t", _BOUNDARY.sub("\n", text)))
+            text += "\n" + _without_markup(text)
         _add_text(text, found)
+
+
+def _without_markup(text: str) -> str:
+    """Return a text without its tags: a row of a table in a line, and a paragraph where none is."""
+    flat = _ROWS.sub("\n", " ".join(text.split()))
+    if "\n" not in flat:
+        flat = _PARAGRAPHS.sub("\n", flat)
+    return html.unescape(_TAG.sub("\t", flat))
 
 
 def _look_at_data(suffix: str, raw: bytes, found: Contents) -> None:
@@ -404,9 +413,9 @@ def headers_of(text: str) -> list[Header]:
         if len(line) > _LONGEST_LINE or not _LETTER.search(line):
             continue
         for mark in (*_SPLITS, None):
-            cells = [cell.strip(_AROUND).casefold() for cell in line.split(mark)]
+            cells = [bare for cell in line.split(mark) if (bare := cell.strip(_AROUND).casefold())]
             names = [cell for cell in cells if _NAME.fullmatch(cell)]
-            alone = 5 * len(names) >= 4 * len(cells) > 4
+            alone = len(cells) > 1 and 5 * len(names) >= 4 * len(cells)
             if names and (alone or (number == 0 and (mark is not None or len(cells) == 1))):
                 found.append(Header(frozenset(names), mark is None and len(cells) > 1))
     return found

@@ -198,7 +198,8 @@ def _texts(folder: Folder, tables: Sequence[Table], others: Mapping[str, str]) -
         raw = content(folder.root / name, LONGEST)
         if hashlib.sha256(raw).hexdigest() != sha256:
             raise FileError(f"{name!r} was changed while the package was made; try again")
-        yield from contents(name, raw).parts(name, public if name in folder.named else frozenset())
+        own = name in folder.named and PurePosixPath(name).suffix.lower() not in _PROGRAMS
+        yield from contents(name, raw).parts(name, public if own else frozenset(), single=own)
 
 
 def _walked(root: Path) -> Iterator[Path]:
@@ -257,7 +258,7 @@ def _like_any(found: Contents, confidential: Mapping[Path, Sequence[str]], key: 
 
 
 def _like(header: Header, columns: Sequence[str], key: str | None) -> str:
-    if key is not None and header.shared([key]):
+    if key is not None and key.casefold() in header.names and header.shared(columns):
         return f"has the column {key!r}, which identifies people"
     shared = header.shared(columns)
     if len(columns) > 1 and 2 * shared > len(columns):

@@ -19,7 +19,7 @@ STATA = frozenset({".do", ".ado", ".mata"})
 
 _PREFIX = re.compile(
     r"\s*(?:(?:cap\w*|qui\w*|n(?:oi\w*)?|by\w*\b[^:\n]*:|bys\w*\b[^:\n]*:|xi|vers\w*\s*[\d.]*"
-    r"|[a-z]\w*\b[^:\"\n]{0,80}:(?!:)|frame\s+\w+|capture|else|if\b[^{\n]*)\s*[,:{]?\s*|[{}:]\s*)",
+    r"|[a-z]\w*\b[^:\"\n]{0,80}:(?!:)|frame\s+\w+|else|if\b[^{\n]*?(?=\binp|\{|$))\s*[,:{]?\s*|[{}:]\s*)",
     re.IGNORECASE,
 )
 _INPUT = re.compile(r"(?:input|inpu|inp)\b(?!.*\busing\b)(?:\s*$|\s+[\"a-z_(*])", re.IGNORECASE)
@@ -71,7 +71,7 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}|(?:[0-9A-Fa-f]{2}[\s,]?){300,}"
 
 _CELL = rf"(?:{_LITERAL}L?|\"[^\"\n]*\"|'[^'\n]*'|NA\w*|NaN|None|null|NULL|TRUE|FALSE|True|False)"
 _VECTOR = re.compile(
-    rf"(?>(?>{_CELL})[\s\\&.]*+,[\s\\&.]*+){{24,}}+(?>{_CELL})|(?>(?>{_CELL})[ \t\n;]++){{24,}}+"
+    rf"(?>(?>{_CELL})[\s\\&.]*+,[\s\\&.]*+){{24,}}+|(?>(?>{_CELL})[ \t\n;]++){{24,}}+"
 )
 _NUMBERS = re.compile(_LITERAL)
 _FEWEST_NUMBERS = 12

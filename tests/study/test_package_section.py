@@ -35,6 +35,8 @@ def test_do_files_are_those_of_the_folder_unless_named() -> None:
         ({"folder": "rep", "output": "rep/out"}, "inside each other"),
         ({"folder": "rep/in", "output": "rep"}, "inside each other"),
         ({"public": ["a.csv"]}, "has public and no folder"),
+        ({"unread": ["a.pdf"]}, "has unread and no folder"),
+        ({"folder": "rep", "unread": ["../a.pdf"]}, "outside the folder"),
         ({"output": "out"}, "has output and no folder"),
         ({"studies": ["a.toml"]}, "has studies and no folder"),
         ({"merge": ["a.dta", "b.dta"]}, "has merge and no folder"),

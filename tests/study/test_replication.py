@@ -269,6 +269,8 @@ def test_what_the_command_says(shops: Path, run: Callable[..., Any]) -> None:
     assert "- Table 1: 2 valid" in ran.out
     assert "1 effects only, 1 artefact, 1 cannot run" in ran.out
     assert "left out: main.log: it is no program" in ran.err
+    assert "copied: main.do" in ran.out.splitlines()
+    assert "<li>main.do</li>" in (shops / "shops_package" / "report.html").read_text("utf-8")
     assert "path of another machine: main.do:1: D:\\old pc\\shops.dta (data/shops.dta)" in ran.err
     assert set(files(shops / "shops_package")) >= {"data/shops.dta", "main.do", "valid.do"}
 
@@ -310,6 +312,35 @@ def test_what_is_refused_before_anything_is_charged(
     assert ran.code == 2
     assert said in ran.err
     assert not (shops / "rep" / "data" / "shops.ledger.json").exists()
+
+
+def test_rows_in_what_would_be_copied_are_refused_before_anything_is_charged(
+    shops: Path, run: Callable[..., Any]
+) -> None:
+    data, _ = read_dta(shops / "rep" / "data" / "shops.dta")
+    row = data.iloc[[3]].to_csv(index=False, header=False)
+    (shops / "rep" / "main.do").write_text(DO + "* shop 4: " + row)
+    ran = run("package", shops / "study.toml", "--yes")
+    assert ran.code == 2
+    assert f"confidential data are in 'main.do' (line {DO.count(chr(10)) + 1})" in ran.err
+    assert not any(cell in ran.err for cell in row.strip().split(",") if len(cell) > 3)
+    assert not (shops / "rep" / "data" / "shops.ledger.json").exists()
+    assert not (shops / "shops_package").exists()
+
+
+def test_what_cannot_be_read_is_published_if_somebody_vouches_for_it(
+    shops: Path, run: Callable[..., Any]
+) -> None:
+    (shops / "rep" / "plan.pdf").write_bytes(b"%PDF-1.7")
+    named = STUDY.replace('folder = "rep"\n', 'folder = "rep"\npublic = ["plan.pdf"]\n')
+    (shops / "study.toml").write_text(named)
+    assert "cannot be checked: it is a PDF" in run("package", shops / "study.toml", "--yes").err
+    (shops / "study.toml").write_text(named.replace("public =", "unread ="))
+    ran = run("package", shops / "study.toml", "--yes")
+    assert ran.code == 0, ran.err
+    assert "copied: plan.pdf (not checked: it is a PDF)" in ran.out
+    text = (shops / "shops_package" / "README-data.md").read_text("utf-8")
+    assert "not checked by dprct (it is a PDF)" in text
 
 
 def test_a_name_that_the_package_needs_is_refused(shops: Path) -> None:
@@ -412,6 +443,10 @@ def test_the_custodians_page_has_the_raw_numbers_and_stays_outside(
     cell = f"{fit.params['flyer']:.4g} ({fit.bse['flyer']:.4g})"
     assert cell in page
     assert "stays with the custodian" in page
+    if os.name != "nt":
+        assert (made / "raw.html").stat().st_mode & 0o777 == 0o600
+        ledger = made / "rep" / "data" / "shops.ledger.json"
+        assert ledger.stat().st_mode & 0o777 == 0o600
     assert cell not in (package / "report.html").read_text("utf-8")
     assert run("package", study, "--yes", "--custodian", made / "raw.html").code == 0
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
+from dprct.custodian.rows_in_texts import Table
 from dprct.errors import FileError
 from dprct.io.stata import write_dta
 from dprct.schema import Schema
-from dprct.study.replication_folder import content, elsewhere, folder_of, roots
+from dprct.study.replication_folder import (
+    check_no_rows,
+    content,
+    elsewhere,
+    folder_of,
+    roots,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +94,74 @@ def test_the_confidential_file_under_the_name_of_a_program_is_left_out(root: Pat
     (root / "readme.txt").write_text("wage,union,pid\n3,1,7\n")
     whole = folder_of(root, (), {secret: COLUMNS}, "pid")
     assert whole.left_out["readme.txt"] == "it is the confidential file"
+
+
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [
+        ("readme.txt", True),
+        ("Readme", True),
+        ("LICENCE.md", True),
+        ("CITATION.cff", True),
+        ("README_individual_listing.txt", False),
+        ("README-rows.md", False),
+        ("citations.txt", False),
+        ("license_plates.txt", False),
+        ("README.csv", False),
+        ("readme.txt.txt", False),
+        ("CITATION.json", False),
+    ],
+)
+def test_a_readme_goes_by_its_exact_name(root: Path, name: str, copied: bool) -> None:
+    (root / "README.md").unlink()
+    (root / "LICENSE").unlink()
+    (root / name).write_text("how to run\n")
+    assert (name in found(root).copied) is copied
+
+
+@pytest.mark.parametrize("name", ["README.md", "code/main.do", "prep.R", "code/mine.ado"])
+def test_a_table_below_names_of_columns_is_left_out(root: Path, name: str) -> None:
+    (root / name).write_text("how to run\n\n# Wage;UNION;Pid\n# 3;1;7\n# 4;0;8\n")
+    assert "line 3" in found(root).left_out[name]
+
+
+@pytest.mark.parametrize("name", ["README.md", "prep.R", "codes.csv", "code/main.do"])
+def test_a_row_stops_the_package_and_its_values_are_not_said(root: Path, name: str) -> None:
+    table = Table(
+        pd.DataFrame({"wage": [3.25751, 877.125], "union": [1.0, 0.0], "pid": [7_771.0, 81_234.0]}),
+        {},
+    )
+    (root / name).write_text("a first line\nmean of 877.125 and 0 of 81234 by 3.25751 or 1,7771\n")
+    folder = found(root, "codes.csv")
+    assert name in folder.copied
+    check_no_rows(folder, [replace(table, data=table.data + 12_345.5)], {})
+    with pytest.raises(FileError, match=rf"'{name}' \(line 2\).*take these lines out") as caught:
+        check_no_rows(folder, [table], {})
+    for value in ("877", "81234", "3.25", "7771"):
+        assert value not in str(caught.value)
+
+
+def test_names_of_files_and_the_study_file_are_searched(root: Path) -> None:
+    table = Table(pd.DataFrame({"wage": [877.1257], "union": [0.0], "pid": [81_234_551.0]}), {})
+    with pytest.raises(FileError, match=r"'study.toml' \(line 1\)"):
+        check_no_rows(found(root), [table], {"study.toml": "877.1257, 0, 81234551"})
+    (root / "code" / "877.1257_0_81234551.do").write_text("use firms\n")
+    with pytest.raises(FileError, match="the names of the files"):
+        check_no_rows(found(root), [table], {})
+
+
+def test_a_file_that_changes_before_it_is_searched_stops_the_package(root: Path) -> None:
+    folder = found(root)
+    (root / "prep.R").write_text("x <- 2\n")
+    with pytest.raises(FileError, match=r"'prep.R' was changed"):
+        check_no_rows(folder, [], {})
+
+
+def test_what_is_too_large_is_refused(root: Path) -> None:
+    with (root / "codes.csv").open("wb") as file:
+        file.truncate(257 * 2**20)
+    with pytest.raises(FileError, match="more than 256 MB"):
+        found(root, "codes.csv")
 
 
 @pytest.mark.parametrize(
