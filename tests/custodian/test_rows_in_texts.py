@@ -135,7 +135,7 @@ def test_what_repeats_or_counts_is_no_column(text: str) -> None:
 def test_a_column_is_found_in_its_order_and_in_a_table_in_any() -> None:
     wages = [f"{value:.2f}" for value in firms().data["wage"]]
     assert found("x <- c(" + ", ".join(wages[40:60]) + ")") == [1]
-    shuffled = "\n".join(sorted(wages[40:60]))
+    shuffled = "\n".join(sorted(wages[40:120]))
     assert found(shuffled, single=True) == [1]
     assert found("\n".join(f"replace x = {wage}" for wage in sorted(wages[40:43]))) == []
 
