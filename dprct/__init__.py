@@ -18,25 +18,16 @@ _HOME = {
     "Block": "dprct.assignment",
     "BlockCluster": "dprct.assignment",
     "Budget": "dprct.privacy.budget",
-    "CATE": "dprct.estimate",
-    "Calibrated": "dprct.release",
     "Cluster": "dprct.assignment",
     "Column": "dprct.schema",
     "Complete": "dprct.assignment",
     "Custom": "dprct.assignment",
     "Factorial": "dprct.assignment",
     "Guarantee": "dprct.privacy.budget",
-    "IPW": "dprct.estimate",
-    "MVHistogram": "dprct.release",
-    "Marginals": "dprct.release",
     "Moments": "dprct.estimate",
-    "PrivateATE": "dprct.estimate",
-    "PrivateAdditive": "dprct.estimate",
-    "PrivateMoments": "dprct.estimate",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
-    "SyntheticControl": "dprct.estimate",
     "Table": "dprct.results.tables",
     "Unit": "dprct.schema",
     "balance_table": "dprct.results.balance",
@@ -53,6 +44,20 @@ _HOME = {
     "write_dta": "dprct.io.stata",
 }
 
+# methods, written by scripts/registry.py
+_HOME |= {
+    "CATE": "dprct.estimate",
+    "Calibrated": "dprct.release",
+    "IPW": "dprct.estimate",
+    "MVHistogram": "dprct.release",
+    "Marginals": "dprct.release",
+    "PrivateATE": "dprct.estimate",
+    "PrivateAdditive": "dprct.estimate",
+    "PrivateMoments": "dprct.estimate",
+    "SyntheticControl": "dprct.estimate",
+}
+# end of methods
+
 _ROOMS = ("custodian", "published")
 """Subpackages that are also attributes, loaded at first use."""
 
@@ -68,21 +73,13 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import (
-        CATE,
-        IPW,
-        Moments,
-        PrivateAdditive,
-        PrivateATE,
-        PrivateMoments,
-        SyntheticControl,
-    )
+    from dprct.estimate import Moments
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget, Guarantee
-    from dprct.release import Calibrated, Marginals, MVHistogram, Release
+    from dprct.release import Release
     from dprct.release.verify import verify
     from dprct.results.balance import balance_table
     from dprct.results.binary import logit, probit
@@ -92,6 +89,19 @@ if TYPE_CHECKING:
     from dprct.results.ols import ols
     from dprct.results.tables import Table
     from dprct.schema import Column, Schema, Unit
+
+    # isort: off
+    # methods, written by scripts/registry.py
+    from dprct.estimate import CATE
+    from dprct.release import Calibrated
+    from dprct.estimate import IPW
+    from dprct.release import MVHistogram
+    from dprct.release import Marginals
+    from dprct.estimate import PrivateATE
+    from dprct.estimate import PrivateAdditive
+    from dprct.estimate import PrivateMoments
+    from dprct.estimate import SyntheticControl
+    # end of methods
 
 
 def __getattr__(name: str) -> Any:

@@ -300,6 +300,12 @@ class Spec(ABC, Generic[AnyFacts]):
     is made: :meth:`problems` says what is wrong with it.
     """
 
+    key: ClassVar[str]
+    """Name of the method in study files, and of its section there."""
+    r_name: ClassVar[str] = ""
+    """Name of its R function, where that is not the key."""
+    page: ClassVar[str] = ""
+    """Page of ``docs/`` that explains the method."""
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
     formula_gives: ClassVar[tuple[str, ...]] = ()

@@ -20,10 +20,11 @@ from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import Unit
 from dprct.schema.facts import BuiltFrom, Fate, Role
 from dprct.study.declared_tables import TableSpec
-from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
+from dprct.study.estimates import DESIGN, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
+from dprct.study.methods import ESTIMATES, METHODS, STRICT
 from dprct.study.readme import Availability
-from dprct.study.release_section import GIVEN, METHODS, PackageSpec
+from dprct.study.release_section import GIVEN, PackageSpec
 from dprct.study.sections import (
     DesignSection,
     ReleaseSection,
@@ -234,20 +235,11 @@ def spelled(value: Any) -> str:
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 
-EXAMPLES = (
-    "mv_histogram",
-    "marginals",
-    "calibrated",
-    *ESTIMATES,
-)
-"""The methods whose study files are shown, in this order."""
-
-
 def examples() -> Iterator[str]:
     """Yield the worked files: what each is for, and the file itself."""
     yield from ("", "## Worked files", "")
     yield "The tests take each of these files from `dprct check` to `dprct table`."
-    for method in EXAMPLES:
+    for method in STRICT:
         first, *rest = (STUDIES / f"{method}.toml").read_text("utf-8").splitlines()
         yield from ("", f"### `{method}`", "", first.removeprefix("# "), "", "```toml")
         yield from rest

@@ -29,13 +29,14 @@ from dprct.schema.schema import declared
 from dprct.schema.toml import merged
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
-from dprct.study.estimates import DESIGN, ESTIMATES, spec_of
+from dprct.study.estimates import DESIGN, spec_of
 from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
+from dprct.study.methods import ESTIMATES, METHODS
 from dprct.study.package import check_places, declared_tables, facts_of_file, rows_of
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
-from dprct.study.release_section import GIVEN, METHODS, PackageSpec
+from dprct.study.release_section import GIVEN, PackageSpec
 from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
 from dprct.study.study import Declaration, Header, Study, parts_read, study_from
 from dprct.study.verdicts import of_study, summary

@@ -97,6 +97,8 @@ class PublishedCATEFacts(Facts):
 class PublishedCATESpec(Spec[PublishedCATEFacts]):
     """What the published CATE is asked for; the fields are options of :class:`CATE`."""
 
+    key: ClassVar[str] = "published_cate"
+    page: ClassVar[str] = "papers.md"
     method: ClassVar[str] = "published.CATE (DP-EBM, not certified)"
 
     outcome: str

@@ -360,6 +360,8 @@ _SELDOM = 0.05
 class GenModelSpec(InformedSpec):
     """What GenModel is asked for: the options of :class:`GenModel`."""
 
+    key: ClassVar[str] = "published_gen_model"
+    page: ClassVar[str] = "papers.md"
     method: ClassVar[str] = "published.GenModel (dp_rct Algorithm 3, misprints corrected)"
 
     rule: Allocation

@@ -213,6 +213,8 @@ class Reweighted:
 class HistogramSpec(ReleaseSpec[ReleaseFacts]):
     """What the published histogram is asked for: the options of :class:`MVHistogram`."""
 
+    key: ClassVar[str] = "published_mv_histogram"
+    page: ClassVar[str] = "papers.md"
     method: ClassVar[str] = (
         "published.MVHistogram (dp_rct Algorithm 1 as published, misprints corrected)"
     )

@@ -601,6 +601,8 @@ REASON = (
 class HybridSpec(InformedSpec):
     """What the Hybrid method is asked for: the options of :class:`Hybrid`."""
 
+    key: ClassVar[str] = "published_hybrid"
+    page: ClassVar[str] = "papers.md"
     method: ClassVar[str] = "published.Hybrid (dp_rct Algorithm 2)"
 
     def plan(self, facts: InformedFacts, allocation: Allocation) -> Plan:

@@ -159,6 +159,8 @@ class PublishedIPWResults:
 class PublishedIPWSpec(Spec[Facts]):
     """What PP-IPW is asked for; the fields are options of :class:`IPW`."""
 
+    key: ClassVar[str] = "published_ipw"
+    page: ClassVar[str] = "papers.md"
     method: ClassVar[str] = "published.IPW (PP-IPW)"
 
     formula: str

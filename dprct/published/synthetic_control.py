@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -284,6 +284,9 @@ REASON = (
 @dataclass(frozen=True, kw_only=True)
 class PublishedControlSpec(Spec[PanelFacts]):
     """What DPSC is asked for; the fields are options of :class:`SyntheticControl`."""
+
+    key: ClassVar[str] = "published_synthetic_control"
+    page: ClassVar[str] = "papers.md"
 
     outcome: str
     treated: Name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from dprct.study.methods import BY_NAME, r_name
 from dprct.study.wording import Dialect
 
 if TYPE_CHECKING:
@@ -21,23 +22,12 @@ FUNCTIONS = {
     "Accountant": "accountant",
     "Accountant.load": "accountant",
     "Accountant.open": "accountant",
-    "MVHistogram": "mv_histogram",
-    "Marginals": "marginals",
-    "Calibrated": "calibrated",
-    "Hybrid": "hybrid",
-    "GenModel": "gen_model",
-    "PrivateATE": "private_ate",
-    "SyntheticControl": "synthetic_control",
-    "IPW": "ipw",
-    "CATE": "cate",
-    "PrivateAdditive": "private_additive",
-    "PrivateMoments": "private_moments",
     "Moments.load": "read_moments",
     "read": "read_dta",
     "Schema": "schema",
     "Schema.from_dta": "schema",
 }
-"""Names in ``dprct`` (and, the papers' forms, in ``dprct.published``), and R's functions."""
+"""Names in ``dprct`` besides the methods, and R's functions."""
 
 TYPES = {
     "str": "text",
@@ -101,11 +91,10 @@ class _R(Dialect):
         return super().call(function, arguments)
 
     def name(self, name: str) -> str:
-        own = name.removeprefix("dprct.").removeprefix("published.")
-        if own in FUNCTIONS:
-            paper = "published_" if "published." in name else ""
-            return f"{paper}{FUNCTIONS[own]}"
-        return TYPES.get(own, own.replace(".", "$"))
+        own = name.removeprefix("dprct.")
+        if own in BY_NAME:
+            return r_name(BY_NAME[own])
+        return FUNCTIONS.get(own) or TYPES.get(own, own.replace(".", "$"))
 
 
 _DIALECT = _R()

@@ -184,6 +184,8 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
 class HistogramSpec(CountsSpec):
     """What a multivariate histogram is asked for: the options of :class:`MVHistogram`."""
 
+    key: ClassVar[str] = "mv_histogram"
+    page: ClassVar[str] = "first_file.md"
     method: ClassVar[str] = (
         "MVHistogram (strict multivariate histogram; dp_rct Algorithm 1, corrected)"
     )
@@ -256,6 +258,8 @@ class HistogramSpec(CountsSpec):
 class MarginalsSpec(CountsSpec):
     """What one-way marginals are asked for: the options of :class:`Marginals`."""
 
+    key: ClassVar[str] = "marginals"
+    page: ClassVar[str] = "methods.md"
     method: ClassVar[str] = "Marginals (independent one-way histograms)"
 
     default_bins: int | None = None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.study.estimates import AnyModel
+    from dprct.study.methods import AnyModel
     from dprct.study.study import Study
 
 KIND = "Plan of a release, for approval"

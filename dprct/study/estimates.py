@@ -1,8 +1,7 @@
 """Methods of a study file whose results are numbers, not rows: ``[release]`` and ``[method]``.
 
 A section of a study file is a specification: its keys are the fields of the method's
-:class:`~dprct.model.Spec`, and what it takes is read from their annotations.  A method is added by
-one line in :data:`ESTIMATES`.
+:class:`~dprct.model.Spec`, and what it takes is read from their annotations.
 """
 
 from __future__ import annotations
@@ -12,13 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
-from dprct.estimate.additive import PrivateAdditive
-from dprct.estimate.ate import PrivateATE
-from dprct.estimate.cate import CATE
-from dprct.estimate.ipw import IPW
-from dprct.estimate.moments.model import PrivateMoments
-from dprct.estimate.synthetic_control import SyntheticControl
-from dprct.model import ELSEWHERE, Facts, Model, Spec
+from dprct.model import ELSEWHERE, Facts, Spec
+from dprct.study.methods import METHODS, AnyModel, spec_class
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
 from dprct.study.wording import in_toml, spelled
 
@@ -28,18 +22,6 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.sections import ReleaseSection
-
-AnyModel = Model[Any, Any, Any, Any]
-
-ESTIMATES: Mapping[str, type[AnyModel]] = {
-    "private_ate": PrivateATE,
-    "ipw": IPW,
-    "cate": CATE,
-    "private_additive": PrivateAdditive,
-    "synthetic_control": SyntheticControl,
-    "moments": PrivateMoments,
-}
-"""By ``[release] method``: the class that a user of Python fits."""
 
 DESIGN = "assignment"
 """The option that ``[design]`` gives, where a method has it."""
@@ -53,7 +35,7 @@ def spec_of(method: str) -> type[Spec[Any]]:
     >>> spec_of("ipw").__name__
     'IPWSpec'
     """
-    return ESTIMATES[method].specification()
+    return spec_class(METHODS[method])
 
 
 def parts_of(method: str) -> tuple[str, ...]:
@@ -90,7 +72,7 @@ class Estimate:
     Parameters
     ----------
     method : str
-        A key of :data:`ESTIMATES`.
+        A key of :data:`~dprct.study.methods.METHODS`.
     spec : Spec
         Its options.
     """
@@ -174,7 +156,7 @@ class Estimate:
         DprctError
             If data, declarations and options contradict each other; in the words of a study file.
         """
-        bind: Any = ESTIMATES[self.method]
+        bind: Any = METHODS[self.method]
         try:
             model: AnyModel = bind(data, schema, **self.spec.options())
         except (ParameterError, FormulaError) as error:
@@ -203,7 +185,7 @@ class Estimate:
 
 
 def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estimate:
-    """Return what a parsed study file asks of the method of ``[release]``, one of ``ESTIMATES``.
+    """Return what a parsed study file asks of an estimate, the method of ``[release]``.
 
     Raises
     ------

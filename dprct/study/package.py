@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
-    from dprct.study.estimates import AnyModel
+    from dprct.study.methods import AnyModel
     from dprct.study.results_document import ResultsDocument
     from dprct.study.study import Study
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.release.release import ReleaseModel
     from dprct.results.plan import Plan
-    from dprct.study.estimates import AnyModel
+    from dprct.study.methods import AnyModel
     from dprct.study.study import Study
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from dprct.certificate.valid_arms import ValidArms
 from dprct.certificate.valid_groups import ValidGroups
@@ -23,7 +23,7 @@ from dprct.release.calibrated.layout import check_arms
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec, written_of
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
-from dprct.study.estimates import ESTIMATES
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import (
     ReleaseSection,
@@ -44,24 +44,7 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-Method = Literal[
-    "mv_histogram",
-    "marginals",
-    "calibrated",
-    "published_mv_histogram",
-    "published_hybrid",
-    "published_gen_model",
-]
-
-METHODS: tuple[str, ...] = (*get_args(Method), *ESTIMATES)
-"""What ``[release] method`` may be: releases of a file, and estimates."""
-
 _RELATIONS = ("replace-one", "replace-one-design-public")
-
-UNPROMISED: frozenset[str] = frozenset(
-    {"published_mv_histogram", "published_hybrid", "published_gen_model"}
-)
-"""Methods without a privacy guarantee: the papers' algorithms as published."""
 
 
 def release_from(document: Mapping[str, Any]) -> ReleaseSection:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dprct.model import Result
     from dprct.privacy.budget import Guarantee
     from dprct.results.plan import Plan
-    from dprct.study.estimates import AnyModel
+    from dprct.study.methods import AnyModel
 
 SUFFIX = ".json"
 _ROOM = 2**18

@@ -426,7 +426,7 @@ class ReleaseSection:
     Parameters
     ----------
     method : str
-        One of :data:`~dprct.study.release_section.METHODS`.  A release writes a protected file, an
+        One of :data:`~dprct.study.methods.METHODS`.  A release writes a protected file, an
         estimate a document of results.
         ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
         algorithms: they have no privacy guarantee.

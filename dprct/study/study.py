@@ -34,12 +34,11 @@ from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.estimates import ESTIMATES, Estimate, estimate_from, parts_of
+from dprct.study.estimates import Estimate, estimate_from, parts_of
 from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
-    METHODS,
-    UNPROMISED,
     CalibratedExperiment,
     PackageSpec,
     budget_from,

@@ -9,6 +9,7 @@ command, is told of it in these words; R has its dialect in :mod:`dprct.rbridge.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -142,18 +143,13 @@ def spelled(value: Any) -> str:
     return str(value)
 
 
-METHODS = {
-    "MVHistogram": "mv_histogram",
-    "Marginals": "marginals",
-    "Calibrated": "calibrated",
-    "PrivateATE": "private_ate",
-    "PrivateMoments": "moments",
-    "PrivateAdditive": "private_additive",
-    "SyntheticControl": "synthetic_control",
-    "IPW": "ipw",
-    "CATE": "cate",
-}
-"""How a study file calls what Python calls by its class."""
+@functools.cache
+def _method_keys() -> Mapping[str, str]:
+    """Keys of the methods of a study file, by the names of their classes."""
+    from dprct.study.methods import METHODS, python_name  # which import every method
+
+    return {python_name(model): key for key, model in METHODS.items()}
+
 
 DESIGNS = {
     "Simple": "simple",
@@ -163,7 +159,7 @@ DESIGNS = {
     "BlockCluster": "block_cluster",
     "Factorial": "factorial",
 }
-"""The same for designs."""
+"""How a study file calls the classes of designs."""
 
 _WORDS = {
     "Accountant.load": "no [budget]",
@@ -225,10 +221,13 @@ class _Toml(Dialect):
         return super().call(function, arguments)
 
     def name(self, name: str) -> str:
-        own = name.removeprefix("dprct.").removeprefix("published.")
-        if own in METHODS:
-            return f'method = "{METHODS[own]}"'
-        return f'kind = "{DESIGNS[own]}"' if own in DESIGNS else _WORDS.get(own, own)
+        own = name.removeprefix("dprct.")
+        if own in DESIGNS:
+            return f'kind = "{DESIGNS[own]}"'
+        if own in _WORDS or not own.removeprefix("published.")[:1].isupper():
+            return _WORDS.get(own, own)
+        key = _method_keys().get(own)
+        return own if key is None else f'method = "{key}"'
 
 
 class _Options(Dialect):

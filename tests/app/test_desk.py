@@ -10,7 +10,8 @@ import pytest
 from dprct.app.desk import Desk, StaleError, opened
 from dprct.cli import main
 from dprct.errors import ConfirmationError, DprctError, FileError, StudyError
-from dprct.study.estimates import ESTIMATES, spec_of
+from dprct.study.estimates import spec_of
+from dprct.study.methods import ESTIMATES
 from dprct.study.package import open_points, study_of
 
 from .conftest import LOUD

@@ -18,9 +18,8 @@ from dprct.model import Model
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.schema import Column, FileFacts, Schema
-from dprct.study.estimates import ESTIMATES
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.moments_tables import DeclaredMoments
-from dprct.study.release_section import METHODS, UNPROMISED
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

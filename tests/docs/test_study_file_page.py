@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.schema.facts import DECLARABLE
-from dprct.study.estimates import DESIGN, ESTIMATES, needs_formula, spec_of
-from dprct.study.release_section import METHODS, UNPROMISED
+from dprct.study.estimates import DESIGN, needs_formula, spec_of
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.sections import keys_of
 
 if TYPE_CHECKING:

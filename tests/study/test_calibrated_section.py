@@ -153,7 +153,8 @@ def test_the_plan_is_free_and_names_the_noise(study):
           ("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"')], "needs largest_cluster"),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "is not a group"),
         ([("income = 3.0", "wages = 3.0")], 'sd names "wages", which is not an outcome'),
-        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.budget_shares]\nwages = 1")], "budget_shares"),
+        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.budget_shares]\nwages = 1")],
+         "budget_shares"),
     ],
 )  # fmt: skip
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):

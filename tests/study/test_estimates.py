@@ -14,11 +14,11 @@ from dprct.model import Model, Spec
 from dprct.privacy.budget import Real  # noqa: TC001  # read from annotations
 from dprct.study.estimates import (
     DESIGN,
-    ESTIMATES,
     estimate_from,
     needs_formula,
     spec_of,
 )
+from dprct.study.methods import ESTIMATES
 from dprct.study.sections import ReleaseSection, keys_of, section
 
 

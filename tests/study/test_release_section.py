@@ -3,7 +3,8 @@
 import pytest
 
 from dprct.errors import StudyError
-from dprct.study.release_section import UNPROMISED, budget_from, release_from
+from dprct.study.methods import UNPROMISED
+from dprct.study.release_section import budget_from, release_from
 
 
 def released(**keys):

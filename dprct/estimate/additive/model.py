@@ -165,6 +165,8 @@ class ShapesSpec(Spec[Facts]):
 class AdditiveSpec(ShapesSpec):
     """What a private additive regression is asked for: the options of :class:`PrivateAdditive`."""
 
+    key: ClassVar[str] = "private_additive"
+    page: ClassVar[str] = "heterogeneous_effects.md"
     method: ClassVar[str] = "PrivateAdditive (one release of counts and clipped sums, smoothed)"
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:

@@ -112,6 +112,8 @@ if TYPE_CHECKING:
 class ATESpec(Spec[ATEFacts]):
     """What private effects are asked for; the fields are the options of :class:`PrivateATE`."""
 
+    key: ClassVar[str] = "private_ate"
+    page: ClassVar[str] = "methods.md"
     method: ClassVar[str] = "PrivateATE (Laplace, closed-form intervals)"
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "treatment")
     formula_like: ClassVar[str] = "y ~ treat"

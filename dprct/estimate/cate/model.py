@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 class CATESpec(ShapesSpec):
     """What a private CATE is asked for; the fields are the options of :class:`CATE`."""
 
+    key: ClassVar[str] = "cate"
+    page: ClassVar[str] = "heterogeneous_effects.md"
     method: ClassVar[str] = "CATE (one-step additive learner)"
 
     treatment: str

@@ -76,6 +76,8 @@ Term = tuple[Factor, ...]
 class IPWSpec(Spec[Facts]):
     """What a private IPW is asked for; the fields are the options of :class:`IPW`."""
 
+    key: ClassVar[str] = "ipw"
+    page: ClassVar[str] = "ipw.md"
     method: ClassVar[str] = "IPW (Gaussian noise on propensity weights, noise on weighted sums)"
     formula_gives: ClassVar[tuple[str, ...]] = ("treatment", "covariates")
     formula_like: ClassVar[str] = "treat ~ age + female"

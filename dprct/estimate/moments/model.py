@@ -115,6 +115,9 @@ RELATIONS: tuple[Relation, ...] = ("replace-one", "replace-one-design-public")
 class MomentsSpec(Spec[MomentsFacts]):
     """What a release of moments is asked for: the options of :class:`PrivateMoments`."""
 
+    key: ClassVar[str] = "moments"
+    r_name: ClassVar[str] = "private_moments"
+    page: ClassVar[str] = "private_moments.md"
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
 
     released: tuple[str, ...] = field(default=(), metadata={"key": "columns"})

@@ -83,6 +83,8 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     ``unit`` and ``time`` are None for a panel that was given as arrays.
     """
 
+    key: ClassVar[str] = "synthetic_control"
+    page: ClassVar[str] = "synthetic_control.md"
     method: ClassVar[str] = "SyntheticControl (noise on ridge weights and on the path)"
 
     outcome: str

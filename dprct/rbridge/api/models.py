@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 import dprct
-from dprct import published
 from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import Moments
 from dprct.formula import names
@@ -25,6 +24,7 @@ from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.convert.vectors import fields, text
 from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
+from dprct.study.methods import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,20 +33,6 @@ if TYPE_CHECKING:
     from dprct.release.release import Release
     from dprct.results.base import LinearResults
 
-STRICT = (
-    "MVHistogram",
-    "Marginals",
-    "Calibrated",
-    "PrivateATE",
-    "SyntheticControl",
-    "IPW",
-    "CATE",
-    "PrivateAdditive",
-    "PrivateMoments",
-)
-PUBLISHED = ("MVHistogram", "Hybrid", "GenModel", "SyntheticControl", "IPW", "CATE")
-METHODS = (*STRICT, *(f"published.{name}" for name in PUBLISHED))
-
 
 def method_named(name: str) -> type[Any]:
     """Return the class of a method.
@@ -54,23 +40,19 @@ def method_named(name: str) -> type[Any]:
     Raises
     ------
     ParameterError
-        If there is none, or not in this version of the Python package.
+        If there is none.
 
     Examples
     --------
     >>> method_named("published.GenModel").__name__
     'GenModel'
     """
-    if name not in METHODS:
-        raise ParameterError(f"there is no method {name!r}; allowed: {', '.join(METHODS)}")
-    room, short = (published, name.split(".")[1]) if "." in name else (dprct, name)
-    found: type[Any] | None = getattr(room, short, None)
-    if found is None:
+    if name not in BY_NAME:
         raise ParameterError(
-            f"the Python package dprct {dprct.__version__} has no {name}; update it, "
-            "in R with install_dprct()"
+            f"the Python package dprct {dprct.__version__} has no method {name!r}; allowed: "
+            f"{', '.join(BY_NAME)}; or update it, in R with install_dprct()"
         )
-    return found
+    return BY_NAME[name]
 
 
 @dataclass(frozen=True, slots=True)

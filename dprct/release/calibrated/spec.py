@@ -278,6 +278,8 @@ class CalibratedAllocation(Allocation):
 class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     """What a calibrated release is asked for; the fields are the options of :class:`Calibrated`."""
 
+    key: ClassVar[str] = "calibrated"
+    page: ClassVar[str] = "calibrated.md"
     method: ClassVar[str] = "Calibrated (private effects; synthetic covariates)"
     formula_gives: ClassVar[tuple[str, ...]] = ("outcome", "covariates")
     formula_like: ClassVar[str] = "y ~ treat + age"

@@ -10,17 +10,18 @@ import pytest
 
 import dprct
 from dprct.errors import FormulaError, ParameterError, SimulationError
-from dprct.rbridge.api.models import METHODS, method_named
+from dprct.rbridge.api.models import method_named
 from dprct.rbridge.api.results import plan_record
 from dprct.rbridge.convert import Table
 from dprct.rbridge.registry import exported
 from dprct.schema import Schema
+from dprct.study.methods import BY_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", BY_NAME)
 def test_every_method_is_there_or_says_that_it_is_not(name: str) -> None:
     room, short = (dprct.published, name[10:]) if "." in name else (dprct, name)
     if hasattr(room, short):

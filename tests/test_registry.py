@@ -1,0 +1,45 @@
+"""One registry: the classes say key, R name and page, and what lists methods is made from that."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import dprct
+from dprct.model import Spec
+from dprct.study.methods import BY_NAME, EVERY, METHODS, STRICT, r_name, spec_class
+from scripts import registry
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize("path", registry.files(), ids=lambda path: path.name)
+def test_files_that_list_methods_are_as_the_registry_writes_them(path: Path) -> None:
+    assert path.read_text("utf-8") == registry.files()[path], "run python scripts/registry.py"
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_method_says_its_key_and_a_page_that_names_it(name: str) -> None:
+    spec = spec_class(BY_NAME[name])
+    own = [base for base in spec.__mro__ if "key" in vars(base)]
+    assert own[0] is spec, "the key of another method is inherited"
+    text = (DOCS / spec.page).read_text("utf-8")
+    assert name in text or name.startswith("published.")
+
+
+def test_keys_and_names_in_r_are_those_of_one_method() -> None:
+    assert len(EVERY) == len(BY_NAME) == len({r_name(model) for model in EVERY.values()})
+    assert METHODS.keys() <= EVERY.keys()
+
+
+@pytest.mark.parametrize("key", STRICT)
+def test_a_strict_method_is_offered_by_the_package(key: str) -> None:
+    model = STRICT[key]
+    assert getattr(dprct, model.__name__) is model
+    assert issubclass(spec_class(model), Spec)
+    named = inspect.signature(model).parameters.values()
+    options = {one.name for one in named if one.kind is one.KEYWORD_ONLY}
+    assert {f.metadata.get("key", f.name) for f in fields(spec_class(model))} == options
