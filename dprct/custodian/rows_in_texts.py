@@ -158,12 +158,20 @@ def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Numbers of texts in order, (m,) each: absolute value, decimals, text, and line."""
+    """Numbers of texts in order, (m,) each: absolute value, decimals, text, line, and column."""
 
     value: Array
     decimals: Codes
     text: Codes
     line: Codes
+    column: Codes | None = None
+
+    @property
+    def whole(self) -> Codes:
+        """What no run goes beyond: texts, or columns of them."""
+        if self.column is None:
+            return self.text
+        return self.text * (int(self.column.max()) + 1) + self.column
 
 
 _READINGS: tuple[tuple[re.Pattern[str], Callable[[str], str], bool], ...] = (
@@ -191,6 +199,21 @@ def _streams(texts: Sequence[Text]) -> Iterator[_Stream]:
         if len(stream.value) and not any(np.array_equal(stream.value, old) for old in seen):
             seen.append(stream.value)
             yield stream
+
+
+def _by_column(stream: _Stream) -> _Stream:
+    """Return the numbers of lines one below the other: all that are first in a line, and so on."""
+    line = stream.text * (int(stream.line.max()) + 2) + stream.line
+    begins = np.flatnonzero(np.diff(line, prepend=-1))
+    place = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
+    order = np.lexsort((line, place, stream.text))
+    return _Stream(
+        stream.value[order],
+        stream.decimals[order],
+        stream.text[order],
+        stream.line[order],
+        place[order],
+    )
 
 
 def _numbers(
@@ -271,9 +294,10 @@ def _found_in(
         return
     streams = [*_streams(texts)]
     ways = [(one, d) for one in streams for d in _roundings(one, table, numeric)]
-    rare += float(np.log10(max(1, 2 * len(ways))))
+    rare += float(np.log10(max(1, 3 * len(ways))))
     for stream, decimals in ways if numeric else ():
-        yield from _along_rows(texts, stream, table, numbers, public, decimals, rare)
+        for one in (stream, _by_column(stream)):
+            yield from _along_rows(texts, one, table, numbers, public, decimals, rare)
     said = _words_of(texts, table, words)
     for stream, decimals in ways:
         yield from _in_lines(texts, stream, table, numeric, decimals, said, rare)
@@ -301,11 +325,11 @@ def _along_rows(
     rows = max(1, _CELLS_AT_ONCE // p)
     down = [([at], slice(None)) for at in range(p) if width[at]]
     across = [([*range(p)], slice(begin, begin + rows)) for begin in range(0, n, rows)]
-    for columns, part in [*across, *down]:
+    for columns, part in [*(across if stream.column is None else []), *down]:
         names = [numeric[at] for at in columns]
         cells, which = _cells(table, names, decimals, vocabulary, part)
         most = width[columns][which]
-        at = _runs(cells, most, token, stream.text, vocabulary, said, rare)
+        at = _runs(cells, most, token, stream.whole, vocabulary, said, rare)
         yield from _places(texts, stream, at)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import gzip
 import html
 import io
 import lzma
@@ -22,7 +21,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dprct.custodian.rows_in_texts import Text
 from dprct.dofile.reader import decoded
@@ -30,6 +29,7 @@ from dprct.errors import DprctError, DprctWarning
 from dprct.io import read
 from dprct.io.formats import READABLE
 from dprct.schema.columns import shown
+from dprct.study.typed_data import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 LONGEST = 256 * 2**20
 """Bytes of a file, unpacked, that are looked at."""
 
-_MOST_MEMBERS, _DEEPEST, _MOST_CELLS = 2_000, 4, 20_000_000
+_MOST_MEMBERS, _DEEPEST, _MOST_CELLS = 2_000, 4, 5_000_000
 _PART = 1 << 20
 _MOST_CONTROLS = 0.01
 
@@ -84,6 +84,8 @@ _OTHERS = (
 )
 _OLD_DTA = frozenset({0x66, 0x67, 0x68, 0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73})
 
+_END_OF_DTA = b"</stata_dta>"
+_PRINTABLE = re.compile(rb"[\x20-\x7e\t]{12,}")
 _KEYS = re.compile(r"[\"']([^\"'\\\n]{1,80})[\"']\s*:")
 _TAG = re.compile(r"<[^<>]{0,5000}>")
 _ROWS = re.compile(r"</?(?:\w+:)?(?:tr|row|table-row|tbl|table|br|li|h\d)\b[^<>]{0,5000}>", re.I)
@@ -95,8 +97,6 @@ _LONGEST_LINE = 1_000_000
 _LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
 _IS_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?L?|\.[a-z]?|NA|NaN|")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,79}")
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{400,}|(?:[A-Za-z0-9+/]{60,}={0,2}\s+){5,}|"
-                   r"(?:[0-9A-Fa-f]{2}[\s,]?){300,}")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,31 +176,49 @@ def _look(name: str, raw: bytes, found: Contents, depth: int) -> None:
             found.unread = inner
         elif inner is not None:
             _look(name.rpartition(".")[0] or name, inner, found, depth + 1)
-        elif zipfile.is_zipfile(io.BytesIO(raw)):
+        elif raw.startswith(b"PK"):
             _look_into_zip(raw, found, depth)
+        elif zipfile.is_zipfile(io.BytesIO(raw)):
+            found.unread = "it is an archive with something before it"
         elif _is_tar(raw):
             _look_into_tar(raw, found, depth)
         else:
             _look_at(suffix, raw, found)
 
 
+_PACKED: tuple[tuple[tuple[bytes, ...], Callable[[], Any]], ...] = (
+    ((b"\x1f\x8b",), lambda: zlib.decompressobj(31)),
+    ((b"BZh",), bz2.BZ2Decompressor),
+    ((b"\xfd7zXZ\0", b"]\0\0"), lzma.LZMADecompressor),
+)
+_GZIP, _NOTED = b"\x1f\x8b", 0b10100
+"""Flags of a gzip header that has room for more than a name."""
+
+
 def _unpacked(raw: bytes, most: int) -> bytes | str | None:
-    """Return what a packed file holds, why it cannot be unpacked, or None if it is not packed."""
-    opener: Callable[[io.BytesIO], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]
-    if raw.startswith(b"\x1f\x8b"):
-        opener = lambda file: gzip.GzipFile(fileobj=file)  # noqa: E731
-    elif raw.startswith(b"BZh"):
-        opener = bz2.BZ2File
-    elif raw.startswith((b"\xfd7zXZ\0", b"]\0\0")):
-        opener = lzma.LZMAFile
-    else:
+    """Return what a packed file holds, why it cannot be unpacked, or None if it is not packed.
+
+    What stands behind or beside the packed content is not passed over.
+    """
+    known = next((row for row in _PACKED if raw.startswith(row[0])), None)
+    if known is None:
         return None
+    marks, opened = known
+    inner, rest = b"", raw
     try:
-        with opener(io.BytesIO(raw)) as file:
-            inner = file.read(most + 1)
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
+        while rest.startswith(marks):
+            if rest.startswith(_GZIP) and rest[3] & _NOTED:
+                return "it is packed, with more in its header than a name"
+            unpacker = opened()
+            inner += unpacker.decompress(rest, most + 1 - len(inner))
+            if len(inner) > most:
+                return inner
+            if not unpacker.eof:
+                return "it is packed, and cut off"
+            rest = unpacker.unused_data
+    except (OSError, EOFError, ValueError, IndexError, zlib.error, lzma.LZMAError):
         return "it is packed, and cannot be unpacked"
-    return inner
+    return "it is packed, with more behind it" if rest.strip(b"\0") else inner
 
 
 def _is_tar(raw: bytes) -> bool:
@@ -218,9 +236,13 @@ def _look_into_tar(raw: bytes, found: Contents, depth: int) -> None:
                 elif not member.isfile():
                     found.unread = "it holds a link, or what is no file"
                 elif (file := archive.extractfile(member)) is not None:
+                    facts = [member.name, *map(str, member.pax_headers.items())]
+                    found.texts.append((1, "\n".join(facts)))
                     _look(member.name, file.read(found.left + 1), found, depth + 1)
                 if found.unread:
                     return
+            if raw[archive.offset :].strip(b"\0"):
+                found.unread = "it is an archive with more behind its files"
     except (tarfile.TarError, OSError, EOFError, ValueError):
         found.unread = "it is an archive that cannot be unpacked"
 
@@ -228,10 +250,15 @@ def _look_into_tar(raw: bytes, found: Contents, depth: int) -> None:
 def _look_into_zip(raw: bytes, found: Contents, depth: int) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            members = [one for one in archive.infolist() if not one.is_dir()]
+            members = archive.infolist()
             names = {one.filename for one in members}
             if len(members) > _MOST_MEMBERS:
                 found.unread = f"it holds more than {_MOST_MEMBERS:,} files"
+                return
+            told = sum(one.compress_size + 2 * len(one.filename.encode()) + 2 * len(one.extra)
+                       + len(one.comment) + _ZIP_ENTRY for one in members)  # fmt: skip
+            if len(raw) - told - len(archive.comment) > _ZIP_END:
+                found.unread = "it is an archive with more in it than its files"
                 return
             shared = _shared_words(archive, names, found)
             note = archive.comment.decode("utf-8", "replace")
@@ -239,6 +266,7 @@ def _look_into_zip(raw: bytes, found: Contents, depth: int) -> None:
             for member in members:
                 if found.unread:
                     return
+                found.texts.append((1, member.comment.decode("utf-8", "replace")))
                 with archive.open(member) as file:
                     inner = file.read(found.left + 1)
                 if shared is not None and re.search(r"worksheets/[^/]*\.xml$", member.filename):
@@ -250,6 +278,9 @@ def _look_into_zip(raw: bytes, found: Contents, depth: int) -> None:
             zlib.error, lzma.LZMAError):  # fmt: skip
         found.unread = "it is an archive that cannot be unpacked (or has a password)"
 
+
+_ZIP_ENTRY, _ZIP_END = 30 + 46 + 24 + 64, 1024
+"""Bytes of a member besides its content and names, and of the end of an archive, at most."""
 
 _SHARED = "xl/sharedStrings.xml"
 _STRING = re.compile(r"<(?:\w+:)?si\b[^>]*>(.*?)</(?:\w+:)?si>|<(?:\w+:)?si\b[^>]*/>", re.DOTALL)
@@ -302,7 +333,7 @@ def _look_at(suffix: str, raw: bytes, found: Contents) -> None:
         else:
             found.unread = "it is no text, and of no format that is read"
     else:
-        if suffix in _MARKUP or text.lstrip()[:1] == "<":
+        if suffix in _MARKUP or text.lstrip()[:1] == "<" or "&#" in text:
             text += "\n" + _without_markup(text)
         _add_text(text, found)
 
@@ -329,8 +360,18 @@ def _look_at_data(suffix: str, raw: bytes, found: Contents) -> None:
     if data.size > _MOST_CELLS:
         found.unread = f"it holds more than {_MOST_CELLS:,} cells"
         return
+    if suffix == ".dta" and raw.startswith(b"<stata_dta>") and not raw.endswith(_END_OF_DTA):
+        found.unread = "it is a .dta file with more behind it"
+        return
     found.texts.append((1, _facts(schema)))
     found.texts += _lines_of(data)
+    whole = raw
+    with contextlib.suppress(zlib.error):  # R packs its files
+        if raw.startswith(_GZIP):
+            whole = zlib.decompressobj(31).decompress(raw, LONGEST)
+    # what the reader passes over: metadata, attributes, documents
+    words = b"\n".join(_PRINTABLE.findall(whole)).decode("latin-1")
+    found.texts += _parts_of(words)
 
 
 def _facts(schema: Schema) -> str:
@@ -388,20 +429,24 @@ def _plain(text: str) -> str | None:
 
 def _add_text(text: str, found: Contents) -> None:
     """Take the lines of a text, and the names in those that may be headers."""
-    if (blob := _BLOB.search(text)) is not None and len(set(blob[0])) > 8:
-        line = text.count("\n", 0, blob.start()) + 1
-        found.unread = f"it holds encoded data (line {line})"
+    if said := encoded(text):
+        found.unread = f"it holds {said}"
         return
     found.headers += headers_of(text)
     keys = frozenset(key.casefold() for key in _KEYS.findall(text))
     if keys:
         found.headers.append(Header(keys))
+    found.texts += _parts_of(text)
+
+
+def _parts_of(text: str) -> Iterator[tuple[int, str]]:
+    """Yield a text in parts, cut at ends of lines where these are near."""
     begin, line = 0, 1
     while begin < len(text):
-        end = text.find("\n", begin + _PART)
-        end = len(text) if end < 0 else end + 1
+        end = text.find("\n", begin + _PART, begin + 2 * _PART) + 1
+        end = end or min(len(text), begin + 2 * _PART)
         part = text[begin:end]
-        found.texts.append((line, part))
+        yield line, part
         line += part.count("\n")
         begin = end
 

@@ -8,12 +8,15 @@ searched for confidential rows all the same (:mod:`dprct.custodian.rows_in_texts
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+_LITERAL = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 STATA = frozenset({".do", ".ado", ".mata"})
 
@@ -25,13 +28,22 @@ _PREFIX = re.compile(
 _INPUT = re.compile(r"(?:input|inpu|inp)\b(?!.*\busing\b)(?:\s*$|\s+[\"a-z_(*])", re.IGNORECASE)
 _DICTIONARY = re.compile(r"(?:infile\s+)?dictionary\b[^\n]*\{", re.IGNORECASE)
 _REPLACED = re.compile(
-    r"replace\s+\w+\s*=\s*(?:[-+]?[\d.]|`?\"[^\"]*\"'?)[^\n]*\bin\s+(?:[\dfl]|-\d)", re.IGNORECASE
+    r"(?:replace|g(?:en\w*)?)\s+(?:\w+\s+)?\w+\s*=\s*(?:[-+]?[\d.]|`?\"[^\"]*\"'?)[^\n]*\bin\s+(?:[\dfl]|-\d)",
+    re.IGNORECASE,
 )
 _SET_OBS = re.compile(r"(?m)^[^*\n]*\bset\s+obs\b", re.IGNORECASE)
-_BY_ROW = re.compile(r"\bcond\(\s*_n\s*==", re.IGNORECASE)
+_BY_ROW = re.compile(
+    r"\bcond\(\s*_n\s*==|\bword\(\s*`?\"[^\"]*\"'?\s*,[^)]*_n\b|\bif\s+_n\s*==\s*\d"
+    r"|\bst_s?store\(\s*\d+\s*,[^)]*,\s*[-\d\"]|\bmat\w*\s+\w+\[\d+,\s*\d+\]\s*=\s*[-.\d]",
+    re.IGNORECASE,
+)
+_POSTED = re.compile(
+    rf"post\s+\S+(?:\s*\(\s*{_LITERAL}\s*\))+\s*$"
+    rf"|file\s+write\s+\S+\s+`?\"\s*{_LITERAL}[\s,;|]+[-.\d]",
+    re.IGNORECASE,
+)
 _MOST_BY_ROW = 10
 
-_LITERAL = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _MATRIX = re.compile(rf"\(\s*(?:{_LITERAL}\s*[,\s]\s*)*{_LITERAL}\s*\\\s*{_LITERAL}")
 _TO_DATA = re.compile(r"\b(?:svmat|st_s?store|getmata|xsvmat|st_addobs)\b", re.IGNORECASE)
 
@@ -65,9 +77,14 @@ _QUOTES = re.compile(
 )
 _SEPARATORS = (",", ";", "\t", "|", None)
 
-_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{400,}|(?:[0-9A-Fa-f]{2}[\s,]?){300,}"
-                      r"|(?:^[ \t\"'#*/]*[A-Za-z0-9+/]{60,}={0,2}[\\\"', \t]*\n){5,}",
-                      re.MULTILINE)  # fmt: skip
+_ENCODED = re.compile(
+    r"[A-Za-z0-9+/=_-]{400,}|(?:[0-9A-Fa-f]{2}[\s,]?){300,}"
+    r"|(?:\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\u00[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]+;"
+    r"|%[0-9A-Fa-f]{2}|(?i:(?:u?char|chr)\(\d+\))\s*[+.,&]?\s*){12,}"
+)
+_LONG_WORD = re.compile(r"[^\s,;(){}<>\[\]]{28,}")
+_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){10,}(?![0-9A-Fa-f])")
+_MOST_OF_CODE = 300
 
 _CELL = rf"(?:{_LITERAL}L?|\"[^\"\n]*\"|'[^'\n]*'|NA\w*|NaN|None|null|NULL|TRUE|FALSE|True|False)"
 _VECTOR = re.compile(
@@ -97,7 +114,7 @@ def typed_in(text: str, suffix: str) -> str:
         found = _stata(text)
     else:
         found = _signs(text, suffix) or _quoted_table(text) or _vector(text)
-    return found or _encoded(text) or _block(text)
+    return found or encoded(text) or _block(text)
 
 
 def _line(text: str, at: int) -> int:
@@ -145,6 +162,9 @@ def _stata(text: str) -> str:
         return f"a matrix that becomes data, line {_line(text, match.start())}"
     by_row = [line for line, command in found if _REPLACED.match(command)]
     by_row += [line for line, command in found if _BY_ROW.search(command)]
+    posted = [line for line, command in found if _POSTED.match(command)]
+    if len(posted) >= _FEWEST_LINES:
+        return f"values written line by line, line {posted[0]}"
     if by_row and (_SET_OBS.search(text) or len(by_row) > _MOST_BY_ROW):
         return f"values by the number of the row, line {min(by_row)}"
     return ""
@@ -182,11 +202,33 @@ def _vector(text: str) -> str:
     return ""
 
 
-def _encoded(text: str) -> str:
+def encoded(text: str) -> str:
+    """Return in words where data in a code stand that nobody reads; empty if none are seen.
+
+    Long words that mix capitals, small letters and digits as no path or name does are such.
+    """
     match = _ENCODED.search(text)
-    if match is None or len(set(match[0])) < 8:  # a ruler of one sign is no code
-        return ""
-    return f"a block of encoded data, line {_line(text, match.start())}"
+    if match is not None and len(set(match[0])) > 4:  # a ruler of one sign is no code
+        return f"a block of encoded data, line {_line(text, match.start())}"
+    for word in _HEX.finditer(text):
+        inner = bytes.fromhex(word[0])
+        if inner.isascii() and inner.decode("ascii").isprintable() and len({*inner}) > 4:
+            return f"encoded data, line {_line(text, word.start())}"
+    size, first = 0, -1
+    for word in _LONG_WORD.finditer(text):
+        if _is_code(word[0]):
+            size += len(word[0])
+            first = word.start() if first < 0 else first
+    return f"encoded data, line {_line(text, first)}" if size > _MOST_OF_CODE else ""
+
+
+def _is_code(word: str) -> bool:
+    kinds = [
+        0 if one.isdigit() else 1 if one.islower() else 2 if one.isupper() else 3
+        for one in word[:2000]
+    ]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return {0, 1, 2} <= {*kinds} and 2.2 * changes > len(kinds)
 
 
 def _block(text: str) -> str:

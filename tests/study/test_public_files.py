@@ -8,12 +8,17 @@ import gzip
 import io
 import json
 import lzma
+import re
+import struct
 import tarfile
 import zipfile
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
@@ -225,6 +230,70 @@ def test_an_archive_that_unpacks_without_end_is_not_read() -> None:
     for _ in range(6):
         deep = gzip.compress(deep)
     assert "deep" in contents("a.gz", deep).unread
+
+
+def with_files(**files: bytes) -> bytes:
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as file:
+        for name, inner in files.items():
+            file.writestr(f"{name}.txt", inner)
+    return raw.getvalue()
+
+
+def without_the_first(archive: bytes) -> bytes:
+    """Return an archive whose list of files does not have the first one."""
+    first = archive.index(b"PK\x01\x02")
+    second, end = archive.index(b"PK\x01\x02", first + 4), archive.index(b"PK\x05\x06")
+    sizes = struct.pack("<HHII", 1, 1, end - second, first)
+    return archive[:first] + archive[second:end] + archive[end : end + 8] + sizes + archive[-2:]
+
+
+SECRET = rows().rename(columns=str.swapcase).to_csv(index=False).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "why"),
+    [
+        ("a.csv", SECRET + with_files(a=b"fine"), "something before it"),
+        ("a.png", b"\x89PNG\r\n" + SECRET + with_files(a=b"fine"), "something before it"),
+        ("a.zip", with_files(a=b"fine") + SECRET, "more in it than its files|cannot be unpacked"),
+        ("a.zip", without_the_first(with_files(a=SECRET, b=b"fine")), "more in it than its files"),
+        ("a.gz", gzip.compress(b"fine") + SECRET, "more behind it"),
+        ("a.bz2", bz2.compress(b"fine") + SECRET, "more behind it"),
+        ("a.xz", lzma.compress(b"fine") + SECRET, "more behind it"),
+        ("a.gz", b"\x1f\x8b\x08\x10" + bytes(6) + SECRET + b"\0" + gzip.compress(b"fine")[10:],
+         "more in its header"),
+        ("a.gz", gzip.compress(b"fine", mtime=0)[:-9], "cut off"),
+        ("a.txt", base64.b85encode(SECRET), "encoded data"),
+        ("a.txt", SECRET.hex().encode(), "encoded data"),
+        ("a.txt", "\n".join(line.hex() for line in SECRET.splitlines()).encode(), "encoded data"),
+        ("a.txt", "".join(f"%{byte:02X}" for byte in SECRET).encode(), "encoded data"),
+    ],
+)  # fmt: skip
+def test_what_hides_beside_or_behind_is_not_passed_over(name: str, raw: bytes, why: str) -> None:
+    assert re.search(why, contents(name, raw).unread)
+
+
+def test_what_a_format_has_besides_its_rows_is_searched(root: Path) -> None:
+    table = pa.table({"a": [1.0, 2.0]}).replace_schema_metadata({"note": SECRET.decode()})
+    pq.write_table(table, root / "meta.parquet")
+    with pytest.raises(FileError, match=r"'meta.parquet' \(line"):
+        copied(root, "meta.parquet")
+    frame = pd.DataFrame({"a": [1.0, 2.0]})
+    schema = schema_of(frame).with_columns([Column("a", label="x")])
+    notes = tuple(("_dta", f"note{k}", line) for k, line in enumerate(SECRET.decode().split()[1:]))
+    file = replace(schema.file, characteristics=notes)
+    write(frame, replace(schema, file=file), root / "notes.dta")
+    with pytest.raises(FileError, match=r"'notes.dta' \(line"):
+        copied(root, "notes.dta")
+
+
+def test_two_coarse_columns_are_found_in_the_order_of_the_rows(root: Path) -> None:
+    text = rows()[["treat", "union"]].astype(int).to_csv(index=False, header=False)
+    (root / "x.csv").write_text(text)
+    assert copied(root, "x.csv") == ["x.csv"]  # both are public
+    with pytest.raises(FileError, match=r"'x.csv'"):
+        check_no_rows(folder_of(root, ["x.csv"], {}, None), [Table(rows(), {})], {})
 
 
 def test_a_link_in_an_archive_is_not_followed() -> None:

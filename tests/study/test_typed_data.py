@@ -43,6 +43,14 @@ INPUT = [
     "qui set obs 2\ngen h = cond(_n == 1, 77, 78)\n",
     "* 1 23 45.6\n* 2 33 41.2\n* 3 11 40.9\n* 4 17 12.5\n* 5 17 12.1\n",
     "/*\n1,23,45.6\n2,33,41.2\n3,11,40.9\n4,17,12.5\n5,17,12.1\n*/\n",
+    'set obs 4\ngen x = real(word("1 2 3 4", _n))\n',
+    "set obs 4\nmata: st_store(1, 1, 77)\n",
+    "set obs 4\ngen byte h = 77 in 1\n",
+    "postfile h a b using x\n" + "post h (1) (23.5)\n" * 5,
+    "file open h using x, write\n" + 'file write h "1,23.5,0" _n\n' * 5,
+    "local c inp\n`c'ut id wage\n" + "22 1\n" * 6 + "end\n",
+    'di "' + "\\x32\\x33\\x2e\\x35\\x2c" * 10 + '"\n',
+    "* " + "&#50;&#51;&#46;" * 10 + "\n",
     "local x " + "QUJDREVGR0hJSktMTU5PUA" * 20 + "\n",
 ]
 
