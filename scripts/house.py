@@ -128,9 +128,15 @@ def files_of(path: Callable[[], Any]) -> Counter[str]:
     return calls
 
 
+def nsw() -> tuple[Any, Any]:
+    """Read the NSW experiment from a copy, since what is opened is remembered next to the file."""
+    with tempfile.TemporaryDirectory() as name:
+        return dprct.read_dta(shutil.copy(DATA / "nsw_mixtape.dta", name))
+
+
 def calibrated() -> Any:
     """Bind the NSW experiment to a calibrated release, with facts declared here."""
-    data, schema = dprct.read_dta(DATA / "nsw_mixtape.dta")
+    data, schema = nsw()
     schema = schema.declare(
         dataset_id="house",
         treat={"levels": [0, 1], "missing": "never", "fate": "public"},
@@ -158,7 +164,7 @@ def weighted() -> Any:
     """Inverse probability weighting of a table in DuckDB."""
     import duckdb
 
-    data, schema = dprct.read_dta(DATA / "nsw_mixtape.dta")
+    data, schema = nsw()
     connection = duckdb.connect()
     connection.register("people", data[["treat", "re78", *PEOPLE]])
     table = connection.sql("select * from people")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,6 @@ import dprct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 BEFORE = """
 facts <- declare(schema(FILE),
@@ -118,13 +119,19 @@ class InPython:
 
 
 @pytest.fixture(scope="module")
-def in_r(host: Any, checkout: Path) -> dict[str, list[float]]:
+def nsw(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, since what is opened is remembered next to the file."""
+    return Path(shutil.copy(checkout / "data" / "nsw_mixtape.dta", tmp_path_factory.mktemp("nsw")))
+
+
+@pytest.fixture(scope="module")
+def in_r(host: Any, nsw: Path) -> dict[str, list[float]]:
     """Results of all calls in R, exactly: as the hexadecimal text of doubles."""
     calls = "\n".join(
         f'cat("{name}", sprintf("%a", as.double(unname({code}))), sep = "|"); cat("\\n")'
         for name, code in CALLS_IN_R.items()
     )
-    file = json.dumps(str(checkout / "data" / "nsw_mixtape.dta"))
+    file = json.dumps(str(nsw))
     run = host.run(BEFORE.replace("FILE", file) + calls)
     assert run.returncode == 0, run.stderr
     lines = [line.split("|") for line in run.stdout.splitlines() if "|" in line]
@@ -133,9 +140,9 @@ def in_r(host: Any, checkout: Path) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("name", CALLS_IN_R)
 def test_the_same_call_gives_the_same_numbers(
-    name: str, in_r: dict[str, list[float]], checkout: Path
+    name: str, in_r: dict[str, list[float]], nsw: Path
 ) -> None:
-    here = InPython(checkout / "data" / "nsw_mixtape.dta").calls()[name]()
+    here = InPython(nsw).calls()[name]()
     numbers = [float(number) for number in np.asarray(here).ravel()]
     assert numbers
     assert in_r[name] == numbers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,10 @@ FACTS = {
 
 
 @pytest.fixture(scope="session")
-def nsw_path(checkout: Path) -> str:
-    return str(checkout / "data" / "nsw_mixtape.dta")
+def nsw_path(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A copy, since what is opened is remembered next to the file."""
+    folder = tmp_path_factory.mktemp("nsw")
+    return str(shutil.copy(checkout / "data" / "nsw_mixtape.dta", folder))
 
 
 @pytest.fixture
