@@ -25,6 +25,7 @@ _HOME = {
     "Factorial": "dprct.assignment",
     "Guarantee": "dprct.privacy.budget",
     "Moments": "dprct.estimate",
+    "Regression": "dprct.estimate",
     "Release": "dprct.release",
     "Schema": "dprct.schema",
     "Simple": "dprct.assignment",
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
         Factorial,
         Simple,
     )
-    from dprct.estimate import Moments
+    from dprct.estimate import Moments, Regression
     from dprct.io import read
     from dprct.io.compare import compare
     from dprct.io.stata import read_dta, write_dta

@@ -5,6 +5,7 @@ from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.results import PrivateATEResults
 from dprct.estimate.cate import CATE, CATEResults
 from dprct.estimate.ipw import IPW, IPWResults
+from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import PrivateMoments
 from dprct.estimate.moments.results import Moments
 from dprct.estimate.synthetic_control import SyntheticControl, SyntheticControlResults
@@ -20,6 +21,7 @@ __all__ = [
     "PrivateATEResults",
     "PrivateAdditive",
     "PrivateMoments",
+    "Regression",
     "SyntheticControl",
     "SyntheticControlResults",
 ]

@@ -15,7 +15,7 @@ from dprct.errors import ParameterError, SchemaError
 from dprct.queries.ball import MomentCells, has_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.estimate.experiment import Comparison
@@ -113,6 +113,11 @@ def public_keys(
         f"{_HAS}{place}": _flag(schema.column(name)) for place, name in enumerate(present_public)
     }
     return {name: nw.col(name) for name in names} | flags
+
+
+def flags_of(keys: Iterable[str]) -> list[str]:
+    """Return the public keys that say who has a value, in the order of their columns."""
+    return [key for key in keys if key.startswith(_HAS)]
 
 
 def grouping_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,13 +24,22 @@ from dprct.estimate.experiment import (
     compared,
     constant_of,
 )
+from dprct.estimate.moments.declared import (
+    Regression,
+    Step,
+    check_options,
+    listed_regressions,
+    steps_of,
+)
 from dprct.estimate.moments.groups import (
     check_subgroups,
+    flags_of,
     grouping_of,
     public_keys,
     public_subgroups,
 )
 from dprct.estimate.moments.layout import (
+    GUESS,
     NOTHING,
     Asked,
     laid_out,
@@ -42,8 +52,27 @@ from dprct.estimate.moments.layout import (
     weighted_alike,
     with_outcomes,
 )
-from dprct.estimate.moments.plan import effects_said, regression_said, released_said
+from dprct.estimate.moments.one_step import (
+    EFFECTS,
+    NO_STEPS,
+    SQUARES,
+    TOTALS,
+    TYPICAL_ICC,
+    DrawnStep,
+    StepAllocation,
+    bound_steps,
+    chosen_shares,
+    drawn_steps,
+    vectors_of,
+)
+from dprct.estimate.moments.plan import (
+    effects_said,
+    regression_said,
+    released_said,
+    steps_said,
+)
 from dprct.estimate.moments.release import (
+    MOMENTS,
     MOST_NUMBERS,
     SCORES,
     DrawnMoments,
@@ -53,9 +82,11 @@ from dprct.estimate.moments.release import (
     drawn_moments,
     drawn_scores,
     gaussian_of,
+    moments_of,
+    step_allocation,
 )
 from dprct.estimate.moments.results import Moments
-from dprct.estimate.moments.scores import DrawnScores, Scored, scored
+from dprct.estimate.moments.scores import SHARE, DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
     check_lacking,
@@ -90,6 +121,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout, Place, Use
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.one_step import Steps
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
     from dprct.privacy.aggregates import IntegerVector
@@ -121,7 +154,7 @@ class MomentsSpec(Spec[MomentsFacts]):
     method: ClassVar[str] = "PrivateMoments (one Gaussian release of first and second moments)"
 
     released: tuple[str, ...] = field(default=(), metadata={"key": "columns"})
-    formulas: tuple[str, ...] = ()
+    formulas: tuple[str | Regression, ...] = ()
     assignment: Design | None = None
     control: Level | None = None
     subgroups: tuple[str, ...] = ()
@@ -139,9 +172,84 @@ class MomentsSpec(Spec[MomentsFacts]):
         return {"columns": found.pop("released"), **found}
 
     @cached_property
+    def declared(self) -> tuple[Regression, ...]:
+        """The regressions that are to be served best."""
+        return tuple(r if isinstance(r, Regression) else Regression(r) for r in self.formulas)
+
+    @cached_property
     def parsed(self) -> tuple[Formula, ...]:
-        """The formulas that are to be served best."""
-        return tuple(check_outcome(parse(text, structural=True)) for text in self.formulas)
+        """Their formulas."""
+        return tuple(one.parsed for one in self.declared)
+
+    def served(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
+        """Return every declared regression with the steps that serve it, or why moments do.
+
+        Notes
+        -----
+        Where every regression is a difference in means of arms alone, moments of arms serve them
+        as well, and the errors with them.
+
+        Raises
+        ------
+        ParameterError
+            If one asks for what no release serves.
+        """
+        found = {one: self._served(one, schema) for one in self.declared}
+        steps = [step for one in found.values() if not isinstance(one, str) for step in one]
+        if any(step.needed for step in steps):
+            return found
+        return {
+            one: said if isinstance(said, str) else "moments of arms serve differences in means"
+            for one, said in found.items()
+        }
+
+    def _served(self, one: Regression, schema: Schema) -> tuple[Step, ...] | str:
+        reason = self._unserved(one, schema)
+        design = self.assignment
+        found: tuple[Step, ...] | str = reason
+        if not reason and design is not None:
+            found = steps_of(one, schema, design, self.subgroups)
+        if isinstance(found, str) and not one.bare and one.name is None:
+            raise ParameterError(
+                f"{one.title!r} is not served by one step ({found}), and moments have no such "
+                "regression; give its formula alone, or what it lacks"
+            )
+        return found
+
+    def _unserved(self, one: Regression, schema: Schema) -> str:
+        """Return why a regression is read off the moments, by the options of the release."""
+        if self.assignment is None:
+            return "no ``assignment=`` says how treatment was assigned"
+        check_options(one, self.assignment)
+        if self.hidden:
+            return "treatment is private, as ``neighbors='replace-one'`` has it"
+        if self.cov_type == "nonrobust":
+            return "``cov_type='nonrobust'`` asks for classical errors"
+        if schema.unit.max_rows > 1:
+            return f"one {schema.unit.name} may have several rows"
+        if self.weights is not None:
+            return "rows have weights"
+        names = [name for name in one.parsed.names if name not in self.assignment.uses]
+        lacking = [name for name in names if self.policy(name, schema) == "private"]
+        return f"it is private who has a value of {', '.join(lacking)}" if lacking else ""
+
+    def steps(self, schema: Schema) -> tuple[Step, ...]:
+        """Return the declared regressions that one step serves, outcome by outcome."""
+        found = self.served(schema).values()
+        steps = [step for one in found if not isinstance(one, str) for step in one]
+        titles = [step.title for step in steps]
+        return tuple(step for at, step in enumerate(steps) if step.title not in titles[:at])
+
+    def read(self, schema: Schema) -> bool:
+        """Whether something is asked for that is read off the moments."""
+        return bool(self.released) or any(isinstance(x, str) for x in self.served(schema).values())
+
+    def withheld(self, schema: Schema) -> str:
+        """Return why no errors are read off the moments, where declared regressions have theirs."""
+        clusters = getattr(self.assignment, "cluster_columns", ())
+        if clusters and schema.unit.max_rows == 1:
+            return f"clusters of {', '.join(clusters)} were assigned"
+        return ""
 
     @property
     def group_columns(self) -> tuple[str, ...]:
@@ -193,9 +301,15 @@ class MomentsSpec(Spec[MomentsFacts]):
         found: dict[Any, tuple[str, Any]] = {}
         names = [name for name in self.released if name not in self.group_columns]
         regressors = [*listed_terms(names, schema)]
-        for formula, unit in self.bare(schema):
+        served = list(self.served(schema).values())
+        for (formula, unit), steps in zip(self.bare(schema), served, strict=True):
             outcomes = [name for name in formula.outcome_names if name not in self.group_columns]
-            terms = [*listed_terms(outcomes, schema), *regressors_of(main_part(formula), schema)]
+            of_right = (
+                regressors_of(main_part(formula), schema)
+                if isinstance(steps, str)
+                else steps[0].covariates
+            )
+            terms = [*listed_terms(outcomes, schema), *of_right]
             regressors += [
                 *less_means(terms, unit),
                 *(
@@ -396,21 +510,25 @@ class MomentsSpec(Spec[MomentsFacts]):
         return "HC1" if self._scored_by_default(schema) else None
 
     def _scored_by_default(self, schema: Schema) -> tuple[Formula, ...]:
+        steps = {one.parsed for one, found in self.served(schema).items()
+                 if not isinstance(found, str)}  # fmt: skip
+        left = tuple(formula for formula in self.parsed if formula not in steps)
         if self.cov_type is not None or schema.unit.max_rows > 1:
-            return self.parsed
+            return left
         weighs = self.weights is not None
         return tuple(
             formula
-            for formula in self.parsed
+            for formula in left
             if not instrumented(formula)
             and (weighs or {*formula.regressor_names} - {*self.group_columns})
         )
 
     def scored(self, schema: Schema) -> tuple[tuple[Scored, str], ...]:
         """Return the regressions whose scores are released, each with its formula."""
-        if self.errors(schema) is None:
+        asked = self._scored_by_default(schema)
+        if self.errors(schema) is None or (not asked and self.steps(schema)):
             return ()
-        return scored(self._scored_by_default(schema), schema)
+        return scored(asked, schema)
 
     def count_private(self, schema: Schema) -> bool:
         """Whether there are private cells, whose numbers of rows are released."""
@@ -457,12 +575,16 @@ class MomentsSpec(Spec[MomentsFacts]):
                 )
             return
         clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
-        if clusters and (clusters != [schema.unit.id] or self.hidden):
-            raise ParameterError(
-                "clusters were assigned, whose errors need scores of whole clusters; declare the "
-                "cluster as the schema's unit with max_rows, with ``cov_type='CR1'`` and "
-                "``neighbors='replace-one-design-public'``, or use ``PrivateATE``"
-            )
+        if clusters and (clusters != [schema.unit.id] or schema.unit.max_rows == 1 or self.hidden):
+            unserved = [r.title for r, x in self.served(schema).items() if isinstance(x, str)]
+            if unserved or not self.formulas:
+                raise ParameterError(
+                    "clusters were assigned, whose errors need sums of whole clusters; name the "
+                    "regressions on treatment alone in ``formulas=``, with "
+                    "``neighbors='replace-one-design-public'``, which protects one person"
+                    + (f" (not served: {unserved[0]!r})" if unserved else "")
+                    + ", or use ``PrivateATE``"
+                )
         self.assignment.groups.check_levels(schema)
         if self.hidden:
             check_hidden(self.assignment, schema)
@@ -478,10 +600,17 @@ class MomentsSpec(Spec[MomentsFacts]):
                 f"each {unit.name}; say ``cov_type='CR1'`` and name the regressions in "
                 "``formulas=``"
             )
-        if unit.max_rows == 1 and self.cov_type == "CR1":
+        steps = self.steps(schema)
+        clustered = bool(steps) and all(step.clusters for step in steps)
+        if unit.max_rows == 1 and self.cov_type == "CR1" and not clustered:
             raise ParameterError(
-                f"``cov_type='CR1'`` is for several rows of one {unit.name}, and max_rows is 1; "
-                "say 'HC1'"
+                f"``cov_type='CR1'`` is for several rows of one {unit.name}, and max_rows is 1, or "
+                "for clusters that were assigned; say 'HC1'"
+            )
+        if self.cov_type == "HC1" and any(step.clusters for step in steps):
+            raise ParameterError(
+                "``cov_type='HC1'`` takes people to be independent, and clusters were assigned; say "
+                "'CR1'"
             )
         self.scored(schema)
 
@@ -530,10 +659,26 @@ class MomentsSpec(Spec[MomentsFacts]):
         check_count(self.variables(schema), cells, MOST_NUMBERS)
 
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
-        """Return the mechanisms: moments, then the scores of each regression."""
+        """Return the mechanisms: moments, then what each regression has of its own."""
         sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
-        grid = self.layout(facts.schema, facts.n, budget).grid
-        return allocation_of(grid, len(facts.grouping.groups), budget, sizes)
+        layout, groups = self.layout(facts.schema, facts.n, budget), len(facts.grouping.groups)
+        if not facts.steps or not budget.delta:
+            return allocation_of(layout.grid, groups, budget, sizes)
+        mu, grid, arms = mu_of(budget), layout.grid, max(1, groups)
+
+        def noise_of(own: float) -> tuple[float, float]:
+            s1, s2 = layout.noise(math.sqrt(grid.l2_squared) / own)
+            return s1 * math.sqrt(arms), s2 * math.sqrt(arms)
+
+        left = 1 - SHARE if sizes else Fraction(1)
+        icc = getattr(self.assignment, "icc", None)
+        chosen = chosen_shares(
+            facts.steps, layout, mu, left, TYPICAL_ICC if icc is None else float(icc), GUESS,
+            read=self.read(facts.schema), noise_of=noise_of,
+        )  # fmt: skip
+        return step_allocation(
+            grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen
+        )
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Return why no table of this header can be fitted: the noise follows from the layout."""
@@ -592,9 +737,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | effects_said(facts, sigma)
         warnings: list[str] = []
-        for formula in self.formulas:
+        if isinstance(allocation, StepAllocation):
+            shown |= steps_said(facts, allocation)
+        for one, served in self.served(facts.schema).items():
+            if not isinstance(served, str):
+                continue
             lines, problem = regression_said(
-                formula, facts, sigma, outcomes=self.outcomes, group_columns=self.group_columns
+                one.formula, facts, sigma, outcomes=self.outcomes, group_columns=self.group_columns
             )
             shown |= lines
             warnings += [problem] if problem else []
@@ -610,7 +759,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         consequences = (
             f"the estimands are those of columns clipped to their bounds{filled}{projected}",
             "the regressions in ``formulas=`` are free from now on, and no others are estimated"
-            if self.weights is not None or grid.rows > 1
+            if self.weights is not None or grid.rows > 1 or self.withheld(facts.schema)
             else "every linear regression on released columns is free from now on",
         )
         return Plan(self.method, allocation.budget, shown, consequences, tuple(warnings))
@@ -717,7 +866,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     True
     """
 
-    saved_types = (DrawnMoments, DrawnScores)
+    saved_types = (DrawnMoments, DrawnScores, DrawnStep)
 
     @checked
     def __init__(
@@ -726,7 +875,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         schema: Schema,
         *,
         columns: Sequence[str] = (),
-        formulas: Sequence[str] = (),
+        formulas: Sequence[str | Regression] = (),
         assignment: Design | None = None,
         control: Level | None = None,
         subgroups: Sequence[str] = (),
@@ -740,14 +889,14 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     ) -> None:
         spec = MomentsSpec(
             released=tuple(dict.fromkeys(listed_names(columns, "columns"))),
-            formulas=tuple(dict.fromkeys(listed_names(formulas, "formulas"))),
+            formulas=listed_regressions(formulas),
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             radius=radius, missing=missing, attrition=attrition,
             cov_type=cov_type, clipped=clipped, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
-        if spec.errors(known.schema) and isinstance(self._table.frame, nw.LazyFrame):
+        if spec.scored(known.schema) and isinstance(self._table.frame, nw.LazyFrame):
             raise ParameterError(
                 "scores are added in memory, and these rows are in an engine; collect them first, "
                 "or say ``cov_type='nonrobust'`` for classical errors"
@@ -764,12 +913,31 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
         if self._table.in_engine:
             check_in_engine(layout.grid.width)
-        self.facts = MomentsFacts(schema=known.schema, n=known.n, grouping=grouping, layout=layout)
+        self.facts = MomentsFacts(
+            schema=known.schema, n=known.n, grouping=grouping, layout=layout,
+            steps=self._steps(known.schema), withheld=spec.withheld(known.schema),
+        )  # fmt: skip
         self._check_scores()
+
+    def _steps(self, schema: Schema) -> Steps:
+        """Return the declared regressions with the weights of the public design."""
+        asked, design = self.spec.steps(schema), self.spec.assignment
+        if not asked or design is None:
+            return NO_STEPS
+        keys = self.spec.counting(schema).keys
+        lacking = {
+            name: flag
+            for name, flag in zip(self.spec.present_public(schema), flags_of(keys), strict=True)
+        }
+        return bound_steps(self._table, asked, design, list(keys), lacking, self._table.counted)
 
     @classmethod
     def from_formulas(
-        cls, formulas: str | Sequence[str], data: Any, schema: Schema, **options: Any
+        cls,
+        formulas: str | Regression | Sequence[str | Regression],
+        data: Any,
+        schema: Schema,
+        **options: Any,
     ) -> Self:
         """Release what formulas need; other arguments as for the class.
 
@@ -778,7 +946,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         FormulaError
             If a formula is not in the language.
         """
-        return cls(data, schema, formulas=listed_names(formulas, "formulas"), **options)
+        return cls(data, schema, formulas=listed_regressions(formulas), **options)
 
     def _check_scores(self) -> None:
         """Refuse regressions of which no scores can be told, by public facts, before a charge."""
@@ -818,6 +986,10 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             self._table, layout, grouping, relation, allocation, noise, unit, sums
         )
         asked = self.spec.scored(schema)
+        if isinstance(allocation, StepAllocation):
+            everybody = _everybody(layout, drawn, facts)
+            steps = drawn_steps(self._table, facts.steps, layout, everybody, allocation, noise)
+            drawn = replace(drawn, steps=steps)
         if not asked:
             return drawn
         # from here on what is asked of the rows is a function of what was released
@@ -854,6 +1026,15 @@ def _parts(design: Design) -> Iterator[Design]:
     yield design
     for factor in getattr(design, "factors", ()):
         yield from _parts(factor)
+
+
+def _everybody(layout: Layout, drawn: DrawnMoments, facts: MomentsFacts) -> NoisyMoments:
+    """Return the released moments of all groups together."""
+    first, *others = [
+        moments_of(layout, sums, drawn.sigma, group.rows)
+        for sums, group in zip(drawn.sums, facts.grouping.groups, strict=True)
+    ]
+    return first.pooled(*others, rows=facts.n)
 
 
 def _check_rows(n: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scipy import special
 
 from dprct.estimate.moments.layout import GUESS, VIF
-from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.scores import SHARE
 from dprct.estimate.moments.variables import (
     INTERCEPT,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dprct.estimate.moments.layout import Place
+    from dprct.estimate.moments.one_step import StepAllocation
     from dprct.estimate.moments.release import MomentsFacts
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 
@@ -51,7 +52,7 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
         "scales": _scales_said(facts),
     }
     shown |= kept_said(layout.places)
-    scores = len(allocation.parts) - 1
+    scores = sum(name.startswith(SCORES.partition("{")[0]) for name in allocation.parts)
     if scores:
         shown["scores"] = (
             f"of {scores} regression{'s' * (scores > 1)}, for "
@@ -82,6 +83,36 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
             sd *= layout.grid.weight.bounds[1]
             shown["weights of a cell"] = f"noise sd {sd:.4g} of their sum"
     return shown
+
+
+def steps_said(facts: MomentsFacts, allocation: StepAllocation) -> dict[str, str]:
+    """Return how the budget is divided, and the errors to expect of declared regressions."""
+    shares = allocation.shares
+    found = {
+        "shares of mu squared": ", ".join(f"{name} {float(s):.3g}" for name, s in shares.items())
+    }
+    planned = zip(facts.steps.bound, facts.declared, allocation.planned, strict=True)
+    for bound, one, errors in planned:
+        pays = ""
+        if bound.step.covariates:
+            pays = (
+                f"; covariates are taken to have R squared {GUESS:g}, of which the released fit "
+                f"keeps {max(errors.kept, 0):.2g}"
+                if errors.kept > 0
+                else "; covariates do not pay at this n and budget, and are left out of the fit"
+            )
+        lines = [
+            f"{name} {error:.4g} (noise alone {noise:.4g}; without privacy {alone:.4g}, as a "
+            f"difference in means {unadjusted:.4g})"
+            for name, error, noise, alone, unadjusted in zip(
+                one.terms, errors.error, errors.noise, errors.alone, errors.unadjusted, strict=True
+            )
+        ]
+        kind = f"{one.cov_type}, {one.groups} clusters" if one.groups else one.cov_type
+        found[one.title] = (
+            f"by one step, {one.estimand}, {kind}: standard error {_some(lines, 6)}{pays}"
+        )
+    return found
 
 
 def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:

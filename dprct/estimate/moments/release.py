@@ -10,6 +10,15 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
+from dprct.estimate.moments.one_step import (
+    EFFECTS,
+    NO_STEPS,
+    SQUARES,
+    TOTALS,
+    StepAllocation,
+    declared_of,
+    place_of,
+)
 from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
 from dprct.model import Facts
@@ -23,13 +32,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.groups import Group, Grouping
+    from dprct.estimate.moments.declared_results import Declared
     from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.one_step import Chosen, DrawnStep, Steps
     from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.ball import MomentsGrid
+    from dprct.queries.one_step import Vector
     from dprct.queries.scores import ScoreMap
     from dprct.schema import Schema
 
@@ -53,10 +65,24 @@ class MomentsFacts(Facts):
     n : int
     grouping : Grouping
     layout : Layout
+    steps : Steps
+        The declared regressions that one step serves.
+    withheld : str
+        Why no errors are read off the moments; empty where they are.
     """
 
     grouping: Grouping
     layout: Layout
+    steps: Steps = NO_STEPS
+    withheld: str = ""
+
+    @property
+    def declared(self) -> tuple[Declared, ...]:
+        """What is public of these regressions."""
+        return tuple(
+            declared_of(bound, place_of(self.layout, bound.step.outcome).variable.bounds)
+            for bound in self.steps.bound
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +101,15 @@ class DrawnMoments:
     clipped : tuple of int or None
         c times the rows of each group outside the ball, with noise; None where they were not
         asked for.
+    steps : tuple of DrawnStep
+        Of the declared regressions that one step serves.
     """
 
     sums: NDArray[Any]
     sigma: float
     scores: tuple[DrawnScores, ...] = ()
     clipped: tuple[int, ...] | None = None
+    steps: tuple[DrawnStep, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,6 +131,8 @@ class ReleasedMoments:
     method: str
     facts_sha256: str
     sealed: str
+    declared: tuple[Declared, ...] = ()
+    withheld: str = ""
 
 
 def allocation_of(
@@ -137,6 +168,40 @@ def allocation_of(
             "grid; give another epsilon or delta, or ``cov_type='nonrobust'``"
         ) from None
     return Allocation(budget=budget, parts=drawn, composition="gdp")
+
+
+def step_allocation(
+    grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int],
+    vectors: Mapping[str, Vector], chosen: Chosen,
+) -> StepAllocation:  # fmt: skip
+    """Return the mechanisms of a release with declared regressions, in the shares of a plan.
+
+    Raises
+    ------
+    ParameterError
+        If no sampler reaches a scale.
+    """
+    centre = chosen.squares / 5
+    own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
+    shares = {MOMENTS: chosen.moments, **own, TOTALS: centre, SQUARES: chosen.squares - centre}
+    shares[EFFECTS] = 1 - sum(shares.values())
+    parts = {MOMENTS: Part(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    for (name, share), size in zip(own.items(), scores, strict=True):
+        parts[name] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+    for name, vector in vectors.items():
+        l1, l2_squared, _ = vector.sensitivities
+        parts[name] = Part(shares[name], l1, l2_squared, vector.size)
+    try:
+        drawn = mechanisms_of(budget, "gaussian", parts)
+    except ParameterError:
+        raise ParameterError(
+            f"{budget} cannot be divided among the parts of this release, whose draws would need "
+            "another grid; give another epsilon or delta"
+        ) from None
+    return StepAllocation(
+        budget=budget, parts=drawn, composition="gdp", shares=shares, clips=chosen.clips,
+        planned=chosen.planned,
+    )  # fmt: skip
 
 
 def gaussian_of(allocation: Allocation, part: str = MOMENTS) -> AnalyticGaussian:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import pandas as pd
+
 from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
+from dprct.estimate.moments.declared import Regression
+from dprct.estimate.moments.declared_results import declared_results
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.effects import against_control, effects_of
 from dprct.estimate.moments.groups import blocks_of, public_rows
@@ -41,9 +45,8 @@ from dprct.formula import parse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
-
     from dprct.certificate.certificate import Certificate
+    from dprct.estimate.moments.declared_results import Declared, DeclaredResults
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults
@@ -133,6 +136,7 @@ class Moments(ReleasedMoments):
             subgroups=grouping.subgroups, outcomes=tuple(released or _plain(layout)), n=facts.n,
             drawn=drawn, guarantee=guarantee, ledger=ledger, method=method,
             facts_sha256=schema.digest(), sealed=str(schema.seal().seal_of),
+            declared=facts.declared if drawn.steps else (), withheld=facts.withheld,
         )  # fmt: skip
 
     @property
@@ -304,17 +308,19 @@ class Moments(ReleasedMoments):
 
     def ols(
         self,
-        formula: str,
+        formula: str | Regression,
         *,
         cov_type: str | None = None,
         where: Mapping[str, Value] | None = None,
-    ) -> RegressionResults:
-        """Return least squares of a released column on others, on treatment and on subgroups.
+    ) -> RegressionResults | DeclaredResults:
+        """Return a declared regression, or least squares of a released column on others.
 
         Parameters
         ----------
-        formula : str
-            As in :func:`dprct.ols`; products of released columns must have been released, products
+        formula : str or Regression
+            A regression on treatment that the release declared, as its formula, its ``Regression``
+            or its name, gives the coefficients of treatment by one step.  Any other formula is as
+            in :func:`dprct.ols`; products of released columns must have been released, products
             with treatment and subgroups are there.  ``| person`` where a formula of the release
             had it.
         cov_type : {"scores", "by group", "nonrobust"}, optional
@@ -327,7 +333,7 @@ class Moments(ReleasedMoments):
 
         Returns
         -------
-        RegressionResults
+        RegressionResults or DeclaredResults
 
         Raises
         ------
@@ -336,7 +342,21 @@ class Moments(ReleasedMoments):
         ColumnError
             If a column or a product was not released.
         """
+        one = self._declared(formula)
+        if one is not None and where is None and cov_type in (None, one.cov_type):
+            return declared_results(
+                self.drawn.steps[self.declared.index(one)],
+                one,
+                self.guarantee,
+                self._filled_note(one),
+            )
+        if isinstance(formula, Regression):
+            raise ParameterError(
+                f"{formula.title!r} was not declared for this release; declared: "
+                f"{self._declared_said()}"
+            )
         parsed = self._parsed(formula, "ols")
+        self._check_withheld(f"ols({parsed.text!r})")
         if parsed.endogenous:
             raise FormulaError(f"{parsed.text!r} has instruments; fit it with iv")
         terms, used = self._terms(parsed)
@@ -410,6 +430,43 @@ class Moments(ReleasedMoments):
             by_cell=_by_group(cov_type, used), formula=parsed.text,
             notes=self._fit_notes(where, cells),
         )  # fmt: skip
+
+    @property
+    def regressions(self) -> tuple[DeclaredResults, ...]:
+        """The declared regressions that one step served, in the order of their declaration."""
+        return tuple(
+            declared_results(drawn, one, self.guarantee, self._filled_note(one))
+            for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
+        )
+
+    def _declared(self, asked: str | Regression) -> Declared | None:
+        """Return the declared regression of a name, a formula or a Regression; None if none is."""
+        title = asked.title if isinstance(asked, Regression) else asked.strip()
+        found = [one for one in self.declared if one.title == title]
+        if not found and not isinstance(asked, Regression):
+            key = _spelled(title)
+            found = [one for one in self.declared if _spelled(one.formula) == key]
+        if len(found) > 1:
+            raise ParameterError(
+                f"{title!r} is the formula of several declared regressions; ask for one by its "
+                f"name: {', '.join(repr(one.title) for one in found)}"
+            )
+        return found[0] if found else None
+
+    def _declared_said(self) -> str:
+        return "; ".join(one.title for one in self.declared) or "none"
+
+    def _filled_note(self, one: Declared) -> tuple[str, ...]:
+        said = filled_words(p.variable for p in self.layout.places if p.name == one.outcome)
+        return (f"{said[2:3].upper()}{said[3:]}.",) if said else ()
+
+    def _check_withheld(self, what: str) -> None:
+        """Refuse errors that would take people to be independent."""
+        if self.withheld:
+            raise ParameterError(
+                f"{what}: {self.withheld}, so that errors read off the moments would take people "
+                f"to be independent; declared regressions have theirs: {self._declared_said()}"
+            )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
         """Return outcome and regressors of a formula, and the group columns in it."""
@@ -486,6 +543,7 @@ class Moments(ReleasedMoments):
 
     def _check_units(self, what: str) -> None:
         """Refuse errors that take rows to be independent, where units have several."""
+        self._check_withheld(what)
         alike = "of one unit to be independent" if self.layout.grid.rows > 1 else ""
         alike = alike or ("to have equal weights" if self.weights is not None else "")
         if alike:
@@ -631,20 +689,28 @@ class Moments(ReleasedMoments):
             ("released", f"{size:,} numbers"),
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
             *self._scores_said(),
+            *((("declared regressions", self._declared_said()),) if self.declared else ()),
             *((("weights", self._weights_note()[0]),) if self.weights else ()),
             *((("rows outside the ball", str(self.clipped)),) if self.drawn.clipped else ()),
             ("ledger", self.ledger),
         )
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return one row per effect of an arm, as of :meth:`effects`.
+        """Return one row per coefficient of treatment in the declared regressions.
+
+        Without any that one step served, one row per effect of an arm, as of :meth:`effects`.
 
         Raises
         ------
         ParameterError
             If no arms were declared, so that there are no effects.
         """
-        return self.effects().tidy(alpha)
+        if not self.declared:
+            return self.effects().tidy(alpha)
+        tables = [one.tidy(alpha) for one in self.regressions]
+        for table, one in zip(tables, self.declared, strict=True):
+            table.insert(0, "regression", one.title)
+        return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:
         """Return what was released, its noise, and the guarantee, as text."""
@@ -803,6 +869,14 @@ class Moments(ReleasedMoments):
                 )
             found[name] = value
         return found
+
+
+def _spelled(formula: str) -> object:
+    """Return what a formula says, however it is spaced; its text if it is none."""
+    try:
+        return replace(parse(formula, structural=True), text="")
+    except FormulaError:
+        return formula
 
 
 def _by_group(cov_type: str | None, used: Sequence[str]) -> bool:

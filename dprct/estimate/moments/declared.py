@@ -1,0 +1,266 @@
+"""Declared regressions: what a paper prints, as a value, and which of them one step serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from dprct.arguments import checked, given, is_data
+from dprct.errors import ParameterError
+from dprct.estimate.moments.variables import (
+    INTERCEPT,
+    Regressor,
+    check_outcome,
+    instrumented,
+    listed_terms,
+    main_part,
+    regressors_of,
+)
+from dprct.formula import parse
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dprct.assignment.groups import Design
+    from dprct.formula.syntax import Formula
+    from dprct.schema import Schema
+
+StepErrors = Literal["HC1", "CR1"]
+
+
+@checked
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A regression that is declared before the data are read, as a do-file has it.
+
+    Parameters
+    ----------
+    formula : str
+        As in :func:`dprct.ols`: ``"index ~ treat + age"``, ``"y ~ treat | block"``.
+    where : str, optional
+        The people that it is about, as after Stata's ``if``: ``"female == 1"``.
+    weights : str, optional
+        The column of its sampling weights.
+    cluster : str, optional
+        The column of the clusters of its errors; by default the clusters that were assigned.
+    name : str, optional
+        What it is called where its results are asked for.
+    family : str, optional
+        No other than least squares is offered.
+
+    Raises
+    ------
+    FormulaError, ParameterError
+        If the formula is not in the language, or an option is not offered.
+
+    Examples
+    --------
+    >>> Regression("y ~ treat + age", name="adjusted").title
+    'adjusted'
+    """
+
+    formula: str
+    where: str | None = None
+    weights: str | None = None
+    cluster: str | None = None
+    name: str | None = None
+    family: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.family is not None:
+            raise ParameterError(
+                f"``family={given(self.family)}`` is not offered; leave it out, which is least "
+                "squares: of a 0/1 outcome it estimates the effect on the share, which is what "
+                "``margins, dydx()`` of a factor prints after logit"
+            )
+        self.parsed  # noqa: B018 -- refuses what is no formula
+
+    @property
+    def parsed(self) -> Formula:
+        """The formula."""
+        return check_outcome(parse(self.formula, structural=True))
+
+    @property
+    def bare(self) -> bool:
+        """Whether it is a formula alone."""
+        return self == Regression(self.formula)
+
+    @property
+    def title(self) -> str:
+        """Its name, or its formula and what else it says."""
+        if self.name:
+            return self.name
+        more = {"where": self.where, "weights": self.weights, "cluster": self.cluster}
+        said = [f"{key} {value}" for key, value in more.items() if value is not None]
+        return ", ".join([self.parsed.text, *said])
+
+
+def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
+    """Return what ``formulas=`` names, each once; a formula alone stays text.
+
+    Raises
+    ------
+    ParameterError
+        If something else is there, or two regressions have one name.
+    """
+    one = isinstance(formulas, (str, Regression))
+    found: Iterable[Any] = (formulas,) if one else ()
+    if not one and hasattr(formulas, "__iter__") and not is_data(formulas):
+        found = tuple(formulas)  # type: ignore[arg-type]
+    elif not one:
+        found = (formulas,)
+    for value in found:
+        if not isinstance(value, (str, Regression)):
+            raise ParameterError(
+                f"``formulas=`` has ``{type(value).__name__}``; give formulas as text, or "
+                "``dprct.Regression(formula, where=...)``"
+            )
+    listed = tuple(dict.fromkeys(
+        r.formula if isinstance(r, Regression) and r.bare else r for r in found
+    ))  # fmt: skip
+    names = [r.name for r in listed if isinstance(r, Regression) and r.name]
+    for name in names:
+        if names.count(name) > 1:
+            raise ParameterError(f"two regressions are named {name!r}; give each its own name")
+    return listed
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One outcome of a declared regression on treatment, which one step serves.
+
+    Parameters
+    ----------
+    regression : Regression
+    outcome : str
+    treatment : tuple of Regressor
+        Functions of public columns that have treatment in them: their coefficients are released.
+    controls : tuple of Regressor
+        Other functions of public columns, the constant among them.
+    absorbed : tuple of str
+        Public columns each level of which has an effect: blocks.
+    covariates : tuple of Regressor
+        Functions of private columns, which were fixed before treatment.
+    clusters : tuple of str
+        The public columns of the clusters of its errors; none for robust errors of rows.
+    """
+
+    regression: Regression
+    outcome: str
+    treatment: tuple[Regressor, ...]
+    controls: tuple[Regressor, ...]
+    absorbed: tuple[str, ...]
+    covariates: tuple[Regressor, ...]
+    clusters: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Its formula, of this outcome."""
+        right = self.regression.parsed.text.partition("~")[2].strip()
+        return f"{_quoted(self.outcome)} ~ {right}"
+
+    @property
+    def title(self) -> str:
+        """Its name, or its formula."""
+        one = len(self.regression.parsed.outcome_names) == 1
+        if self.regression.name:
+            return self.regression.name if one else f"{self.regression.name}: {self.outcome}"
+        return replace(self.regression, formula=self.text).title
+
+    @property
+    def cov_type(self) -> StepErrors:
+        """Robust to variances that vary, or to dependence within clusters too."""
+        return "CR1" if self.clusters else "HC1"
+
+    @property
+    def needed(self) -> bool:
+        """Whether moments of arms would give something else, or at more noise."""
+        return bool(self.covariates or self.absorbed or self.clusters or not self.regression.bare)
+
+
+def steps_of(
+    regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str]
+) -> tuple[Step, ...] | str:
+    """Return a declared regression for one step, outcome by outcome; or why it is not served.
+
+    Raises
+    ------
+    FormulaError, ColumnError, SchemaError
+        If a formula or a column in it is wrong.
+    """
+    parsed = regression.parsed
+    treatment = set(design.columns)
+    public = treatment | set(design.uses)
+    if not treatment & set(parsed.regressor_names):
+        return "it does not name the treatment that was assigned"
+    if instrumented(parsed):
+        return "it has instruments"
+    if set(parsed.outcome_names) & public:
+        return "its outcome is public"
+    if not parsed.intercept and not parsed.effects:
+        return "it has no constant"
+    private = set(parsed.regressor_names) - public
+    if private & set(subgroups):
+        return "it names a column of ``subgroups=``"
+    absorbed = tuple(dict.fromkeys(
+        [name for name in parsed.effects if name in public - treatment]
+        + [t[0].names[0] for t in parsed.terms
+           if len(t) == 1 and t[0].kind == "C" and t[0].names[0] in public - treatment]
+    ))  # fmt: skip
+    left = replace(
+        parsed,
+        terms=tuple(t for t in parsed.terms
+                    if not (len(t) == 1 and t[0].kind == "C" and t[0].names[0] in absorbed)),
+        effects=tuple(name for name in parsed.effects if name not in absorbed),
+    )  # fmt: skip
+    effects, controls, covariates = [], [], []
+    for term in regressors_of(main_part(replace(left, intercept=True)), schema):
+        columns = {atom.column for atom in term.atoms}
+        if columns <= public:
+            (effects if columns & treatment else controls).append(term)
+        elif columns & treatment:
+            return f"{term.name} is a product of treatment and a private covariate"
+        elif columns & public:
+            return f"{term.name} is a product of a public column and a private covariate"
+        else:
+            covariates.append(term)
+    assert any(term.name == INTERCEPT for term in controls)
+    clusters = tuple(getattr(design, "cluster_columns", ()))
+    if regression.cluster is not None:
+        clusters = (regression.cluster,)
+    return tuple(
+        Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
+             clusters)
+        for one in listed_terms(parsed.outcome_names, schema)
+    )  # fmt: skip
+
+
+def check_options(regression: Regression, design: Design | None) -> None:
+    """Refuse what a declared regression asks and no release serves.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if regression.where is not None:
+        raise ParameterError(
+            f"{regression.title!r}: ``where=`` of a declared regression is not offered; release "
+            "the moments of ``subgroups=``, whose effects have ``where=``"
+        )
+    if regression.weights is not None:
+        raise ParameterError(
+            f"{regression.title!r}: ``weights=`` of one declared regression is not offered; give "
+            "``weights=`` of the whole release"
+        )
+    known = () if design is None else design.uses
+    if regression.cluster is not None and regression.cluster not in known:
+        raise ParameterError(
+            f"{regression.title!r}: ``cluster={regression.cluster!r}`` is no column of the design, "
+            "and who is in which cluster must be public; the design has "
+            f"{', '.join(known) or 'none'}"
+        )
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else f"`{name}`"

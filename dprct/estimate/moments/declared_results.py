@@ -1,0 +1,248 @@
+"""Results of declared regressions: the coefficients of treatment, with intervals of both errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.errors import ParameterError
+from dprct.estimate.effects import effects_plot
+from dprct.estimate.moments.effects import JOINT_ALPHA, Combined
+from dprct.estimate.moments.raised import kappa, rounded_up
+from dprct.plots import Labels, watermark_of
+from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.joint import WaldTest, positive, restrictions, wald_test
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.one_step import DrawnStep
+    from dprct.privacy.budget import Guarantee
+    from dprct.schema.schema import Schema
+
+    Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is public of one declared regression that a release has.
+
+    Parameters
+    ----------
+    title : str
+        Its name, or its formula.
+    formula : str
+    outcome : str
+    bounds : (low, high)
+        At which the outcome was clipped.
+    terms : tuple of str
+        The coefficients of treatment.
+    covariates : tuple of str
+    nobs, coefficients : int
+        Rows that count, and k of the do-file.
+    clusters : tuple of str
+        The columns of the clusters of its errors.
+    groups : int
+        Clusters; 0 where errors are those of rows.
+    joint : bool
+        Whether covariances of the coefficients are released.
+    """
+
+    title: str
+    formula: str
+    outcome: str
+    bounds: tuple[float, float]
+    terms: tuple[str, ...]
+    covariates: tuple[str, ...]
+    nobs: int
+    coefficients: int
+    clusters: tuple[str, ...] = ()
+    groups: int = 0
+    joint: bool = True
+
+    @property
+    def cov_type(self) -> str:
+        """HC1 or CR1."""
+        return "CR1" if self.groups else "HC1"
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of its errors, as Stata has them."""
+        return self.groups - 1 if self.groups else self.nobs - self.coefficients
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are of."""
+        low, high = self.bounds
+        return f"{self.outcome} clipped to [{low:g}, {high:g}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class DeclaredResults(LinearResults):
+    """The coefficients of treatment in a declared regression, sampling error and noise together.
+
+    Parameters
+    ----------
+    drawn : DrawnStep
+        As released.
+    of : Declared
+    effects : tuple of Combined
+        The law of the error of each coefficient.
+
+    Notes
+    -----
+    Intervals are theta -+ t (max(0, V + kappa om) + v)^.5: V is the sampling variance as released,
+    om the standard deviation of its noise, v the variance of the noise of theta, and kappa the
+    smallest number that covers for every V (:mod:`dprct.estimate.moments.raised`).  ``bse`` is the
+    half width of the 95 % interval over its normal quantile.
+    """
+
+    drawn: DrawnStep
+    of: Declared
+    effects: tuple[Combined, ...]
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
+        return self._series(np.array([effect.p_value() for effect in self.effects]))
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are of: the outcome clipped to its public bounds."""
+        return self.of.estimand
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
+        size = checked_alpha(alpha)
+        half = np.array([effect.half_width(size) for effect in self.effects])
+        values = self.params.to_numpy()
+        return pd.DataFrame(np.column_stack([values - half, values + half]), self.params.index)
+
+    def lincom(self, wanted: str | Mapping[str, float]) -> DeclaredResults:
+        """Return a linear combination of coefficients, such as ``"t1 - t2"``, with its interval."""
+        asked = restrictions(wanted, list(self.params.index))
+        if len(asked.weights) > 1:
+            raise ParameterError(
+                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
+            )
+        self._check_joint(asked.weights)
+        return _tabulated(
+            self.drawn, self.of, asked.weights, -asked.values, asked.texts, like=self,
+            title=f"{self.title}: {asked.texts[0]}",
+        )  # fmt: skip
+
+    def wald_test(self, wanted: str | Mapping[str, float] | Sequence[str]) -> WaldTest:
+        """Return the joint test of linear restrictions, such as ``"t1 = t2 = 0"``."""
+        asked = restrictions(wanted, list(self.params.index))
+        self._check_joint(asked.weights)
+        cov = asked.weights @ _covariance(self.drawn) @ asked.weights.T
+        estimate = asked.weights @ self.drawn.params - asked.values
+        return wald_test(estimate, cov, "; ".join(asked.texts), self.of.df)
+
+    def _check_joint(self, weights: Array) -> None:
+        several = max((row != 0).sum() for row in weights) > 1 or len(weights) > 1
+        if several and not self.of.joint:
+            raise ParameterError(
+                "treatment varies within clusters, so that the variance of each coefficient was "
+                "released and no covariance; ask for one coefficient at a time"
+            )
+
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
+        """Draw the coefficients with their intervals.
+
+        A thin line is the interval, the thick one in it what privacy noise alone would give.
+        """
+        names = [str(name) for name in self.params.index]
+        (axes,) = effects_plot(
+            [(self.outcome, names, list(self.effects))], checked_alpha(alpha), ax=ax,
+            watermark=watermark_of(self.guarantee), labels=Labels(schema),
+        )  # fmt: skip
+        return axes
+
+
+def declared_results(
+    drawn: DrawnStep, of: Declared, guarantee: Guarantee, notes: tuple[str, ...] = ()
+) -> DeclaredResults:
+    """Return what was released of a declared regression as a table of results."""
+    adjusted = f", adjusted for {', '.join(of.covariates)}" if of.covariates else ""
+    said = (
+        f"The effect on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "
+        "covariates make the interval shorter without changing what is estimated.",
+    )
+    clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
+    return _tabulated(
+        drawn, of, np.eye(len(of.terms)), np.zeros(len(of.terms)), of.terms,
+        df_inference=float(of.df), df_resid=float(of.nobs - of.coefficients), nobs=of.nobs,
+        cov_type=of.cov_type, guarantee=guarantee, outcome=of.outcome, formula=of.formula,
+        title=f"Declared regression: {of.title}",
+        notes=(*said, *((clusters,) if of.groups else ()), *notes),
+    )  # fmt: skip
+
+
+def _tabulated(
+    drawn: DrawnStep, of: Declared, weights: Array, shift: Array, names: Sequence[str], *,
+    like: DeclaredResults | None = None, **facts: Any,
+) -> DeclaredResults:  # fmt: skip
+    """Return linear combinations of what was drawn as a result."""
+    effects = tuple(
+        _combined(drawn, of, row, value) for row, value in zip(weights, shift, strict=True)
+    )
+    index = pd.Index(list(names), dtype=object)
+    z = -special.ndtri(0.025)
+    cov = (
+        weights @ _covariance(drawn) @ weights.T if of.joint else np.full((len(names),) * 2, np.nan)
+    )
+    np.fill_diagonal(cov, np.square([effect.half_width(0.05) / z for effect in effects]))
+    table: dict[str, Any] = {
+        "params": pd.Series([one.value for one in effects], index=index, dtype=np.float64),
+        "cov": pd.DataFrame(cov, index=index, columns=index),
+        "bse_noise": pd.Series([one.noise_sd for one in effects], index=index, dtype=np.float64),
+        "effects": effects,
+        "layout": tuple(map(str, names)),
+    }
+    if like is not None:
+        return replace(like, **table, **facts)
+    return DeclaredResults(**table, **facts, drawn=drawn, of=of)
+
+
+def _combined(drawn: DrawnStep, of: Declared, row: Array, shift: float) -> Combined:
+    """Return one combination of coefficients with the law of its error.
+
+    Entries of the released matrix have independent noise up to symmetry, so that w'Vw has the
+    variance sum w_j^4 s_jj^2 + sum over j < k of 4 w_j^2 w_k^2 s_jk^2.
+    """
+    used = np.flatnonzero(row)
+    w = row[used]
+    V = drawn.sampling[np.ix_(used, used)]
+    s = drawn.spread[np.ix_(used, used)]
+    square = np.outer(w * w, w * w) * s * s
+    om = math.sqrt(float(np.trace(square) + 2 * (square.sum() - np.trace(square))))
+    return Combined(
+        value=float(row @ drawn.params) + float(shift),
+        parts=np.array([float(w @ V @ w)]),
+        spreads=np.array([om]),
+        noise=float((w * w) @ (drawn.noise[used] ** 2)),
+        df=np.array([float(of.df)]),
+    )
+
+
+def _covariance(drawn: DrawnStep) -> Array:
+    """Return the covariance of the coefficients for joint tests, its diagonal inflated."""
+    noise = drawn.noise**2
+    raised = [
+        s * kappa(rounded_up(s / v), JOINT_ALPHA) if s else 0.0
+        for s, v in zip(np.diag(drawn.spread).tolist(), noise.tolist(), strict=True)
+    ]
+    sampling = np.nan_to_num(drawn.sampling, nan=0.0)
+    found: Array = positive(sampling) + np.diag(np.array(raised) + noise)
+    return found

@@ -1,0 +1,712 @@
+"""Declared regressions by one step: public weights, what is drawn, and how it is read.
+
+A regression of a clipped outcome on a treatment that was assigned at random, as a paper prints it.
+Its coefficients are weighted sums of residuals with the exact least-squares weights of the realised
+public design; the fit that covariates give comes from the moments of the same release, and costs or
+gains precision without moving the estimand.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.assignment.groups import ROWS, combined, units_of
+from dprct.errors import ColumnError, ParameterError
+from dprct.estimate.moments.declared_results import Declared
+from dprct.estimate.moments.variables import key_of
+from dprct.privacy.mechanisms import Allocation
+from dprct.queries.ball import FARTHEST
+from dprct.queries.one_step import (
+    FINEST,
+    MOST_ROWS,
+    Fit,
+    PublicCells,
+    Residual,
+    ResidualRows,
+    Score,
+    Vector,
+)
+from dprct.queries.sums import EXACT, GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.assignment.groups import Design
+    from dprct.estimate.moments.declared import Step
+    from dprct.estimate.moments.layout import Layout, Place
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.variables import Atom, Regressor
+    from dprct.model import BoundTable
+    from dprct.privacy.mechanisms import AnalyticGaussian
+    from dprct.privacy.noise import NoiseSource
+    from dprct.schema.tables import Counted
+
+    Array = NDArray[np.floating[Any]]
+
+EFFECTS, TOTALS, SQUARES = "effects", "totals of residuals", "squares"
+"""The parts of an allocation that declared regressions have, in the order of their draws."""
+
+LEAST_MOMENTS = Fraction(1, 50)
+"""Of mu squared, for moments where no declared regression uses them."""
+
+READ_MOMENTS = Fraction(1, 2)
+"""The same where something else was asked for, which is read off the moments."""
+
+_MOMENTS = tuple(Fraction(k, 100) for k in (5, 10, 15, 20, 25, 30, 40))
+_SQUARES = tuple(Fraction(k, 100) for k in (2, 4, 6, 8, 12, 16, 20, 25, 30, 40, 50, 60, 70))
+"""Shares that a plan chooses among; the effects have what is left."""
+
+_CENTRE = Fraction(1, 5)
+"""Of the squares' share, what the totals have by which they are centred."""
+
+TYPICAL_ICC = 0.1
+"""Correlation of two people of a cluster where none is declared; it sets a clip, no error."""
+
+MOST_PER_ROW = 0.02
+"""Covariates over rows above which the fit is 0: fitted on the same rows, it shrinks effects."""
+
+_RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
+_KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
+_FEW_CLUSTERS, _MANY = 20, 50
+_FIT_BITS = 1 << 31
+"""The sum of the sizes of slopes, in units of 2^-shift half steps."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundStep:
+    """A declared regression with the public weights of the design as it was realised.
+
+    Parameters
+    ----------
+    step : Step
+    weights : (q, C) array
+        n M_W T (T' M_W T)^-1 of each coefficient and public cell: a sum of a y over all rows,
+        over n, is the coefficient of y on T and W.  0 in cells whose rows do not count.
+    treated : (q, C) array
+        T in every cell.
+    sizes : (C,) array of int
+        Rows of every cell that count.
+    blocks : (C,) array of int
+        Number of the block, -1 where rows do not count.
+    coefficients : int
+        k of the do-file.
+    clusters : int
+        G, 0 where errors are those of rows.
+    joint : bool
+        Whether the covariances of the coefficients are released.
+    spread : (q, 2) array
+        Sums over rows of a^2, and over clusters of (sum a)^2.
+    """
+
+    step: Step
+    weights: Array
+    treated: Array
+    sizes: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    coefficients: int
+    clusters: int
+    joint: bool
+    spread: Array
+
+    @property
+    def n(self) -> int:
+        """Rows that count; public."""
+        return int(self.sizes.sum())
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of its errors."""
+        return self.clusters - 1 if self.clusters else self.n - self.coefficients
+
+    @property
+    def longest(self) -> float:
+        """The length of the weights of the cell that has the longest."""
+        return float(np.sqrt((self.weights**2).sum(axis=0)).max())
+
+    @property
+    def inflation(self) -> float:
+        """The factor of small samples, as Stata has it."""
+        n, k, g = self.n, self.coefficients, self.clusters
+        return g / (g - 1) * (n - 1) / (n - k) if g else n / (n - k)
+
+    def score(self, reach: int) -> Score:
+        """Return its whole weights, of residuals within b."""
+        whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
+        return Score(reach, whole, self.blocks, bool(self.clusters))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Steps:
+    """The declared regressions of a release, and the public cells of its rows.
+
+    Parameters
+    ----------
+    bound : tuple of BoundStep
+    cells : PublicCells
+    """
+
+    bound: tuple[BoundStep, ...]
+    cells: PublicCells
+
+    def __bool__(self) -> bool:
+        return bool(self.bound)
+
+
+NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
+
+
+def bound_steps(
+    table: BoundTable, steps: Sequence[Step], design: Design, keys: Sequence[str],
+    lacking: Mapping[str, str], counted: Counted | None = None,
+) -> Steps:  # fmt: skip
+    """Read the public columns of a table, and weigh its cells for every declared regression.
+
+    Parameters
+    ----------
+    table : BoundTable
+    steps : sequence of Step
+    design : Design
+    keys : sequence of str
+        The public columns of which an engine counted all combinations.
+    lacking : mapping from column to str
+        The public column that says whether a row has a value, for columns that may miss one.
+
+    Raises
+    ------
+    ParameterError
+        If a coefficient does not follow from the public design.
+    """
+    if table.n > MOST_ROWS:
+        raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
+    rows, combinations = combined(nw.to_native(table.frame), keys, counted)
+    of_clusters = tuple(getattr(design, "cluster_columns", ()))
+    told = [name for name in keys if name not in of_clusters or name in design.columns]
+    units = units_of(rows, told, ())
+    codes = np.asarray(units.block[units.member], np.int64)
+    labels = [one if len(told) > 1 else (one,) for one in units.labels]
+    values = [dict(zip(told, label, strict=True)) for label in labels]  # type: ignore[arg-type]
+    number = rows[ROWS].to_numpy(np.int64) if combinations is not None else np.ones(len(rows))
+    sizes = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
+    names = {step.clusters for step in steps if step.clusters}
+    if len(names) > 1:
+        raise ParameterError(
+            "declared regressions with clusters of different columns are not offered together; "
+            "declare one ``cluster=``, or release them apart"
+        )
+    clusters = None
+    if names:
+        clusters = np.asarray(units_of(rows, (), next(iter(names))).member, np.int64)
+    found = tuple(_bound(one, values, sizes, codes, clusters, number, lacking) for one in steps)
+    return Steps(found, PublicCells(len(values), codes, clusters, combinations))
+
+
+def _bound(
+    step: Step,
+    values: Sequence[Mapping[str, Any]],
+    sizes: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    clusters: NDArray[np.int64] | None,
+    number: NDArray[Any],
+    lacking: Mapping[str, str],
+) -> BoundStep:
+    """Weigh the cells for one regression."""
+    T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
+    W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
+    named = [step.outcome, *(a.column for c in step.covariates for a in c.atoms)]
+    flags = [lacking[name] for name in dict.fromkeys(named) if name in lacking]
+    levels = [[cell[name] for name in step.absorbed] for cell in values]
+    counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
+    counts &= np.array([None not in level for level in levels], bool)
+    counts &= np.array([all(cell[flag] != 0 for flag in flags) for cell in values], bool)
+    places = {tuple(level): i for i, level in enumerate(
+        dict.fromkeys(tuple(one) for one, use in zip(levels, counts, strict=True) if use))}  # fmt: skip
+    blocks = np.array([places[tuple(one)] if use else -1
+                       for one, use in zip(levels, counts, strict=True)], np.int64)  # fmt: skip
+    n = np.where(counts, sizes, 0)
+    rest, rank = _less_public(step, T, W, n, levels, counts)
+    inner = (rest * n) @ rest.T
+    scale = np.sqrt(np.diag((np.where(counts, T, 0.0) ** 2 * n) @ np.ones((len(n), 1)))).ravel()
+    if not (scale > 0).all() or np.linalg.eigvalsh(inner / np.outer(scale, scale))[0] < 1e-9:
+        said = ", ".join(one.name for one in step.treatment)
+        raise ParameterError(
+            f"{step.title!r}: {said} cannot be told from each other or from the constant and the "
+            "blocks in the design as it was realised; leave out what is collinear"
+        )
+    weights = float(n.sum()) * np.linalg.solve(inner, rest)
+    k = rank + len(T) + len(step.covariates)
+    if n.sum() <= k:
+        raise ParameterError(
+            f"{step.title!r}: {n.sum()} rows for {k} coefficients leave nothing to estimate "
+            "errors from; use fewer regressors"
+        )
+    spread = np.array([(weights**2 * n).sum(1)] * 2)
+    groups, joint = 0, True
+    if step.clusters:
+        assert clusters is not None
+        inside = counts[codes]
+        size = len(n)
+        same = _same_columns(weights)
+        pair, place = np.unique(clusters[inside] * size + same[codes[inside]], return_inverse=True)
+        rows = np.bincount(place, number[inside], minlength=len(pair))
+        of, at = np.divmod(pair, size)
+        member = np.unique(of, return_inverse=True)[1]
+        groups = int(member.max()) + 1
+        joint = groups == len(pair) or len(T) > 1
+        total = np.array([np.bincount(member, rows * row[at]) for row in weights])
+        spread[1] = (total**2).sum(1)
+        joint = groups == len(pair)
+        if groups < 3:
+            raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
+    return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
+
+
+def _same_columns(weights: Array) -> NDArray[np.int64]:
+    first: dict[bytes, int] = {}
+    keys = [np.rint(c * 2.0**30).tobytes() for c in (weights / np.abs(weights).max()).T]
+    return np.array([first.setdefault(key, at) for at, key in enumerate(keys)], np.int64)
+
+
+def _less_public(
+    step: Step, T: Array, W: Array, n: NDArray[np.int64], levels: Sequence[Sequence[Any]],
+    counts: NDArray[np.bool_],
+) -> tuple[Array, int]:  # fmt: skip
+    """Return T less its weighted projection on public columns, 0 where rows do not count; rank."""
+    T = np.where(counts, T, 0.0)
+    columns = [np.where(counts, row, 0.0) for row in W]
+    if len(step.absorbed) == 1 and len(columns) == 1:  # blocks alone: means within them
+        block = {x: i for i, x in enumerate(dict.fromkeys(one[0] for one in levels))}
+        at = np.array([block[one[0]] for one in levels])
+        rows = np.bincount(at, n, minlength=len(block))
+        means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in T])
+        means = means / np.maximum(rows, 1)
+        return np.where(counts, T - means[:, at], 0.0), int((rows > 0).sum())
+    for place in range(len(step.absorbed)):
+        there = list(
+            dict.fromkeys(one[place] for one, use in zip(levels, counts, strict=True) if use)
+        )
+        columns += [np.array([one[place] == x for one in levels]) * counts for x in there[1:]]
+    root = np.sqrt(n.astype(float))
+    D = np.array(columns).T * root[:, None]
+    found, _, rank, _ = np.linalg.lstsq(D, (T * root).T, rcond=1e-10)
+    rest = T - (np.array(columns).T @ found).T
+    return np.where(counts, rest, 0.0), int(rank)
+
+
+def _value(term: Regressor, cell: Mapping[str, Any]) -> float:
+    """Return what a function of public columns is in a cell; NaN where one is missing."""
+    return math.prod(_atom(atom, cell[atom.column]) for atom in term.atoms)
+
+
+def _atom(atom: Atom, value: Any) -> float:
+    if value is None:
+        return math.nan
+    if atom.level is not None:
+        return float(value == atom.value)
+    if isinstance(value, str):
+        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clips:
+    """What one declared regression is clipped at; public.
+
+    Parameters
+    ----------
+    most : int
+        H of the fit, in half steps.
+    squares : tuple of int
+        Of residuals or of clusters, as :meth:`dprct.queries.one_step.Score.squares` takes them.
+    """
+
+    most: int
+    squares: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepAllocation(Allocation):
+    """The mechanisms of a release with declared regressions, and what these are clipped at.
+
+    Parameters
+    ----------
+    shares : mapping from part to Fraction
+        Of mu squared.
+    clips : tuple of Clips
+    planned : tuple of (q,) arrays
+        The expected squared standard error of each coefficient, in squared units of the outcome.
+    """
+
+    shares: Mapping[str, Fraction]
+    clips: tuple[Clips, ...]
+    planned: tuple[Planned, ...] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """The errors to expect of one declared regression, from public facts.
+
+    Parameters
+    ----------
+    error, noise, alone, unadjusted : (q,) arrays
+        Standard errors: expected; of the noise alone; without privacy, with covariates; without
+        privacy and covariates.
+    kept : float
+        Of the guessed R squared, what the released fit keeps.
+    """
+
+    error: Array
+    noise: Array
+    alone: Array
+    unadjusted: Array
+    kept: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The shares that are planned to have the least error, and what follows from them."""
+
+    moments: Fraction
+    squares: Fraction
+    clips: tuple[Clips, ...]
+    planned: tuple[Planned, ...]
+
+
+def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
+    """Return what a result has to know of a declared regression."""
+    step = bound.step
+    return Declared(
+        step.title, step.text, step.outcome, bounds, tuple(one.name for one in step.treatment),
+        tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
+        bound.clusters, bound.joint,
+    )  # fmt: skip
+
+
+def place_of(layout: Layout, name: str) -> Place:
+    """Return the place of an outcome."""
+    return next(place for place in layout.places if place.name == name)
+
+
+def residual_of(place: Place, fit: Fit | None) -> Residual:
+    """Return the residual of an outcome with a fit."""
+    (part,) = place.variable.parts
+    return Residual(part, fit)
+
+
+def chosen_shares(
+    steps: Steps, layout: Layout, mu: float, left: Fraction, icc: float, guess: float, *,
+    read: bool, noise_of: Callable[[float], tuple[float, float]],
+) -> Chosen:  # fmt: skip
+    """Return the shares of the least planned error: a function of public facts alone.
+
+    Parameters
+    ----------
+    mu : float
+        Of the whole release.
+    left : Fraction
+        What scores of other regressions leave of mu squared.
+    icc, guess : float
+        Of clusters, and R squared of covariates.
+    read : bool
+        Whether something else is read off the moments.
+    noise_of : callable
+        s1 and s2 of moments that have a mu.
+    """
+    adjusts = [
+        bool(b.step.covariates) and len(b.step.covariates) <= MOST_PER_ROW * b.n
+        for b in steps.bound
+    ]
+    first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
+    best: tuple[float, Chosen] | None = None
+    for share in first:
+        a = share * left
+        s2 = noise_of(math.sqrt(a) * mu)[1]
+        kept = [
+            kept_of(b, layout, s2, guess) if use and share > LEAST_MOMENTS else 0.0
+            for b, use in zip(steps.bound, adjusts, strict=True)
+        ]
+        for c in _SQUARES:
+            effects = left - a - c
+            if effects <= 0:
+                continue
+            clips, planned = _planned(
+                steps, layout, kept, guess, math.sqrt(effects) * mu,
+                math.sqrt(c * (1 - _CENTRE)) * mu, icc,
+            )  # fmt: skip
+            worth = float(np.mean(np.concatenate([np.log(one.error) for one in planned])))
+            if best is None or worth < best[0] - 1e-9:
+                best = worth, Chosen(a, c, clips, planned)
+    assert best is not None
+    return best[1]
+
+
+def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
+    """Return the R squared that a ridge fit from noisy moments is expected to have.
+
+    Columns of variance v in units of z, with noise of s2 / sqrt 2 on products: of a slope the ridge
+    leaves n v / (n v + s2 sqrt d), and noise adds s2^2 / 2 over that squared, times v.
+    """
+    places = [p for p in layout.places if p.name != bound.step.outcome]
+    q = len(bound.step.covariates)
+    weight = place_of(layout, bound.step.outcome).weight
+    v = float(np.mean([p.weight**2 for p in places])) if places else 1.0
+    rows = bound.n * v
+    bent = s2 * math.sqrt(q) / (rows + s2 * math.sqrt(q))
+    added = q * s2**2 / 2 * v / (rows + s2 * math.sqrt(q)) ** 2 / weight**2
+    return guess * (1 - bent**2) - added
+
+
+def _planned(
+    steps: Steps, layout: Layout, kept: Sequence[float], guess: float, effects: float,
+    squares: float, icc: float,
+) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
+    """Return clips and errors where effects and squares have these mu."""
+    parts = []
+    for bound, r2 in zip(steps.bound, kept, strict=True):
+        place = place_of(layout, bound.step.outcome)
+        half = residual_of(place, None).half_step
+        sd = place.scale / half  # in half steps, as everything below
+        parts.append((bound, place, sd, _most(bound, place, sd) if r2 > 0 else 0))
+    several = _together([(bound, GRID + most) for bound, _, _, most in parts])
+    clips, planned = [], []
+    for (bound, place, sd, most), r2 in zip(parts, kept, strict=True):
+        n, reach = bound.n, GRID + most
+        rows, whole = bound.spread.T
+        unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
+        noise = (2 * bound.longest * reach * several / effects / n) ** 2
+        c = _clip(bound, place, sd, reach, icc, squares / several)
+        d = 2 * bound.longest * reach
+        move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
+        om = bound.inflation * move * several / squares / n**2
+        kap = float(np.interp(om / noise, _RATIOS, _KAPPAS))
+        sampling = unadjusted * (1 - max(r2, 0.0))
+        half = residual_of(place, None).half_step
+        ideal = guess if bound.step.covariates else 0.0
+        planned.append(Planned(
+            np.sqrt(sampling + kap * om + noise) * half,
+            np.full(len(rows), math.sqrt(noise) * half),
+            np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half, r2,
+        ))  # fmt: skip
+        clips.append(Clips(most, _squares_clip(bound, c, reach)))
+    return tuple(clips), tuple(planned)
+
+
+def _most(bound: BoundStep, place: Place, sd: float) -> int:
+    """Return H, one planned standard deviation of the outcome."""
+    return min(math.floor(sd), GRID) if bound.step.covariates else 0
+
+
+def _together(parts: Sequence[tuple[BoundStep, int]]) -> float:
+    """Return by how much longer all regressions together move than the one that moves most."""
+    total = np.zeros(len(parts[0][0].sizes))
+    for bound, _ in parts:
+        total += (bound.weights**2).sum(axis=0) / bound.longest**2
+    return math.sqrt(float(total.max()))
+
+
+def _clip(
+    bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float
+) -> float:
+    """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance."""
+    rows, whole = bound.spread.sum(axis=0)
+    longest = bound.longest
+    if bound.clusters:
+        times = 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
+        planned = math.sqrt(((1 - icc) * rows + icc * whole) / bound.clusters) * sd
+        return times * planned
+    all_of_it = 2 * reach * longest
+    if place.variable.two_valued and all_of_it**2 / squares <= rows * sd**2:
+        return all_of_it
+    noise = math.sqrt(0.5 * squares * rows) * sd
+    return min(all_of_it, max(4 * sd * longest, noise))
+
+
+def _squares_clip(bound: BoundStep, c: float, reach: int) -> tuple[int, ...]:
+    """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
+    if not bound.joint:
+        share = np.sqrt(bound.spread[:, 1] / bound.spread[:, 1].sum())
+        return tuple(max(1, math.floor(c * s * FINEST / bound.longest)) for s in share)
+    length = np.sqrt((bound.weights**2).sum(axis=0))
+    most = 2 * reach * (1 if not bound.clusters else 1 << 28)
+    return tuple(min(most, math.floor(c / x)) if x > 0 else 0 for x in length.tolist())
+
+
+def vectors_of(steps: Steps, clips: Sequence[Clips]) -> tuple[list[Score], dict[str, Vector]]:
+    """Return the scores and what is released of them; public."""
+    scores = [b.score(GRID + c.most) for b, c in zip(steps.bound, clips, strict=True)]
+    return scores, {
+        EFFECTS: Vector(tuple(one.effects for one in scores)),
+        TOTALS: Vector(tuple(one.totals for one in scores)),
+        SQUARES: Vector(tuple(
+            one.squares(c.squares, joint=b.joint)
+            for one, b, c in zip(scores, steps.bound, clips, strict=True)
+        )),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnStep:
+    """What was released of one declared regression, in units of its outcome.
+
+    Parameters
+    ----------
+    params : (q,) array
+    sampling : (q, q) array
+        Sampling covariance as released, small-sample factor included; NaN off the diagonal where
+        covariances were not released.
+    spread : (q, q) array
+        Standard deviation of the noise of each entry of it.
+    noise : (q,) array
+        Standard deviation of the noise of each coefficient.
+    """
+
+    params: Array
+    sampling: Array
+    spread: Array
+    noise: Array
+
+
+def fit_of(bound: BoundStep, layout: Layout, cell: NoisyMoments, most: int) -> Fit | None:
+    """Return the fit of an outcome by covariates, from released moments of everybody.
+
+    Ridge for prediction: the noise of moments, s2 sqrt d, is added to those of covariates.
+    """
+    known = {place.variable.key: j for j, place in enumerate(layout.places)}
+    at = [known[key_of(one.atoms)] for one in bound.step.covariates]
+    if not at or not most:
+        return None
+    y = next(j for j, p in enumerate(layout.places) if p.name == bound.step.outcome)
+    n = max(cell.n, 1.0)
+    S = cell.totals / n
+    M = cell.cross - n * np.outer(S, S)
+    ridge = cell.s2 * math.sqrt(len(at))
+    w, V = np.linalg.eigh(M[np.ix_(at, at)] + ridge * np.eye(len(at)))
+    w = np.maximum(w, max(ridge, 1e-9 * n))
+    slopes = (V / w) @ (V.T @ M[at, y])
+    place = layout.places[y]
+    half = residual_of(place, None).half_step
+    # half steps of the outcome for a step of z
+    by = slopes * layout.step * place.scale / place.weight / half
+    level = float(slopes @ S[at]) * place.scale / place.weight / half
+    largest = max(float(np.abs(by).sum()), abs(level) / FARTHEST)
+    if not math.isfinite(largest) or largest <= 0:
+        return None
+    shift = min(max(0, math.floor(math.log2(_FIT_BITS / largest))), 200)
+    scaled = [int(x) for x in np.rint(by * 2.0**shift)]
+    offset = round(level * 2.0**shift)
+    if sum(map(abs, scaled)) * FARTHEST + abs(offset) >= EXACT:
+        return None
+    return Fit(tuple(layout.grid.columns[j] for j in at), tuple(scaled), offset, shift, most)
+
+
+def drawn_steps(
+    table: BoundTable, steps: Steps, layout: Layout, everybody: NoisyMoments,
+    allocation: StepAllocation, noise: NoiseSource,
+) -> tuple[DrawnStep, ...]:  # fmt: skip
+    """Add up residuals and draw effects, totals and squares; the caller has charged them."""
+    clips = allocation.clips
+    residuals, read = [], dict[tuple[Any, ...], int]()
+    which = []
+    for bound, clip in zip(steps.bound, clips, strict=True):
+        place = place_of(layout, bound.step.outcome)
+        fit = fit_of(bound, layout, everybody, clip.most)
+        one = residual_of(place, fit)
+        key = (place.name, fit)
+        if key not in read:
+            read[key] = len(residuals)
+            residuals.append(one)
+        which.append(read[key])
+    rows = ResidualRows.of(table.frame, residuals, steps.cells)
+    scores, vectors = vectors_of(steps, clips)
+    laws = {name: _law(allocation, name) for name in (EFFECTS, TOTALS, SQUARES)}
+    effects = _split(
+        laws[EFFECTS].release(rows.effects(which, scores), noise).units, vectors[EFFECTS]
+    )
+    totals = _split(laws[TOTALS].release(rows.totals(which, scores), noise).units, vectors[TOTALS])
+    read_effects = [
+        _effects(bound, part, units, laws[EFFECTS].noise_sd)
+        for bound, part, units in zip(steps.bound, vectors[EFFECTS].parts, effects, strict=True)
+    ]
+    centres = [
+        _centres(bound, score, part.unit / GRID, units, laws[TOTALS].noise_sd, theta)
+        for bound, score, part, units, (theta, _) in zip(
+            steps.bound, scores, vectors[TOTALS].parts, totals, read_effects, strict=True
+        )
+    ]
+    joint = [bound.joint for bound in steps.bound]
+    sums = rows.squares(which, scores, centres, [c.squares for c in clips], joint)
+    squares = _split(laws[SQUARES].release(sums, noise).units, vectors[SQUARES])
+    found = []
+    for bound, score, part, units, (theta, sd), k in zip(
+        steps.bound, scores, vectors[SQUARES].parts, squares, read_effects, which, strict=True
+    ):
+        half = residuals[k].half_step
+        scale = part.unit / GRID * (bound.longest / FINEST * half / bound.n) ** 2 * bound.inflation
+        sampling, spread = _matrices(bound, score, units, laws[SQUARES].noise_sd, scale)
+        found.append(DrawnStep(theta * half, sampling, spread, sd * half))
+    return tuple(found)
+
+
+def _law(allocation: Allocation, name: str) -> AnalyticGaussian:
+    mechanism: Any = allocation[name]
+    return mechanism
+
+
+def _split(units: Any, vector: Vector) -> list[list[int]]:
+    found, at = [], 0
+    for part in vector.parts:
+        size = len(part.reach)
+        found.append([int(x) for x in units[at : at + size]])
+        at += size
+    return found
+
+
+def _effects(bound: BoundStep, part: Any, units: Sequence[int], sd: float) -> tuple[Array, Array]:
+    """Return the coefficients in half steps, and the standard deviations of their noise."""
+    scale = part.unit / GRID * bound.longest / FINEST / bound.n
+    return np.array(units, float) * scale, np.full(len(units), sd * scale)
+
+
+def _centres(
+    bound: BoundStep, score: Score, scale: float, units: Sequence[int], sd: float, theta: Array
+) -> list[int]:
+    """Return m of every cell: the level of its block and the effect of its arm, as released.
+
+    Levels of blocks are drawn towards that of all by their noise over how much they vary beyond it:
+    of many small blocks hardly anything is known.
+    """
+    blocks, n = bound.blocks, bound.sizes
+    inside = blocks >= 0
+    count = len(units)
+    rows = np.bincount(blocks[inside], n[inside], minlength=count)
+    T = bound.treated
+    mean_T = (
+        np.array([np.bincount(blocks[inside], (n * t)[inside], minlength=count) for t in T]) / rows
+    )
+    level = np.array(units, float) * scale / rows - theta @ mean_T
+    noise = (sd * scale / rows) ** 2
+    whole = float(rows @ level) / rows.sum()
+    between = max(0.0, float(rows @ ((level - whole) ** 2 - noise)) / rows.sum())
+    if count > 1:
+        level = whole + (level - whole) * between / (between + noise)
+    found = np.where(inside, level[np.maximum(blocks, 0)] + theta @ T, 0.0)
+    return [int(x) for x in np.rint(np.clip(found, -score.reach, score.reach))]
+
+
+def _matrices(
+    bound: BoundStep, score: Score, units: Sequence[int], sd: float, scale: float
+) -> tuple[Array, Array]:
+    """Return released squares as a matrix, and the standard deviations of its noise."""
+    q = score.size
+    sampling = np.full((q, q), math.nan)
+    pairs = score.pairs if bound.joint else [(j, j) for j in range(q)]
+    for (j, k), value in zip(pairs, units, strict=True):
+        sampling[j, k] = sampling[k, j] = value * scale
+    return sampling, np.full((q, q), sd * scale)

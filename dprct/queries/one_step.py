@@ -1,0 +1,484 @@
+"""Declared regressions by one step: sums of weighted residuals, their totals and their squares.
+
+The residual of a row is its clipped outcome less a fit that is a function of earlier releases and
+of the row's own covariates.  Public weights of least squares turn sums of residuals into the
+coefficients of treatment; squares give their errors.  All numbers are whole, and what one person
+can move them by is a public constant, whatever the fit and the centres are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.encoding import prepared
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.privacy.aggregates import IntegerVector
+from dprct.queries.ball import FARTHEST
+from dprct.queries.sums import EXACT, GRID, compact
+from dprct.schema.columns import divided
+from dprct.schema.tables import collected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.queries.ball import Part, Scaled
+    from dprct.queries.sums import Combinations
+    from dprct.schema.columns import Column
+    from dprct.schema.tables import Table
+
+    Whole = NDArray[np.int64]
+    Numbers = NDArray[Any]
+    """Python's whole numbers, as an array of objects."""
+
+MOST_ROWS = 1 << 28
+"""Rows of which sums of residuals, and of halves of their squares, are below 2^53."""
+
+FINEST = 1 << 52
+"""The longest vector of weights of a cell, in whole numbers."""
+
+LARGEST_FIT = GRID
+"""Half steps of a fit at most: as much as the outcome's own reach."""
+
+_CELL = "__place"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What covariates of a row predict, as whole half steps of the outcome.
+
+    Parameters
+    ----------
+    columns : tuple of Scaled
+        Covariates in whole steps k, 2^20 of them at most.
+    slopes : tuple of int
+        Of a step, in 2^-shift half steps.
+    level : int
+        What is taken away from the sum.
+    shift : int
+    most : int
+        H: the fit is clipped to [-H, H]; public.
+
+    Notes
+    -----
+    f = clip(floor((sum slopes k - level) / 2^shift), -H, H).  The sums of sizes are below 2^53, so
+    that doubles add them exactly in any order, and the factor is a power of two: the same bits on
+    every engine.  Slopes and level may be functions of earlier releases, never of rows.
+    """
+
+    columns: tuple[Scaled, ...]
+    slopes: tuple[int, ...]
+    level: int
+    shift: int
+    most: int
+
+    def __post_init__(self) -> None:
+        if len(self.columns) != len(self.slopes):
+            raise ParameterError("a fit needs one slope for each of its columns")
+        if sum(map(abs, self.slopes)) * FARTHEST + abs(self.level) >= EXACT:
+            raise ParameterError("the slopes of a fit are too long for exact sums")
+        if not 0 <= self.most <= LARGEST_FIT or not 0 <= self.shift <= 1000:
+            raise ParameterError("a fit is clipped to half of the outcome's range at most")
+
+    def whole(self) -> nw.Expr:
+        """Return f of each row as a double, of a frame that is ``prepared``."""
+        terms = [c.whole() * float(g) for c, g in zip(self.columns, self.slopes, strict=True)]
+        total = reduce(add, terms) - float(self.level)
+        return (total * 2.0**-self.shift).floor().clip(-float(self.most), float(self.most))
+
+
+@dataclass(frozen=True, slots=True)
+class Residual:
+    """The residual of a row: y less the middle of its bounds less the fit, in whole half steps.
+
+    Parameters
+    ----------
+    outcome : Part
+        Clipped at its public bounds (l, u); a half step is (u - l) / 2^21.
+    fit : Fit or None
+
+    Notes
+    -----
+    y is k = floor((y - l) 2^20 / (u - l) + 1/2) steps, 0 to 2^20, so that 2 k - 2^20 is its
+    distance from the middle in half steps, and |r| is at most b = 2^20 + H for every legal row.
+    """
+
+    outcome: Part
+    fit: Fit | None = None
+
+    @property
+    def reach(self) -> int:
+        """B."""
+        return GRID + (0 if self.fit is None else self.fit.most)
+
+    @property
+    def half_step(self) -> float:
+        """One half step in units of the outcome."""
+        low, high = self.outcome.bounds
+        return (high - low) / GRID / 2
+
+    @property
+    def coded(self) -> list[Column]:
+        """The columns that need an encoding."""
+        parts = [
+            self.outcome,
+            *(p for c in (self.fit.columns if self.fit else ()) for p in c.parts),
+        ]
+        return [part.column for part in parts if part.level is not None]
+
+    def whole(self) -> nw.Expr:
+        """Return r of each row as a double, of a frame that is ``prepared``."""
+        low, high = self.outcome.bounds
+        y = self.outcome.value()
+        k = (divided(y - low if low else y, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
+        centred = k * 2.0 - float(GRID)
+        return centred if self.fit is None or not self.fit.most else centred - self.fit.whole()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicCells:
+    """Where each row is, by public columns alone: arm, block, and who has a value if it is public.
+
+    Parameters
+    ----------
+    size : int
+        C.
+    codes : (n,) array of int, or (G,) with ``combinations``
+        Cell of each row, or of each combination of public columns.
+    clusters : (n,) or (G,) array of int, or None
+    combinations : Combinations or None
+        Where rows stay in an engine.
+    """
+
+    size: int
+    codes: Whole
+    clusters: Whole | None = None
+    combinations: Combinations | None = None
+
+
+def length_of(reach: Numbers) -> int:
+    """Return the smallest whole number that no column of ``reach`` (m, C) is longer than."""
+    square = max(int((column * column).sum()) for column in reach.T)
+    root = math.isqrt(square)
+    return root + (root * root < square)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnGrid:
+    """Whole numbers divided by what one person can move them by, on a grid of 2^20.
+
+    Parameters
+    ----------
+    reach : (m, C) array of Python int
+        By how much one person of a cell moves each of m numbers at most.
+
+    Notes
+    -----
+    With W the length of the longest column of ``reach`` (rounded up) a number v becomes
+    floor(v 2^20 / W + 1/2).  x -> floor(x + 1/2) is monotone and commutes with adding whole
+    numbers, so that where v moves by D at most, what it becomes moves by ceil(D 2^20 / W) at most.
+    Which cell a person is in is public: the Euclidean norm of what all move by together is at most
+    the largest over cells of the root of the sum of their squares.
+    """
+
+    reach: Numbers
+
+    @property
+    def unit(self) -> int:
+        """W: 2^20 of the grid."""
+        return max(1, length_of(self.reach))
+
+    @property
+    def moves(self) -> Numbers:
+        """By how much one person of each cell moves each number, on the grid; (m, C)."""
+        return -((-self.reach * GRID) // self.unit)
+
+    def rounded(self, values: Sequence[int]) -> list[int]:
+        """Return the numbers on the grid."""
+        unit = self.unit
+        return [(2 * int(value) * GRID + unit) // (2 * unit) for value in values]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vector:
+    """One vector of several regressions, and how sensitive it is.
+
+    Parameters
+    ----------
+    parts : tuple of OnGrid
+        Of each regression; all have the same cells.
+    """
+
+    parts: tuple[OnGrid, ...]
+
+    @property
+    def size(self) -> int:
+        """Numbers of the vector."""
+        return sum(len(part.reach) for part in self.parts)
+
+    @property
+    def sensitivities(self) -> tuple[int, int, int]:
+        """L1, the square of L2, and the largest of one number."""
+        moves = np.concatenate([part.moves for part in self.parts])
+        totals = [(int(c.sum()), int((c * c).sum()), int(max(c))) for c in moves.T]
+        l1, l2, most = (max(numbers) for numbers in zip(*totals, strict=True))
+        return max(1, l1), max(1, l2), max(1, most)
+
+    def sealed(self, values: Sequence[Sequence[int]]) -> IntegerVector:
+        """Return what the parts' numbers become, sealed."""
+        numbers = [k for p, v in zip(self.parts, values, strict=True) for k in p.rounded(v)]
+        l1, l2_squared, l_inf = self.sensitivities
+        return IntegerVector(
+            np.array(numbers, dtype=object), l1=l1, l2_squared=l2_squared, l_inf=l_inf,
+            relation="replace-one-design-public",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Score:
+    """The coefficients of treatment in one regression, as public functions of residuals.
+
+    Parameters
+    ----------
+    reach : int
+        b of the residuals.
+    weights : (q, C) array of Python int
+        a of each coefficient and cell, on the grid of 2^52 that is the longest column; 0 where
+        rows do not count.
+    blocks : (C,) array of int
+        In which total of residuals a cell counts, -1 for none.
+    clusters : bool
+        Whether errors are those of clusters.
+
+    Notes
+    -----
+    *Effects.*  S = sum a_i r_i, q numbers.  A person of cell c keeps the cell, since arm, block
+    and cluster are public, and moves r by 2 b at most: S moves by at most 2 b |a_jc|.
+
+    *Totals* of residuals by block, by which squares are centred: 2 b in the one block of the cell.
+
+    *Squares of rows.*  e = r - m_c is clipped to C_c, whatever m is, and its square moves by at
+    most C_c^2.  Released are the numbers sum a_jc a_lc e^2 of all j <= l: those of one cell are a
+    public vector times sum e^2, and move together by |a_jc a_lc| C_c^2.
+
+    *Squares of clusters.*  E_g = sum of e over the actual rows of a cluster, clipped to C_c.  One
+    person moves it by d = 2 b at most, and so its square, of two numbers within [-C, C] that are d
+    apart, by f(d) = d (2 C - d) if d <= C, else C^2: (x - y)(x + y) is largest at x = C and
+    y = C - d, or at y = 0 where that is below 0.  Here all rows of a cluster that count have the
+    same weights; otherwise U_gj = sum_c a_jc E_gc is clipped to ``most[j]``, its square moves by
+    f(2 b |a_jc|), and the squares of the q coefficients alone are released.  Which cluster a
+    person is in is public.
+    """
+
+    reach: int
+    weights: Numbers
+    blocks: Whole
+    clusters: bool = False
+
+    @property
+    def size(self) -> int:
+        """Q."""
+        return len(self.weights)
+
+    @property
+    def effects(self) -> OnGrid:
+        """The coefficients."""
+        return OnGrid(2 * self.reach * abs(self.weights))
+
+    @property
+    def totals(self) -> OnGrid:
+        """The totals of residuals by block."""
+        found = np.zeros((int(self.blocks.max()) + 1, len(self.blocks)), dtype=object)
+        for cell in np.flatnonzero(self.blocks >= 0):
+            found[self.blocks[cell], cell] = 2 * self.reach
+        return OnGrid(found)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The coefficients whose products are released with joint errors."""
+        return [(j, k) for j in range(self.size) for k in range(j, self.size)]
+
+    @property
+    def alike(self) -> Whole:
+        """The first cell that has the weights of each cell; (C,)."""
+        first: dict[tuple[int, ...], int] = {}
+        columns = [tuple(map(int, column)) for column in self.weights.T]
+        return np.array([first.setdefault(c, at) for at, c in enumerate(columns)], np.int64)
+
+    @property
+    def products(self) -> Numbers:
+        """A_jc a_lc of all pairs; (q (q + 1) / 2, C)."""
+        return np.array([self.weights[j] * self.weights[k] for j, k in self.pairs], dtype=object)
+
+    def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
+        """Return the squares of residuals or clusters that are clipped to ``most``.
+
+        ``most`` has one number for each cell; without ``joint``, for each coefficient.
+        """
+        if joint:
+            moved = [
+                square_move(2 * self.reach, c) if self.clusters else c * c for c in map(int, most)
+            ]
+            return OnGrid(abs(self.products) * np.array(moved, dtype=object))
+        d = 2 * self.reach * abs(self.weights)
+        found = [[square_move(int(x), int(c)) for x in row] for row, c in zip(d, most, strict=True)]
+        return OnGrid(np.array(found, dtype=object))
+
+
+def square_move(d: int, most: int) -> int:
+    """Return by how much the square of a number within [-most, most] moves if that moves by d.
+
+    Examples
+    --------
+    >>> square_move(2, 10), square_move(30, 10)
+    (36, 100)
+    """
+    return d * (2 * most - d) if d <= most else most * most
+
+
+class ResidualRows:
+    """The residuals of all rows, and where each row is; confidential.
+
+    Notes
+    -----
+    It is made of one pass over the table and lives as long as a draw.  It is not pickled.
+    """
+
+    __slots__ = ("_cells", "_clusters", "_values")
+
+    def __init__(self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None):
+        self._values, self._cells, self._clusters = values, cells, clusters
+
+    @classmethod
+    def of(cls, frame: Table, residuals: Sequence[Residual], cells: PublicCells) -> ResidualRows:
+        """Read the rows of any engine, once; total.
+
+        Raises
+        ------
+        EngineError
+            If the engine fails.
+        """
+        coded = {column.name: column for one in residuals for column in one.coded}
+        table = prepared(frame, list(coded.values()))
+        wanted = {f"r{k}": one.whole() for k, one in enumerate(residuals)}
+        types = dict.fromkeys(wanted, nw.Int32)
+        where = cells.combinations
+        if where is None:
+            found = compact(table, wanted, types)
+            return cls(list(found.values()), cells.codes, cells.clusters)
+        keys = [nw.col(name).alias(f"{_CELL}{i}") for i, name in enumerate(where.columns)]
+        rows = collected(
+            table.select(*keys, *[e.cast(types[name]).alias(name) for name, e in wanted.items()])
+        )
+        there = zip(*[rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))], strict=True)
+        # who was not there at the door is in no cell, and no error
+        places = np.array([where.places.get(_found(key), -1) for key in there], np.int64)
+        last = np.where(places >= 0, cells.codes[places], -1)
+        clusters = None if cells.clusters is None else cells.clusters[places]
+        return cls([rows[name].to_numpy() for name in wanted], last, clusters)
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        """Refuse to leave the process."""
+        raise ModelPicklingError("residuals of confidential rows cannot be pickled or copied")
+
+    def sums(self, residual: int, size: int) -> list[int]:
+        """Return the sum of residuals of every cell; doubles add whole numbers below 2^53."""
+        inside = self._cells >= 0
+        found = np.bincount(self._cells[inside], self._values[residual][inside], minlength=size)
+        return [int(x) for x in found]
+
+    def effects(self, residuals: Sequence[int], scores: Sequence[Score]) -> IntegerVector:
+        """Return sum a r of every regression, sealed."""
+        parts = Vector(tuple(one.effects for one in scores))
+        return parts.sealed(
+            [
+                _weighted(one.weights, self._of(k, one))
+                for k, one in zip(residuals, scores, strict=True)
+            ]
+        )
+
+    def totals(self, residuals: Sequence[int], scores: Sequence[Score]) -> IntegerVector:
+        """Return the totals of residuals by block of every regression, sealed."""
+        values = []
+        for k, one in zip(residuals, scores, strict=True):
+            found = [0] * (int(one.blocks.max()) + 1)
+            for block, total in zip(one.blocks, self._of(k, one), strict=True):
+                if block >= 0:
+                    found[block] += total
+            values.append(found)
+        return Vector(tuple(one.totals for one in scores)).sealed(values)
+
+    def squares(
+        self,
+        residuals: Sequence[int],
+        scores: Sequence[Score],
+        centres: Sequence[Sequence[int]],
+        most: Sequence[Sequence[int]],
+        joint: Sequence[bool],
+    ) -> IntegerVector:
+        """Return the squares of every regression, sealed.
+
+        ``centres`` has m_c of every cell, ``most`` what :meth:`Score.squares` takes.
+        """
+        asked = list(zip(residuals, scores, centres, most, joint, strict=True))
+        values = [self._squares(*one) for one in asked]
+        parts = tuple(score.squares(c, joint=both) for _, score, _, c, both in asked)
+        return Vector(parts).sealed(values)
+
+    def _of(self, residual: int, score: Score) -> list[int]:
+        return self.sums(residual, score.weights.shape[1])
+
+    def _squares(
+        self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
+    ) -> list[int]:
+        counts = np.array([any(column) for column in score.weights.T], bool)
+        inside = (self._cells >= 0) & counts[self._cells]
+        cell = self._cells[inside]
+        e = self._values[residual][inside].astype(np.int64) - np.array(centre, np.int64)[cell]
+        size = len(counts)
+        if not score.clusters:
+            most_of = np.array(most, np.int64)[cell]
+            e = np.clip(e, -most_of, most_of)
+            high, low = np.divmod(e * e, GRID)
+            sums = [GRID * int(h) + int(k) for h, k in zip(
+                np.bincount(cell, high, minlength=size), np.bincount(cell, low, minlength=size),
+                strict=True)]  # fmt: skip
+            return _weighted(score.products, sums)
+        assert self._clusters is not None
+        cell = score.alike[cell]
+        pairs, place = np.unique(self._clusters[inside] * size + cell, return_inverse=True)
+        sums = np.bincount(place, e, minlength=len(pairs)).astype(np.int64)
+        of, at = np.divmod(pairs, size)
+        if both:
+            if len(set(of.tolist())) < len(of):
+                raise ParameterError("clusters whose rows have other weights have no joint squares")
+            clip = np.array(most, np.int64)[at]
+            by_cell = [0] * size
+            for c, total in zip(at.tolist(), np.clip(sums, -clip, clip).tolist(), strict=True):
+                by_cell[c] += total * total
+            return _weighted(score.products, by_cell)
+        found = [dict[int, int]() for _ in range(score.size)]
+        for g, c, total in zip(of.tolist(), at.tolist(), sums.tolist(), strict=True):
+            for j, sums_of in enumerate(found):
+                sums_of[g] = sums_of.get(g, 0) + int(score.weights[j, c]) * total
+        return [
+            sum(min(max(u, -int(c)), int(c)) ** 2 for u in one.values())
+            for one, c in zip(found, most, strict=True)
+        ]
+
+
+def _found(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(None if x is None or x != x else x for x in key)
+
+
+def _weighted(weights: Numbers, sums: Sequence[int]) -> list[int]:
+    """Return the sums over cells of weights times whole numbers, exactly; one for each row."""
+    return [sum(int(a) * s for a, s in zip(row, sums, strict=True)) for row in weights]
