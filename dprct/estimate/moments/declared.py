@@ -18,7 +18,6 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 

@@ -82,6 +82,8 @@ class Grouping:
         Rows of each public group; public.
     arms : tuple of str
         The control group first; empty without a design.
+    uneven : bool
+        Whether declared shares differ between blocks that groups do not tell apart.
     """
 
     groups: tuple[Group, ...]
@@ -90,6 +92,7 @@ class Grouping:
     subgroups: tuple[str, ...]
     totals: tuple[int, ...]
     arms: tuple[str, ...] = field(default=())
+    uneven: bool = False
 
 
 def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bool) -> list[str]:
@@ -130,12 +133,14 @@ def grouping_of(
     *,
     hidden: bool,
     attrition: bool,
+    within_blocks: bool = False,
 ) -> tuple[Grouping, BoundTable]:
     """Return the groups of a table, and the table with a column for each public missingness.
 
     Where treatment is private (``hidden``), for subgroups whose columns are private, and for those
     of which it is private who has a value (``lacking``), the cells are those that design and schema
-    allow, whether or not anybody is in them.
+    allow, whether or not anybody is in them.  ``within_blocks``: everything that is asked about
+    treatment compares people of one block, so that shares may differ between blocks.
 
     Raises
     ------
@@ -164,9 +169,17 @@ def grouping_of(
         )  # fmt: skip
         return found, table
     rows, combinations = combined(nw.to_native(frame), wanted, table.counted)
+    uneven = False
     if design is not None and not hidden:
         _check_design(design, rows, attrition)
-        _check_shares(design, rows, outer)
+        uneven = _shares_differ(design, rows, outer)
+        if uneven and not within_blocks:
+            blocks = list(getattr(design, "block_columns", ()))
+            raise ParameterError(
+                "the declared shares differ between blocks, so that a plain difference in means "
+                f"would be biased; give the blocks as ``subgroups={blocks}``, or to every formula "
+                f"on treatment, as in ``'y ~ treat | {blocks[0] if blocks else 'block'}'``"
+            )
     keys: list[Any] = []
     if comparison is not None and not hidden:
         place = np.empty(len(comparison.order), np.int64)
@@ -195,7 +208,7 @@ def grouping_of(
     )
     found = Grouping(
         _counted(groups, cells), cells, treatment, tuple(subgroups),
-        tuple(int(size) for size in sizes), _arms(comparison),
+        tuple(int(size) for size in sizes), _arms(comparison), uneven,
     )  # fmt: skip
     return found, table.with_frame(frame)
 
@@ -328,17 +341,13 @@ def _check_design(design: Design, rows: Any, attrition: bool) -> None:
         )
 
 
-def _check_shares(design: Design, rows: Any, outer: Sequence[str]) -> None:
-    """Refuse to leave out blocks between which the chances differ."""
+def _shares_differ(design: Design, rows: Any, outer: Sequence[str]) -> bool:
+    """Whether chances differ between blocks that groups do not tell apart."""
     blocks = tuple(getattr(design, "block_columns", ()))
     chances = design.propensities(rows)
     if set(blocks) <= set(outer) and blocks:
-        return
-    if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
-        raise ParameterError(
-            "the declared shares differ between blocks, so that a plain difference in means would "
-            f"be biased; give the blocks as ``subgroups={list(blocks)}``"
-        )
+        return False
+    return not np.allclose(chances, chances[:1], rtol=0, atol=1e-12)
 
 
 def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:

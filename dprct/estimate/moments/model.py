@@ -53,10 +53,7 @@ from dprct.estimate.moments.layout import (
     with_outcomes,
 )
 from dprct.estimate.moments.one_step import (
-    EFFECTS,
     NO_STEPS,
-    SQUARES,
-    TOTALS,
     TYPICAL_ICC,
     DrawnStep,
     StepAllocation,
@@ -72,7 +69,6 @@ from dprct.estimate.moments.plan import (
     steps_said,
 )
 from dprct.estimate.moments.release import (
-    MOMENTS,
     MOST_NUMBERS,
     SCORES,
     DrawnMoments,
@@ -90,7 +86,6 @@ from dprct.estimate.moments.scores import SHARE, DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
     check_lacking,
-    check_outcome,
     check_unit_effects,
     checked_column,
     checked_policy,
@@ -244,8 +239,22 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Whether something is asked for that is read off the moments."""
         return bool(self.released) or any(isinstance(x, str) for x in self.served(schema).values())
 
-    def withheld(self, schema: Schema) -> str:
+    def within_blocks(self, schema: Schema) -> bool:
+        """Whether all regressions on treatment compare people of the same block."""
+        blocks = set(getattr(self.assignment, "block_columns", ()))
+        served = self.served(schema)
+        columns = () if self.assignment is None else self.assignment.columns
+        return bool(blocks and self.steps(schema)) and all(
+            all(blocks <= set(step.absorbed) for step in found)
+            if not isinstance(found, str)
+            else not set(columns) & set(one.parsed.names)
+            for one, found in served.items()
+        )
+
+    def withheld(self, schema: Schema, uneven: bool = False) -> str:
         """Return why no errors are read off the moments, where declared regressions have theirs."""
+        if uneven:
+            return "shares of arms differ between blocks"
         clusters = getattr(self.assignment, "cluster_columns", ())
         if clusters and schema.unit.max_rows == 1:
             return f"clusters of {', '.join(clusters)} were assigned"
@@ -905,6 +914,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             self._table, known.schema, spec.comparison(), spec.subgroups,
             spec.present_public(known.schema), spec.lacking(known.schema),
             hidden=spec.hidden, attrition=spec.attrition,
+            within_blocks=spec.within_blocks(known.schema),
         )  # fmt: skip
         if spec.weights is not None:  # what is released is the sum of weights, not rows
             unknown = tuple(replace(group, rows=None) for group in grouping.groups)
@@ -915,7 +925,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             check_in_engine(layout.grid.width)
         self.facts = MomentsFacts(
             schema=known.schema, n=known.n, grouping=grouping, layout=layout,
-            steps=self._steps(known.schema), withheld=spec.withheld(known.schema),
+            steps=self._steps(known.schema), withheld=spec.withheld(known.schema, grouping.uneven),
         )  # fmt: skip
         self._check_scores()
 

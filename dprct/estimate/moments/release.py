@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.declared_results import Declared
+    from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.one_step import Chosen, DrawnStep, Steps
     from dprct.estimate.moments.scores import Scored

@@ -464,8 +464,8 @@ class Moments(ReleasedMoments):
         """Refuse errors that would take people to be independent."""
         if self.withheld:
             raise ParameterError(
-                f"{what}: {self.withheld}, so that errors read off the moments would take people "
-                f"to be independent; declared regressions have theirs: {self._declared_said()}"
+                f"{what}: {self.withheld}, which moments do not tell apart; read off them are no "
+                f"effects and no errors, and declared are {self._declared_said()}"
             )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
