@@ -448,10 +448,10 @@ class ResidualRows:
             most_of = np.array(most, np.int64)[cell]
             e = np.clip(e, -most_of, most_of)
             high, low = np.divmod(e * e, GRID)
-            sums = [GRID * int(h) + int(k) for h, k in zip(
+            by_row = [GRID * int(h) + int(k) for h, k in zip(
                 np.bincount(cell, high, minlength=size), np.bincount(cell, low, minlength=size),
                 strict=True)]  # fmt: skip
-            return _weighted(score.products, sums)
+            return _weighted(score.products, by_row)
         assert self._clusters is not None
         cell = score.alike[cell]
         pairs, place = np.unique(self._clusters[inside] * size + cell, return_inverse=True)

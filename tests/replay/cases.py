@@ -574,6 +574,34 @@ moments("villages that are assigned",
         private="y w", public="t pid cluster", rows=2, sizes=(40, 16))  # fmt: skip
 
 
+def declared(name: str, given: dict[str, Any], **facts: Any) -> None:
+    """Register a case of declared regressions: of rows so many that their fits are drawn."""
+    moments(f"declared, {name}", {"neighbors": "replace-one-design-public", "attrition": True,
+                                  "sd": {"y": 0.2}, **given},
+            **{"private": "y w x", "public": "t", "sizes": (1200,), "epsilons": (8.0, 16.0),
+               "bounds": (NARROW, SIGNED), **facts})  # fmt: skip
+
+
+for engine in (False, True):
+    declared("adjusted" + ", in Polars" * engine,
+             {"formulas": ["y ~ t + w", "y + w ~ t + C(x)"], "assignment": dprct.Simple("t")},
+             engine=engine)  # fmt: skip
+declared("blocks, other things read off the moments",
+         {"formulas": ["y ~ t + w | block", "y ~ w + x"], "columns": ["g"],
+          "assignment": dprct.Block("t", block="block"), "cov_type": "HC1"},
+         private="y w x g", public="t block")  # fmt: skip
+declared("three arms, a missing outcome public, a covariate's a number",
+         {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0,
+          "missing": {"y": "public", "w": 0.25}},
+         private="y w", public="arm", may_miss={"y": "public", "w": "private"})  # fmt: skip
+for engine in (False, True):
+    declared("villages that were assigned" + ", in Polars" * engine,
+             {"formulas": ["y ~ t + w", dprct.Regression("w ~ t", name="w", cluster="pair")],
+              "assignment": dprct.Cluster("t", cluster="pair"), "cov_type": "CR1"},
+             private="y w", public="t pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int"}}, arms=("halves",))  # fmt: skip
+
+
 CONTROL: dict[str, Any] = {
     "outcome": "y", "unit": "region", "time": "year", "treatment_time": 2004,
 }  # fmt: skip

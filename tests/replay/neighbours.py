@@ -189,6 +189,8 @@ def _design(name: str, n: int, arms: str, case: Case) -> Any:
         return 1.0 + (row // 4) % 2
     if "cluster" in case.public:  # all of a cluster are in one arm
         return ((row // 2) % 2 == (name == "t2")).astype(float)
+    if "pair" in case.public and name == "t" and arms == "halves":  # all of a pair in one arm
+        return (row >= n // 4 * 2).astype(float)
     order = row if arms == "alternate" else (row * 2) // n
     if name == "arm":
         return (row % 3).astype(float)

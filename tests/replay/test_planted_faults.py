@@ -18,7 +18,7 @@ import dprct
 from dprct import Budget
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
-from dprct.queries import additive, propensity
+from dprct.queries import additive, one_step, propensity
 from dprct.study.sections import Scope
 
 from .auditor import Auditor
@@ -170,6 +170,38 @@ def predictor_moved() -> Pair:
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(1.0, 1e-4))
 
 
+def people_for_clusters(patch: pytest.MonkeyPatch) -> None:
+    """The squares of clusters are as sensitive as if a person moved their sums by a 64th."""
+    right = one_step.square_move
+    patch.setattr(one_step, "square_move", lambda d, most: right(d // 64, most))
+
+
+def short_weights(patch: pytest.MonkeyPatch) -> None:
+    """The weights of a coefficient are taken to be a quarter as long as they are."""
+    right = one_step.OnGrid.moves.fget
+    patch.setattr(one_step.OnGrid, "moves", property(lambda grid: right(grid) // 4 + 1))
+
+
+def declared_moved(name: str) -> Pair:
+    """Return a pair of a declared regression in which one outcome goes from bound to bound."""
+    case = CASES[name]
+    n = 1200
+    t = (np.arange(n) >= n // 2) * 1.0 if "pair" in case.public else np.arange(n) % 2.0
+    every = {
+        "y": np.arange(n) // 2 % 2 * 1.0,
+        "w": 0.0,
+        "x": 0.0,
+        "t": t,
+        "pair": np.arange(n) // 2 * 1.0,
+    }
+    one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
+    other = one.copy()
+    other.loc[0, "y"] = 1.0
+    return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
+
+
+ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
+VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
 EFFECT = "estimate.PrivateATE: two arms"
 HISTOGRAM = "release.MVHistogram: all columns"
 MARGINALS = "release.Marginals: all columns"
@@ -203,6 +235,12 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "a predictor that costs nothing": (
         predictors_without_price, predictor_moved, "sum of (shift / sigma)^2",
+    ),
+    "weights of a declared regression taken to be short": (
+        short_weights, lambda: declared_moved(ADJUSTED), "sum of (shift / sigma)^2",
+    ),
+    "squares of clusters that move by a 64th": (
+        people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",
     ),
     "noise chosen by the data": (
         noise_by_the_data, lambda: pair(EFFECT, y=1.0), "the neighbour has other noise",

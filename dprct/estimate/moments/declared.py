@@ -21,9 +21,14 @@ from dprct.formula import parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dprct.assignment.groups import Design
     from dprct.formula.syntax import Formula
     from dprct.schema import Schema
+
+    Array = NDArray[np.floating[Any]]
 
 StepErrors = Literal["HC1", "CR1"]
 
@@ -106,7 +111,7 @@ def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
     one = isinstance(formulas, (str, Regression))
     found: Iterable[Any] = (formulas,) if one else ()
     if not one and hasattr(formulas, "__iter__") and not is_data(formulas):
-        found = tuple(formulas)  # type: ignore[arg-type]
+        found = tuple(formulas)
     elif not one:
         found = (formulas,)
     for value in found:
@@ -178,6 +183,82 @@ class Step:
         return bool(self.covariates or self.absorbed or self.clusters or not self.regression.bare)
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is public of one declared regression that a release has.
+
+    Parameters
+    ----------
+    title : str
+        Its name, or its formula.
+    formula : str
+    outcome : str
+    bounds : (low, high)
+        At which the outcome was clipped.
+    terms : tuple of str
+        The coefficients of treatment.
+    covariates : tuple of str
+    nobs, coefficients : int
+        Rows that count, and k of the do-file.
+    clusters : tuple of str
+        The columns of the clusters of its errors.
+    groups : int
+        Clusters; 0 where errors are those of rows.
+    joint : bool
+        Whether covariances of the coefficients are released.
+    """
+
+    title: str
+    formula: str
+    outcome: str
+    bounds: tuple[float, float]
+    terms: tuple[str, ...]
+    covariates: tuple[str, ...]
+    nobs: int
+    coefficients: int
+    clusters: tuple[str, ...] = ()
+    groups: int = 0
+    joint: bool = True
+
+    @property
+    def cov_type(self) -> str:
+        """HC1 or CR1."""
+        return "CR1" if self.groups else "HC1"
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of its errors, as Stata has them."""
+        return self.groups - 1 if self.groups else self.nobs - self.coefficients
+
+    @property
+    def estimand(self) -> str:
+        """What the coefficients are of."""
+        low, high = self.bounds
+        return f"{self.outcome} clipped to [{low:g}, {high:g}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnStep:
+    """What was released of one declared regression, in units of its outcome.
+
+    Parameters
+    ----------
+    params : (q,) array
+    sampling : (q, q) array
+        Sampling covariance as released, small-sample factor included; NaN off the diagonal where
+        covariances were not released.
+    spread : (q, q) array
+        Standard deviation of the noise of each entry of it.
+    noise : (q,) array
+        Standard deviation of the noise of each coefficient.
+    """
+
+    params: Array
+    sampling: Array
+    spread: Array
+    noise: Array
+
+
 def steps_of(
     regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str]
 ) -> tuple[Step, ...] | str:
@@ -213,7 +294,7 @@ def steps_of(
                     if not (len(t) == 1 and t[0].kind == "C" and t[0].names[0] in absorbed)),
         effects=tuple(name for name in parsed.effects if name not in absorbed),
     )  # fmt: skip
-    effects, controls, covariates = [], [], []
+    effects, controls, covariates = list[Regressor](), list[Regressor](), list[Regressor]()
     for term in regressors_of(main_part(replace(left, intercept=True)), schema):
         columns = {atom.column for atom in term.atoms}
         if columns <= public:

@@ -24,65 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.one_step import DrawnStep
+    from dprct.estimate.moments.declared import Declared, DrawnStep
     from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """What is public of one declared regression that a release has.
-
-    Parameters
-    ----------
-    title : str
-        Its name, or its formula.
-    formula : str
-    outcome : str
-    bounds : (low, high)
-        At which the outcome was clipped.
-    terms : tuple of str
-        The coefficients of treatment.
-    covariates : tuple of str
-    nobs, coefficients : int
-        Rows that count, and k of the do-file.
-    clusters : tuple of str
-        The columns of the clusters of its errors.
-    groups : int
-        Clusters; 0 where errors are those of rows.
-    joint : bool
-        Whether covariances of the coefficients are released.
-    """
-
-    title: str
-    formula: str
-    outcome: str
-    bounds: tuple[float, float]
-    terms: tuple[str, ...]
-    covariates: tuple[str, ...]
-    nobs: int
-    coefficients: int
-    clusters: tuple[str, ...] = ()
-    groups: int = 0
-    joint: bool = True
-
-    @property
-    def cov_type(self) -> str:
-        """HC1 or CR1."""
-        return "CR1" if self.groups else "HC1"
-
-    @property
-    def df(self) -> int:
-        """Degrees of freedom of its errors, as Stata has them."""
-        return self.groups - 1 if self.groups else self.nobs - self.coefficients
-
-    @property
-    def estimand(self) -> str:
-        """What the coefficients are of."""
-        low, high = self.bounds
-        return f"{self.outcome} clipped to [{low:g}, {high:g}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

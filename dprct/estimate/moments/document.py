@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import asdict
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +14,19 @@ import numpy as np
 from dprct import disk
 from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
+from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place, scaled
+from dprct.estimate.moments.one_step import EFFECTS
 from dprct.estimate.moments.release import (
     SCORES,
     DrawnMoments,
     allocation_of,
     gaussian_of,
     moments_of,
+    shared_allocation,
 )
-from dprct.estimate.moments.scores import DrawnScores
+from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.ball import MomentsGrid, Part
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 
 VERSION = 5
 """Versions 1 to 4 had outcomes in the ball, which bent effects; they are refused."""
+
+WITH_DECLARED = 6
+"""The version of a document that has declared regressions; others are as of version 5."""
 
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
@@ -65,7 +73,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": VERSION,
+        "moments": WITH_DECLARED if moments.declared else VERSION,
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -105,7 +113,29 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         content["clipped"] = list(drawn.clipped)
     if layout.grid.weight is not None:
         content["layout"]["weights"] = [layout.grid.weight.column.name, layout.grid.weight.fill]
+    if moments.declared:
+        content["declared"] = {
+            "share": drawn.share,
+            "withheld": moments.withheld,
+            "regressions": [
+                {**asdict(one), "drawn": {key: np.asarray(numbers).ravel().tolist() for key, numbers
+                                          in _drawn_numbers(step).items()}}
+                for one, step in zip(moments.declared, drawn.steps, strict=True)
+            ],
+        }  # fmt: skip
     return {**content, "digest": digest_of(content)}
+
+
+def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
+    """Return what was released of a regression; the upper triangle of what is symmetric."""
+    upper = np.triu_indices(len(step.params))
+    known = step.sampling[upper]
+    return {
+        "params": step.params,
+        "sampling": [None if math.isnan(x) else x for x in known.tolist()],
+        "spread": step.spread[upper],
+        "noise": step.noise,
+    }
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -179,8 +209,8 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
             "that effects are too small by an unknown part; ask whoever published it to release "
             "again"
         )
-    if version != VERSION or type(version) is not int:
-        raise _no_document(name, f"its version is not {VERSION}; use a newer dprct")
+    if type(version) is not int or version not in (VERSION, WITH_DECLARED):
+        raise _no_document(name, f"its version is not {WITH_DECLARED}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -280,7 +310,9 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     str(guarantee)  # refuses numbers that cannot be printed
     sigma = _number(content["sigma"])
     scores = tuple(_scores(facts) for facts in content["scores"])
-    _check_noise(guarantee, layout.grid, len(groups), sigma, scores)
+    declared, steps, share, withheld = _declared(content)
+    _check_noise(guarantee, layout.grid, len(groups), sigma, scores, share)
+    _require(all(one.outcome in layout.names for one in declared), "an outcome was not released")
     clipped = None
     if layout.grid.clipped:
         clipped = tuple(_whole(number, signed=True) for number in content["clipped"])
@@ -296,7 +328,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
-    drawn = DrawnMoments(sums, sigma, scores, clipped)
+    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share)
     told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -316,6 +348,8 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "method": _text(content["method"]),
         "facts_sha256": _text(content["schema"]["sha256"]),
         "sealed": _text(content["schema"]["sealed"]),
+        "declared": declared,
+        "withheld": withheld,
     }
 
 
@@ -367,20 +401,79 @@ def _scores(facts: Mapping[str, Any]) -> DrawnScores:
     return DrawnScores(_text(facts["outcome"]), regressors, sums, _number(facts["sigma"]))
 
 
+def _declared(
+    content: Mapping[str, Any],
+) -> tuple[tuple[Declared, ...], tuple[DrawnStep, ...], str, str]:
+    """Return the declared regressions of a document and what was released of them."""
+    there = content["moments"] == WITH_DECLARED
+    _require(there == ("declared" in content), "declared regressions and version do not agree")
+    if not there:
+        return (), (), "", ""
+    facts = content["declared"]
+    found, steps = [], []
+    for one in facts["regressions"]:
+        low, high = map(_number, one["bounds"])
+        _require(low < high, "bounds of an outcome are not in order")
+        terms = tuple(map(_text, one["terms"]))
+        q = len(terms)
+        _require(len(set(terms)) == q > 0, "a coefficient is there twice, or none")
+        made = Declared(
+            _text(one["title"]), _text(one["formula"]), _text(one["outcome"]), (low, high), terms,
+            tuple(map(_text, one["covariates"])), _whole(one["nobs"]), _whole(one["coefficients"]),
+            tuple(map(_text, one["clusters"])), _whole(one["groups"]), one["joint"] is True,
+        )  # fmt: skip
+        _require(made.df > 0, "a regression has no degrees of freedom")
+        numbers = one["drawn"]
+        params = np.array([_number(x) for x in numbers["params"]])
+        noise = np.array([_number(x) for x in numbers["noise"]])
+        _require(
+            len(params) == len(noise) == q and bool((noise > 0).all()), "a coefficient is missing"
+        )
+        sampling = _square(numbers["sampling"], q, made.joint)
+        spread = _square(numbers["spread"], q, True)
+        _require(bool((spread > 0).all()), "the noise of a variance is missing")
+        found.append(made)
+        steps.append(DrawnStep(params, sampling, spread, noise))
+    _require(len(found) > 0, "no regression is declared")
+    titles = {one.title for one in found}
+    _require(len(titles) == len(found), "two regressions have one name")
+    return tuple(found), tuple(steps), _text(facts["share"]), _text(facts["withheld"])
+
+
+def _square(numbers: Any, q: int, whole: bool) -> Any:
+    """Return a symmetric matrix of its upper triangle; NaN off the diagonal if not ``whole``."""
+    _require(len(numbers) == q * (q + 1) // 2, "a covariance is not complete")
+    found, values = np.full((q, q), math.nan), iter(numbers)
+    for j in range(q):
+        for k in range(j, q):
+            value = next(values)
+            _require((value is None) == (j != k and not whole), "a covariance is not complete")
+            if value is not None:
+                found[j, k] = found[k, j] = _number(value)
+    return found
+
+
 def _check_noise(
     guarantee: Guarantee,
     grid: MomentsGrid,
     groups: int,
     sigma: float,
     scores: tuple[DrawnScores, ...],
+    share: str = "",
 ) -> None:
     """Refuse a document whose noise is smaller than its guarantee needs."""
     _require(guarantee.holds and guarantee.budget is not None, "it has no guarantee")
     assert guarantee.budget is not None
     sizes = [len(one.regressors) for one in scores]
-    needed = allocation_of(grid, groups, guarantee.budget, sizes)
+    if share:
+        of_moments = Fraction(share)
+        left = 1 - of_moments - (SHARE if scores else 0)
+        _require(of_moments > 0 and left > 0, "a share is not within 0 and 1")
+        needed = shared_allocation(grid, groups, guarantee.budget, sizes, of_moments)
+    else:
+        needed = allocation_of(grid, groups, guarantee.budget, sizes)
     told = {SCORES.format(place): one.sigma for place, one in enumerate(scores, 1)}
-    for part in needed.parts:
+    for part in (name for name in needed.parts if name != EFFECTS):
         enough = _LEAST_NOISE * gaussian_of(needed, part).noise_sd
         _require(told.get(part, sigma) >= enough, "its noise is smaller than its guarantee needs")
 

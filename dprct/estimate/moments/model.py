@@ -25,6 +25,7 @@ from dprct.estimate.experiment import (
     constant_of,
 )
 from dprct.estimate.moments.declared import (
+    DrawnStep,
     Regression,
     Step,
     check_options,
@@ -55,7 +56,6 @@ from dprct.estimate.moments.layout import (
 from dprct.estimate.moments.one_step import (
     NO_STEPS,
     TYPICAL_ICC,
-    DrawnStep,
     StepAllocation,
     bound_steps,
     chosen_shares,
@@ -69,6 +69,7 @@ from dprct.estimate.moments.plan import (
     steps_said,
 )
 from dprct.estimate.moments.release import (
+    MOMENTS,
     MOST_NUMBERS,
     SCORES,
     DrawnMoments,
@@ -588,11 +589,12 @@ class MomentsSpec(Spec[MomentsFacts]):
             unserved = [r.title for r, x in self.served(schema).items() if isinstance(x, str)]
             if unserved or not self.formulas:
                 raise ParameterError(
-                    "clusters were assigned, whose errors need sums of whole clusters; name the "
+                    "clusters were assigned, whose errors need sums of whole clusters; name "
                     "regressions on treatment alone in ``formulas=``, with "
-                    "``neighbors='replace-one-design-public'``, which protects one person"
-                    + (f" (not served: {unserved[0]!r})" if unserved else "")
-                    + ", or use ``PrivateATE``"
+                    "``neighbors='replace-one-design-public'`` and people as the schema's unit, "
+                    "declare the cluster as the schema's unit with max_rows and "
+                    "``cov_type='CR1'``, or use ``PrivateATE``"
+                    + (f" ({unserved[0]!r} is not served by one step)" if unserved else "")
                 )
         self.assignment.groups.check_levels(schema)
         if self.hidden:
@@ -618,8 +620,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
         if self.cov_type == "HC1" and any(step.clusters for step in steps):
             raise ParameterError(
-                "``cov_type='HC1'`` takes people to be independent, and clusters were assigned; say "
-                "'CR1'"
+                "``cov_type='HC1'`` takes people to be independent, and clusters were assigned; "
+                "say 'CR1'"
             )
         self.scored(schema)
 
@@ -999,7 +1001,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         if isinstance(allocation, StepAllocation):
             everybody = _everybody(layout, drawn, facts)
             steps = drawn_steps(self._table, facts.steps, layout, everybody, allocation, noise)
-            drawn = replace(drawn, steps=steps)
+            drawn = replace(drawn, steps=steps, share=str(allocation.shares[MOMENTS]))
         if not asked:
             return drawn
         # from here on what is asked of the rows is a function of what was released

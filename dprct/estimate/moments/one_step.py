@@ -18,9 +18,9 @@ import numpy as np
 
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
-from dprct.estimate.moments.declared_results import Declared
+from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.variables import key_of
-from dprct.privacy.mechanisms import Allocation
+from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.ball import FARTHEST
 from dprct.queries.one_step import (
     FINEST,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.variables import Atom, Regressor
     from dprct.model import BoundTable
-    from dprct.privacy.mechanisms import AnalyticGaussian
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.tables import Counted
 
@@ -191,8 +190,8 @@ def bound_steps(
     told = [name for name in keys if name not in of_clusters or name in design.columns]
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)
-    labels = [one if len(told) > 1 else (one,) for one in units.labels]
-    values = [dict(zip(told, label, strict=True)) for label in labels]  # type: ignore[arg-type]
+    labels: list[Any] = [one if len(told) > 1 else (one,) for one in units.labels]
+    values = [dict(zip(told, label, strict=True)) for label in labels]
     number = rows[ROWS].to_numpy(np.int64) if combinations is not None else np.ones(len(rows))
     sizes = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
     names = {step.clusters for step in steps if step.clusters}
@@ -226,10 +225,9 @@ def _bound(
     counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
     counts &= np.array([None not in level for level in levels], bool)
     counts &= np.array([all(cell[flag] != 0 for flag in flags) for cell in values], bool)
-    places = {tuple(level): i for i, level in enumerate(
-        dict.fromkeys(tuple(one) for one, use in zip(levels, counts, strict=True) if use))}  # fmt: skip
-    blocks = np.array([places[tuple(one)] if use else -1
-                       for one, use in zip(levels, counts, strict=True)], np.int64)  # fmt: skip
+    told = [tuple(level) if use else None for level, use in zip(levels, counts, strict=True)]
+    places = {level: i for i, level in enumerate(dict.fromkeys(x for x in told if x is not None))}
+    blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
     n = np.where(counts, sizes, 0)
     rest, rank = _less_public(step, T, W, n, levels, counts)
     inner = (rest * n) @ rest.T
@@ -551,28 +549,6 @@ def vectors_of(steps: Steps, clips: Sequence[Clips]) -> tuple[list[Score], dict[
     }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DrawnStep:
-    """What was released of one declared regression, in units of its outcome.
-
-    Parameters
-    ----------
-    params : (q,) array
-    sampling : (q, q) array
-        Sampling covariance as released, small-sample factor included; NaN off the diagonal where
-        covariances were not released.
-    spread : (q, q) array
-        Standard deviation of the noise of each entry of it.
-    noise : (q,) array
-        Standard deviation of the noise of each coefficient.
-    """
-
-    params: Array
-    sampling: Array
-    spread: Array
-    noise: Array
-
-
 def fit_of(bound: BoundStep, layout: Layout, cell: NoisyMoments, most: int) -> Fit | None:
     """Return the fit of an outcome by covariates, from released moments of everybody.
 
@@ -612,7 +588,7 @@ def drawn_steps(
 ) -> tuple[DrawnStep, ...]:  # fmt: skip
     """Add up residuals and draw effects, totals and squares; the caller has charged them."""
     clips = allocation.clips
-    residuals, read = [], dict[tuple[Any, ...], int]()
+    residuals, read = list[Residual](), dict[tuple[Any, ...], int]()
     which = []
     for bound, clip in zip(steps.bound, clips, strict=True):
         place = place_of(layout, bound.step.outcome)
@@ -655,7 +631,8 @@ def drawn_steps(
 
 
 def _law(allocation: Allocation, name: str) -> AnalyticGaussian:
-    mechanism: Any = allocation[name]
+    mechanism = allocation[name]
+    assert isinstance(mechanism, AnalyticGaussian)
     return mechanism
 
 

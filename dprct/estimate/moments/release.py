@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.declared_results import Declared
+    from dprct.estimate.moments.declared import Declared, DrawnStep
     from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
-    from dprct.estimate.moments.one_step import Chosen, DrawnStep, Steps
+    from dprct.estimate.moments.one_step import Chosen, Steps
     from dprct.estimate.moments.scores import Scored
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
@@ -103,6 +104,8 @@ class DrawnMoments:
         asked for.
     steps : tuple of DrawnStep
         Of the declared regressions that one step serves.
+    share : str
+        Of mu squared, as a fraction, what moments had beside these; empty without.
     """
 
     sums: NDArray[Any]
@@ -110,6 +113,7 @@ class DrawnMoments:
     scores: tuple[DrawnScores, ...] = ()
     clipped: tuple[int, ...] | None = None
     steps: tuple[DrawnStep, ...] = ()
+    share: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,6 +174,20 @@ def allocation_of(
     return Allocation(budget=budget, parts=drawn, composition="gdp")
 
 
+def shared_allocation(
+    grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int], share: Fraction
+) -> Allocation:
+    """Return the mechanisms of moments with a share of mu squared, and of scores beside it."""
+    parts = {MOMENTS: Part(share, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    for place, size in enumerate(scores, 1):
+        own = SHARE / len(scores)
+        parts[SCORES.format(place)] = Part(own, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+    parts[EFFECTS] = Part(1 - sum((p.share for p in parts.values()), Fraction(0)), 1, 1, 1)
+    return Allocation(
+        budget=budget, parts=mechanisms_of(budget, "gaussian", parts), composition="gdp"
+    )
+
+
 def step_allocation(
     grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int],
     vectors: Mapping[str, Vector], chosen: Chosen,
@@ -184,7 +202,7 @@ def step_allocation(
     centre = chosen.squares / 5
     own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
     shares = {MOMENTS: chosen.moments, **own, TOTALS: centre, SQUARES: chosen.squares - centre}
-    shares[EFFECTS] = 1 - sum(shares.values())
+    shares[EFFECTS] = 1 - sum(shares.values(), Fraction(0))
     parts = {MOMENTS: Part(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for (name, share), size in zip(own.items(), scores, strict=True):
         parts[name] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.certificate.certificate import Certificate
-    from dprct.estimate.moments.declared_results import Declared, DeclaredResults
+    from dprct.estimate.moments.declared import Declared
+    from dprct.estimate.moments.declared_results import DeclaredResults
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults

@@ -1,0 +1,240 @@
+"""Residuals of declared regressions: exact on every engine, and as sensitive as proved."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.privacy.aggregates import _open
+from dprct.queries import Part, Scaled
+from dprct.queries.one_step import (
+    FINEST,
+    Fit,
+    PublicCells,
+    Residual,
+    ResidualRows,
+    Score,
+    Vector,
+    square_move,
+)
+from dprct.queries.sums import GRID, Combinations
+from dprct.schema import Column
+from dprct.schema.tables import table
+
+NEVER: Any = {"missing": ()}
+Y = Column("y", bounds=(-1.0, 3.0), **NEVER)
+X = Column("x", bounds=(-8.0, 8.0), **NEVER)
+
+
+def fit(most: int = GRID // 4, slope: int = 3000) -> Fit:
+    return Fit((Scaled("x", (Part(X),), X.bounds, 0.0, 4096.0),), (slope,), 12345, 7, most)
+
+
+def frame(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    cell = rng.integers(0, 4, n)
+    return pd.DataFrame(
+        {
+            "y": rng.uniform(-2, 4, n), "x": rng.normal(size=n) * 4, "arm": (cell % 2) * 1.0,
+            "block": (cell // 2) * 1.0, "village": rng.integers(0, 5, n) * 4.0 + cell,
+        }
+    )  # fmt: skip
+
+
+def weights(rng: np.random.Generator, q: int, cells: int = 4) -> Any:
+    found = rng.normal(size=(q, cells))
+    found /= np.sqrt((found**2).sum(axis=0)).max()
+    return np.rint(found * FINEST).astype(np.int64).astype(object)
+
+
+def cells_of(data: pd.DataFrame) -> PublicCells:
+    codes = (data["arm"] + 2 * data["block"]).to_numpy().astype(np.int64)
+    return PublicCells(4, codes, data["village"].to_numpy().astype(np.int64))
+
+
+def residuals_of(data: pd.DataFrame, half: Fit | None) -> Any:
+    """Return the residuals by plain arithmetic, in half steps."""
+    k = np.floor((data["y"].clip(-1, 3) + 1) / (4 / GRID) + 0.5).astype(int)
+    if half is None:
+        return 2 * k - GRID
+    steps = np.floor(data["x"].clip(-8, 8) * 4096 + 0.5)
+    f = np.floor((steps * half.slopes[0] - half.level) / 2**half.shift)
+    return 2 * k - GRID - f.clip(-half.most, half.most).astype(int)
+
+
+def test_residuals_are_what_they_are_said_to_be() -> None:
+    data = frame(np.random.default_rng(1), 300)
+    for half in (None, fit()):
+        rows = ResidualRows.of(table(data), [Residual(Part(Y), half)], cells_of(data))
+        wanted = residuals_of(data, half)
+        sums = [int(wanted[cells_of(data).codes == c].sum()) for c in range(4)]
+        assert rows.sums(0, 4) == sums
+        assert abs(wanted).max() <= Residual(Part(Y), half).reach
+    with pytest.raises(ModelPicklingError):
+        pickle.dumps(rows)
+
+
+def numbers(data: pd.DataFrame, score: Score, centre: Any, most: Any, *, joint: bool = True) -> Any:
+    """Return everything that is released of one regression, opened."""
+    rows = ResidualRows.of(table(data), [Residual(Part(Y), fit())], cells_of(data))
+    return [
+        _open(rows.effects([0], [score])), _open(rows.totals([0], [score])),
+        _open(rows.squares([0], [score], [centre], [most], [joint])),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_effects_totals_and_squares_are_exact(clusters: bool) -> None:
+    rng = np.random.default_rng(2)
+    data, q = frame(rng, 200), 2
+    score = Score(GRID + GRID // 4, weights(rng, q), np.array([0, 0, 1, 1]), clusters)
+    most = [GRID // 3 * (c + 1) for c in range(4)]
+    centre = [-5, 1000, 70000, -90000]
+    effects, totals, squares = numbers(data, score, centre, most)
+    r, cell = residuals_of(data, fit()).to_numpy(), cells_of(data).codes
+    plain = [sum(int(score.weights[j, c]) * int(x) for c, x in zip(cell, r, strict=True))
+             for j in range(q)]  # fmt: skip
+    assert list(effects) == score.effects.rounded(plain)
+    blocks = [int(r[score.blocks[cell] == b].sum()) for b in range(2)]
+    assert list(totals) == score.totals.rounded(blocks)
+    e = r - np.array(centre)[cell]
+    found = [0] * len(score.pairs)
+    village = data["village"].to_numpy() if clusters else np.arange(len(data))
+    for g in np.unique(village):
+        (c,) = set(cell[village == g])
+        total = int(np.clip(e[village == g].sum(), -most[c], most[c]))
+        for at, (j, k) in enumerate(score.pairs):
+            found[at] += int(score.weights[j, c]) * int(score.weights[k, c]) * total**2
+    assert list(squares) == score.squares(most).rounded(found)
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "duckdb"])
+def test_every_engine_has_the_same_numbers(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    data = frame(rng, 400)
+    score = Score(GRID + GRID // 4, weights(rng, 2), np.array([0, 0, 1, 1]), True)
+    most, centre = [GRID] * 4, [0, 5, 10, -20]
+    wanted = numbers(data, score, centre, most)
+    cells = cells_of(data)
+    if kind == "polars":
+        other: Any = pl.from_pandas(data)
+    else:
+        keys = data[["arm", "block", "village"]].drop_duplicates().reset_index(drop=True)
+        places = {tuple(map(float, key)): at for at, key in enumerate(keys.to_numpy())}
+        where = Combinations(("arm", "block", "village"), places)
+        few = cells_of(keys)
+        cells = PublicCells(4, few.codes, few.clusters, where)
+        shuffled = data.sample(frac=1, random_state=1)
+        other = pl.from_pandas(shuffled).lazy()
+        if kind == "duckdb":
+            other = duckdb.connect().from_df(shuffled)
+    rows = ResidualRows.of(table(other), [Residual(Part(Y), fit())], cells)
+    again = [rows.effects([0], [score]), rows.totals([0], [score]),
+             rows.squares([0], [score], [centre], [most], [True])]  # fmt: skip
+    for one, found in zip(wanted, again, strict=True):
+        assert list(one) == list(_open(found))
+
+
+ENDS = [(-1.0, -8.0), (-1.0, 8.0), (3.0, -8.0), (3.0, 8.0), (1.0, 0.0)]
+"""Outcome and covariate of a person: what may be, and where sensitivities are reached."""
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("several", [1, 3])
+def test_no_person_moves_a_vector_further_and_some_as_far(clusters: bool, several: int) -> None:
+    """A person's outcome and covariates change; arm, block and cluster are public."""
+    rng = np.random.default_rng(4 + several)
+    largest = np.zeros(3)
+    for turn in range(40):
+        n = int(rng.integers(1, 6)) if clusters else 2
+        data = frame(rng, n + 1)
+        data.loc[:, "y"] = rng.choice([-1.0, 3.0], n + 1)
+        # in each of the regressions the weights of the person's cell are the longest, sometimes
+        scores = [Score(GRID + GRID // 4, weights(rng, 1 + k % 2), np.array([0, 0, 1, 1]), clusters)
+                  for k in range(several)]  # fmt: skip
+        if turn % 2:
+            here = int(cells_of(data).codes[0])
+            for score in scores:
+                score.weights[:, here] = 0
+                score.weights[0, here] = FINEST
+        most = [[int(rng.choice([GRID // 8, GRID, 9 * GRID]))] * 4 for _ in scores]
+        if clusters:
+            data.loc[:, ["arm", "block", "village"]] = data.loc[
+                0, ["arm", "block", "village"]
+            ].tolist()
+        centres = [[int(rng.choice([0, GRID, -GRID])) for _ in range(4)] for _ in scores]
+        which = [0] * several
+        vectors = [
+            Vector(tuple(s.effects for s in scores)), Vector(tuple(s.totals for s in scores)),
+            Vector(tuple(s.squares(c) for s, c in zip(scores, most, strict=True))),
+        ]  # fmt: skip
+        found = []
+        for y, x in ENDS:
+            data.loc[0, ["y", "x"]] = [y, x]
+            rows = ResidualRows.of(
+                table(data), [Residual(Part(Y), fit(slope=60000))], cells_of(data)
+            )
+            found.append([
+                np.array(_open(sums), dtype=object) for sums in (
+                    rows.effects(which, scores), rows.totals(which, scores),
+                    rows.squares(which, scores, centres, most, [True] * several),
+                )
+            ])  # fmt: skip
+        for one, other in itertools.combinations(found, 2):
+            for at, vector in enumerate(vectors):
+                moved = one[at] - other[at]
+                l1, l2_squared, most_of_one = vector.sensitivities
+                square = int((moved * moved).sum())
+                assert square <= l2_squared
+                assert int(abs(moved).sum()) <= l1
+                assert int(max(abs(moved))) <= most_of_one
+                largest[at] = max(largest[at], (square / l2_squared) ** 0.5)
+    assert (largest[:2] > 0.99).all()
+    assert largest[2] > (0.95 if several == 1 else 0.8)
+
+
+def test_treatment_that_varies_within_clusters_has_squares_alone() -> None:
+    rng = np.random.default_rng(9)
+    largest = 0.0
+    for _ in range(60):
+        data = frame(rng, 5)
+        data["village"] = 1.0
+        score = Score(GRID + GRID // 4, weights(rng, 2), np.array([0, 0, 1, 1]), True)
+        most = [int(rng.choice([1, 3, 9])) * FINEST * GRID // 2 for _ in range(2)]
+        found = []
+        for y, x in ENDS:
+            data.loc[0, ["y", "x"]] = [y, x]
+            found.append(
+                np.array(numbers(data, score, [0] * 4, most, joint=False)[2], dtype=object)
+            )
+        _, l2_squared, _ = Vector((score.squares(most, joint=False),)).sensitivities
+        for one, other in itertools.combinations(found, 2):
+            square = int(((one - other) ** 2).sum())
+            assert square <= l2_squared
+            largest = max(largest, (square / l2_squared) ** 0.5)
+    assert largest > 0.8
+    if len(set(cells_of(data).codes.tolist())) > 1:
+        with pytest.raises(ParameterError, match="no joint squares"):
+            numbers(data, score, [0] * 4, [GRID] * 4)
+
+
+@pytest.mark.parametrize("d", [1, 5, 10, 11, 30])
+def test_squares_of_clipped_sums_move_as_said(d: int) -> None:
+    most = 10
+    ends = [(x, y) for x in range(-40, 41) for y in range(-40, 41) if abs(x - y) <= d]
+    clip = lambda x: min(max(x, -most), most)  # noqa: E731
+    assert max(abs(clip(x) ** 2 - clip(y) ** 2) for x, y in ends) == square_move(d, most)
+
+
+def test_fits_that_doubles_would_round_are_refused() -> None:
+    with pytest.raises(ParameterError, match="too long"):
+        fit(slope=1 << 33)
+    with pytest.raises(ParameterError, match="half of the outcome"):
+        fit(most=2 * GRID)
