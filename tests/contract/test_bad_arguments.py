@@ -176,6 +176,10 @@ def calls(folder: Path) -> dict[str, Call]:
     column = {name: p.default for name, p in parameters(dprct.Column).items() if name != "name"}
     add("Column", dprct.Column, name="y", **column)
     add("Unit", dprct.Unit, name="person", id=None, max_rows=1)
+    add(
+        "Regression", dprct.Regression, formula="y ~ t", where=None, weights=None, cluster=None,
+        name=None, family=None,
+    )  # fmt: skip
     add("Schema", dprct.Schema, columns=schema.columns, dataset_id=None, opened=False)
     methods(
         "Schema", schema, as_opened={}, column={"name": "y"}, labels_of={"name": "y"},
