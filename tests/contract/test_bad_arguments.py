@@ -265,7 +265,7 @@ def calls(folder: Path) -> dict[str, Call]:
     )  # fmt: skip
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
-        subgroups=(), sd=None, centre=None, radius=None, missing=None, attrition=False,
+        subgroups=(), radius=None, missing=None, attrition=False,
         clipped=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)

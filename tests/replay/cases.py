@@ -576,10 +576,11 @@ moments("villages that are assigned",
 
 def declared(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of declared regressions: of rows so many that their fits are drawn."""
+    scales = {**_scales(y=0.2), **facts.pop("facts", {})}
     moments(f"declared, {name}", {"neighbors": "replace-one-design-public", "attrition": True,
-                                  "sd": {"y": 0.2}, **given},
+                                  **given},
             **{"private": "y w x", "public": "t", "sizes": (1200,), "epsilons": (8.0, 16.0),
-               "bounds": (NARROW, SIGNED), **facts})  # fmt: skip
+               "bounds": (NARROW, SIGNED), "facts": scales, **facts})  # fmt: skip
 
 
 for engine in (False, True):

@@ -55,7 +55,6 @@ from dprct.estimate.moments.layout import (
 )
 from dprct.estimate.moments.one_step import (
     NO_STEPS,
-    TYPICAL_ICC,
     StepAllocation,
     bound_steps,
     chosen_shares,
@@ -682,9 +681,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             return s1 * math.sqrt(arms), s2 * math.sqrt(arms)
 
         left = 1 - SHARE if sizes else Fraction(1)
-        icc = getattr(self.assignment, "icc", None)
         chosen = chosen_shares(
-            facts.steps, layout, mu, left, TYPICAL_ICC if icc is None else float(icc), GUESS,
+            facts.steps, layout, mu, left, self.assignment, GUESS,
             read=self.read(facts.schema), noise_of=noise_of,
         )  # fmt: skip
         return step_allocation(

@@ -9,6 +9,7 @@ gains precision without moving the estimand.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from dprct.queries.one_step import (
 from dprct.queries.sums import EXACT, GRID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -399,7 +400,7 @@ def residual_of(place: Place, fit: Fit | None) -> Residual:
 
 
 def chosen_shares(
-    steps: Steps, layout: Layout, mu: float, left: Fraction, icc: float, guess: float, *,
+    steps: Steps, layout: Layout, mu: float, left: Fraction, design: Design | None, guess: float, *,
     read: bool, noise_of: Callable[[float], tuple[float, float]],
 ) -> Chosen:  # fmt: skip
     """Return the shares of the least planned error: a function of public facts alone.
@@ -410,8 +411,10 @@ def chosen_shares(
         Of the whole release.
     left : Fraction
         What scores of other regressions leave of mu squared.
-    icc, guess : float
-        Of clusters, and R squared of covariates.
+    design : Design
+        With the correlation within clusters, where it is declared.
+    guess : float
+        R squared of covariates.
     read : bool
         Whether something else is read off the moments.
     noise_of : callable
@@ -436,13 +439,20 @@ def chosen_shares(
                 continue
             clips, planned = _planned(
                 steps, layout, kept, guess, math.sqrt(effects) * mu,
-                math.sqrt(c * (1 - _CENTRE)) * mu, icc,
+                math.sqrt(c * (1 - _CENTRE)) * mu, design,
             )  # fmt: skip
             worth = float(np.mean(np.concatenate([np.log(one.error) for one in planned])))
             if best is None or worth < best[0] - 1e-9:
                 best = worth, Chosen(a, c, clips, planned)
     assert best is not None
     return best[1]
+
+
+def icc_of(design: Design | None, outcome: str) -> float:
+    """Return the declared correlation of an outcome within clusters, or the typical one."""
+    declared = getattr(design, "icc", None)
+    known = declared.get(outcome) if isinstance(declared, Mapping) else declared
+    return TYPICAL_ICC if known is None else float(known)
 
 
 def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
@@ -463,7 +473,7 @@ def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
 
 def _planned(
     steps: Steps, layout: Layout, kept: Sequence[float], guess: float, effects: float,
-    squares: float, icc: float,
+    squares: float, design: Design | None,
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
     parts = []
@@ -475,7 +485,7 @@ def _planned(
     several = _together([(bound, GRID + most) for bound, _, _, most in parts])
     clips, planned = [], []
     for (bound, place, sd, most), r2 in zip(parts, kept, strict=True):
-        n, reach = bound.n, GRID + most
+        n, reach, icc = bound.n, GRID + most, icc_of(design, bound.step.outcome)
         rows, whole = bound.spread.T
         unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
         noise = (2 * bound.longest * reach * several / effects / n) ** 2
