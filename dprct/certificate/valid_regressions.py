@@ -503,6 +503,52 @@ class Validity:
             f"level. {others}"
         )
 
+    def carries(self, spec: Specification) -> bool:
+        """Whether coefficients of a regression's arms are released effects, whatever its errors."""
+        return self._unreleased(spec) is None
+
+    def not_carried(self, spec: Specification, names: Iterable[str]) -> tuple[str, ...]:
+        """Names of coefficients of which the file knows nothing: least squares finds chance there.
+
+        Parameters
+        ----------
+        spec : Specification
+        names : iterable of str
+            Coefficients of the fit, those of levels as ``C(town)[2]``.
+
+        Notes
+        -----
+        Outcomes are constructed from effects and control means alone, so that a regression of one
+        finds coefficients near 0, with small errors, for whatever else it has.  Of what is no
+        outcome, and was drawn from a release of its own, nothing is said here.
+
+        Examples
+        --------
+        >>> valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age",),))
+        >>> spec = Specification(outcome="earn", terms=("treat", "age"))
+        >>> valid.not_carried(spec, ["Intercept", "treat", "age"])
+        ('Intercept', 'age')
+        """
+        if spec.outcome not in self.outcomes:
+            return ()
+        names = tuple(names)
+        if not self.carries(spec):
+            return names
+        terms = {term_key(term) for term in spec.terms}
+        crossed = self.groups is not None and self.groups.crossing(terms, self._arm_keys)
+        kept = {"Intercept"} if crossed or terms <= self._arm_keys else set()
+        return tuple(
+            name
+            for name in names
+            if name not in kept and not self._is_effect(name, products=bool(crossed))
+        )
+
+    def _is_effect(self, name: str, *, products: bool) -> bool:
+        """Whether a coefficient is of an arm, or of a product of one with the levels of groups."""
+        factors = [term_key(factor.partition("[")[0]) for factor in name.split(":")]
+        own = ":".join(sorted(factors)) in self._arm_keys
+        return own or (products and not {*factors}.isdisjoint(self._arm_keys))
+
     def _named(self, spec: Specification) -> str:
         """Return the arms whose coefficients a valid regression has."""
         some, terms = self._some(spec), {term_key(term) for term in spec.terms}

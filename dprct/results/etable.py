@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
+from dprct.certificate.valid_regressions import NOT_RELEASED
 from dprct.errors import ColumnError, ParameterError
 from dprct.results.base import LinearResults
 from dprct.results.tables import Cell, Column, Estimate, Row, Table, style_named
@@ -292,6 +293,8 @@ def _coefficient(fit: LinearResults, term: str) -> Cell:
         return "(omitted)"
     if term not in fit.params.index:
         return None
+    if term in getattr(fit, "not_carried", ()):
+        return NOT_RELEASED
     if term in getattr(fit, "not_released", ()):
         return Estimate(float(fit.params[term]), told=False)
     return Estimate(float(fit.params[term]), float(fit.bse[term]), float(fit.pvalues[term]))

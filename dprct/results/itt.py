@@ -314,7 +314,10 @@ def itt_table(
     known = provenance(data, schema, regressions.frame.columns, guarantee, by_row=by_row)
     custodian = adjust in RESAMPLED and not known.is_released
     found = _with_control_errors(found, regressions, inference, known)
-    columns, rows, parts = _laid_out(found.estimates, outcome_labels, arm_labels, adjusted=adjust)
+    found, absent = _carried(found, regressions, inference, known)
+    columns, rows, parts = _laid_out(
+        found.estimates, outcome_labels, arm_labels, adjusted=adjust, absent=absent
+    )
     return ITTTable(
         columns=columns,
         rows=rows,
@@ -365,6 +368,28 @@ def _with_control_errors(
     estimates = found.estimates.copy()
     estimates.insert(place + 1, _CONTROL_ERROR, errors)
     return found._replace(estimates=estimates)
+
+
+_OF_ARM = ["estimate", "std.error", "statistic", "p.value", "p.adjusted"]
+
+
+def _carried(
+    found: Estimated, regressions: Regressions, inference: Inference, known: Provenance
+) -> tuple[Estimated, set[tuple[str, str]]]:
+    """Return estimates without those that a calibrated file does not carry, and where they were."""
+    valid = Validity.of(regressions.schema)
+    if valid is None or known.contradicted:
+        return found, set()
+    specs = _specifications(regressions, inference, found.estimates)
+    estimates, absent = found.estimates.copy(), set()
+    for panel, outcome in {*zip(estimates["covariates"], estimates["outcome"], strict=True)}:
+        spec = specs[f"{outcome} ({panel})" if panel else outcome]
+        if outcome in valid.outcomes and not valid.carries(spec):
+            rows = (estimates["covariates"] == panel) & (estimates["outcome"] == outcome)
+            names = [name for name in _OF_ARM if name in estimates]
+            estimates.loc[rows, names] = math.nan
+            absent.add((panel, outcome))
+    return found._replace(estimates=estimates), absent
 
 
 def _or_not_released(error: float) -> Cell:
@@ -426,6 +451,7 @@ def _laid_out(
     outcomes: Mapping[str, str],
     arms: Mapping[str, str],
     adjusted: str | None,
+    absent: set[tuple[str, str]],
 ) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
     told = _CONTROL_ERROR in estimates
     counted = len(set(estimates["nobs"])) > 1
@@ -445,7 +471,9 @@ def _laid_out(
             here = {arm: records[panel, outcome, arm] for arm in arms}
             first = next(iter(here.values()))
             error = (_or_not_released(first[_CONTROL_ERROR]),) if told else ()
-            estimates_here = (_estimate(here[arm]) for arm in arms)
+            estimates_here: tuple[Cell, ...] = tuple(_estimate(here[arm]) for arm in arms)
+            if (panel, outcome) in absent:
+                estimates_here = (NOT_RELEASED,) * len(arms)
             number = (int(first["nobs"]),) if counted else ()
             cells: tuple[Cell, ...] = (first["control_mean"], *error, *estimates_here, *number)
             rows.append(Row(outcome, label, cells))

@@ -239,6 +239,9 @@ def iv(
             within=level_of(valid.groups, data, keep),
         )  # fmt: skip
         supported = valid.ratio_reason(spec, taken, excluded) is None
+        if not known.contradicted and spec.outcome in valid.outcomes:
+            kept = {taken} if supported else set()
+            results = results.without([n for n in map(str, results.params.index) if n not in kept])
         notes = (
             () if known.contradicted and supported else (valid.ratio_note(spec, taken, excluded),)
         )

@@ -557,6 +557,7 @@ def ols(
     used = (*parsed.names, *effects.names, *by_name)
     known = provenance(data, schema, used, guarantee, by_row=len(by_name) < len(given))
     if valid is not None and not known.contradicted:
+        results = results.without(valid.not_carried(spec, results.params.index))
         results = _with_control_error(results, valid, spec)
     return replace(
         results,
@@ -612,7 +613,8 @@ def _with_control_error(results: OLSResults, valid: Validity, spec: Specificatio
     coefficients are NaN, for the file does not have them, and where the constant is not the mean of
     the control group, or its error was not released, its variance too.
     """
-    if INTERCEPT not in results.params.index or not valid.tells_control(spec):
+    names = {*results.params.index} - {*results.not_carried}
+    if INTERCEPT not in names or not valid.tells_control(spec):
         return results
     error = valid.constant_error(spec)
     if error is not None and math.isclose(results.bse[INTERCEPT], error, rel_tol=_FOUND):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from dprct.arguments import check_choice
+from dprct.certificate.valid_regressions import NOT_RELEASED
 from dprct.errors import ParameterError
 from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.formula.design_matrix import Level
+    from dprct.results.typeset import Grid
 
     Array = NDArray[np.float64]
 
@@ -36,9 +39,32 @@ class OrdinaryResults(LinearResults):
     ----------
     levels : mapping from column to levels
         Of the factors of the formula, in the fit, the base first.
+    not_carried : tuple of str
+        Coefficients of which a calibrated file knows nothing: NaN, printed as n.r.
     """
 
     levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
+    not_carried: tuple[str, ...] = ()
+
+    def without(self, names: Sequence[str]) -> Self:
+        """Return the fit without the numbers of coefficients that its file does not carry."""
+        if not names:
+            return self
+        params, cov = self.params.copy(), self.cov.copy()
+        params[list(names)] = math.nan
+        cov.loc[list(names), :] = cov.loc[:, list(names)] = math.nan
+        return replace(self, params=params, cov=cov, not_carried=tuple(names))
+
+    def grid(self, alpha: float = 0.05) -> Grid:
+        """Return the coefficient table; what the file does not carry is said to be not released."""
+        made = LinearResults.grid(self, alpha)
+        lines = tuple(
+            replace(line, cells=(NOT_RELEASED, NOT_RELEASED, *("" for _ in line.cells[2:])))
+            if line.name in self.not_carried
+            else line
+            for line in made.lines
+        )
+        return replace(made, lines=lines)
 
     def lincom(self, wanted: str | Mapping[str, float] | Sequence[str]) -> LinearResults:
         """Return linear combinations of coefficients, with inference; Stata's ``lincom``.

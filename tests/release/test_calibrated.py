@@ -397,7 +397,8 @@ def test_slopes_come_from_private_moments(make_trial: Trial, trial_schema: Schem
     accountant = Accountant(9, 1e-6, relation="replace-one-design-public")
     release = model.fit(8, 1e-6, accountant=accountant)
     agrees(release, formula)
-    fit = ols(formula, release.protected, release.schema)
+    assert ols(formula, release.protected, release.schema).params.isna()["age"]
+    fit = ols(formula, release.protected)
     # zero without moments; shrunk to .72 by the noise, whose sd is .02
     assert fit.params["age"] == pytest.approx(0.8, abs=0.2)
     assert float(accountant.ledger[0].budget.epsilon) == 8

@@ -79,16 +79,19 @@ def test_the_constant_of_the_arms_alone_has_the_released_error(release: dprct.Re
 
 def test_of_other_regressions_the_constant_has_no_error(release: dprct.Release) -> None:
     fit = dprct.ols("got ~ t + x", release)
-    assert fit.not_released == ("Intercept",)
-    assert np.isnan(fit.bse["Intercept"])
-    assert np.isfinite(fit.bse[["t", "x"]]).all()
-    (line,) = [one for one in str(fit.summary()).splitlines() if one.startswith("Intercept")]
-    assert line.split()[2] == "n.r."
-    assert "n.r." in fit.to_latex()
+    assert fit.not_carried == ("Intercept", "x")
+    assert np.isfinite(fit.bse["t"])
+    assert fit.tidy().set_index("term").loc[["Intercept", "x"]].isna().all(axis=None)
+    for name in ("Intercept", "x"):
+        (line,) = [one for one in str(fit.summary()).splitlines() if one.startswith(f"{name} ")]
+        assert line.split() == [name, "n.r.", "n.r."]
+    assert fit.to_latex().count("& {n.r.}") == 4
     of_some = dprct.ols("got ~ t", (release.protected[: N // 2], release.schema))
-    assert of_some.not_released == ("Intercept",)
+    assert of_some.not_carried == ("Intercept", "t")
     balance = dprct.ols("x ~ t", release)
-    assert balance.not_released == ()  # no outcome, and the note says that it is an artefact
+    assert (
+        balance.not_released == balance.not_carried == ()
+    )  # no outcome, and the note says that it is an artefact
 
 
 def test_tables_print_the_error_or_that_there_is_none(release: dprct.Release) -> None:
@@ -100,7 +103,10 @@ def test_tables_print_the_error_or_that_there_is_none(release: dprct.Release) ->
         for line, after in zip(shown.splitlines(), shown.splitlines()[1:], strict=False)
         if line.startswith("Constant")
     ]
-    assert below.split() == [f"({error:.3f})", "n.r."]
+    assert below.split() == [f"({error:.3f})"]
+    (constant,) = [line for line in shown.splitlines() if line.startswith("Constant")]
+    (covariate,) = [line for line in shown.splitlines() if line.startswith("x ")]
+    assert constant.split()[-1] == covariate.split()[-1] == "n.r."
     made = dprct.itt_table(release, outcomes=["got"], arms=["t"], covariates=["x"])
     record = made.tidy().iloc[0]
     assert record["control_mean.std.error"] == pytest.approx(error, rel=1e-9)
@@ -110,7 +116,8 @@ def test_tables_print_the_error_or_that_there_is_none(release: dprct.Release) ->
     assert "control_mean.std.error" not in ordinary.tidy()
     some = release.protected[: N // 2]
     cut = dprct.itt_table((some, release.schema), outcomes=["got"], arms=["t"])
-    assert "n.r." in cut.to_text()
+    assert cut.to_text().count("n.r.") == 2  # the error of the control mean, and the effect
+    assert np.isnan(cut.tidy()["estimate"].iloc[0])
 
 
 def test_a_file_that_is_read_tells_the_same(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def test_the_error_is_that_of_the_ratio_where_both_were_released_together(
         return
     table, schema = release.protected, release.schema
     found = dprct.iv("score ~ urban + [joined ~ offer]", release)
+    assert found.not_carried == ("Intercept", "urban")
     assert found.bse["joined"] == pytest.approx(delta_method(release), rel=1e-9)
     y, d, z, x = (table[name].to_numpy(float) for name in ("score", "joined", "offer", "urban"))
     X, Z = (np.column_stack([one, np.ones(N), x]) for one in (d, z))
