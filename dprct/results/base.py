@@ -13,7 +13,7 @@ import os
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -329,6 +329,9 @@ class LinearResults(Shown):
     pickled.
     """
 
+    inverts: ClassVar[bool] = False
+    """Whether p-values come from intervals or profiles, and not from coefficient over error."""
+
     params: pd.Series[float]
     cov: pd.DataFrame
     df_inference: float
@@ -350,9 +353,21 @@ class LinearResults(Shown):
 
     @property
     def tvalues(self) -> pd.Series[float]:
-        """Coefficients over standard errors, by name."""
+        """Coefficients over standard errors, by name, or what has the same p-value.
+
+        Where intervals are not the coefficient and a multiple of one error, p-values come from the
+        intervals or from a profile.  The statistic beside them is then the quantile, of t or of the
+        normal distribution, that has this p-value, with the sign of the coefficient.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self._series(self.params.to_numpy() / self.bse.to_numpy())
+            found = self.params.to_numpy() / self.bse.to_numpy()
+        if self.inverts:
+            p = self.pvalues.to_numpy()
+            size = np.abs(special.stdtrit(self.df_inference, p / 2))
+            # a p-value that is 0 in double precision is that of any large number
+            found = np.where(p > 0, np.copysign(size, self.params.to_numpy()), found)
+            found = np.where(np.isnan(p), np.nan, found)
+        return self._series(found)
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -477,7 +492,17 @@ class LinearResults(Shown):
             facts=self.facts(),
             headings=tuple(column.heading for column in columns),
             lines=lines_of(records, columns, self.layout or tuple(map(str, self.params.index))),
-            notes=(*self.notes, *str(self.guarantee).splitlines()),
+            notes=(*self.notes, *self._of_statistic(), *str(self.guarantee).splitlines()),
+        )
+
+    def _of_statistic(self) -> tuple[str, ...]:
+        """Return what is printed of a statistic that is not coefficient over error."""
+        if not self.inverts:
+            return ()
+        letter = "t" if self.use_t else "z"
+        return (
+            f"{letter} is the quantile of the p-value, which comes from the intervals; it is not "
+            "coef over std err.",
         )
 
     def __repr__(self) -> str:

@@ -88,10 +88,8 @@ def test_of_other_regressions_the_constant_has_no_error(release: dprct.Release) 
     assert fit.to_latex().count("& {n.r.}") == 4
     of_some = dprct.ols("got ~ t", (release.protected[: N // 2], release.schema))
     assert of_some.not_carried == ("Intercept", "t")
-    balance = dprct.ols("x ~ t", release)
-    assert (
-        balance.not_released == balance.not_carried == ()
-    )  # no outcome, and the note says that it is an artefact
+    balance = dprct.ols("x ~ t", release)  # no outcome, and the note says that it is an artefact
+    assert balance.not_released == balance.not_carried == ()
 
 
 def test_tables_print_the_error_or_that_there_is_none(release: dprct.Release) -> None:

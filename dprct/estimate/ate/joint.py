@@ -8,7 +8,7 @@ root of their number, where Laplace noise on each would grow with the number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -598,7 +598,7 @@ def results(
         columns=names,
         control=_control(means, names, len(arms)),
     )
-    held = {name: getattr(table, name) for name in EffectResults.__dataclass_fields__}
+    held = {part.name: getattr(table, part.name) for part in fields(EffectResults)}
     held["notes"] = (*_notes(outcomes, facts, found), *table.notes)
     made = JointATEResults(
         **held, alphas=alphas, ledger=ledger, arms=arms, outcomes=names, means=means,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -373,6 +373,8 @@ class PrivateATEResults(LinearResults):
     valid at every level.  ``cov_params`` is NaN between outcomes: their sampling covariance was not
     released.
     """
+
+    inverts: ClassVar[bool] = True
 
     effects: tuple[NoisyEffect, ...]
     alphas: tuple[float, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -433,6 +433,8 @@ class IPWResults(LinearResults):
     ``bse`` is the largest half width divided by z over the declared alphas; :meth:`conf_int` uses
     the exact law of the error.
     """
+
+    inverts: ClassVar[bool] = True
 
     effect: NoisyEffect | NormalEffect
     errors: str

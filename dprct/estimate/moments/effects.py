@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -273,6 +273,8 @@ class EffectResults(LinearResults):
     computes each level itself.  An effect of a private cell whose noisy count is below five
     standard deviations of its noise is not estimated and is NaN.
     """
+
+    inverts: ClassVar[bool] = True
 
     combinations: Combinations
     effects: tuple[Combined, ...]

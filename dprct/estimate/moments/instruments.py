@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -198,6 +198,8 @@ class IVResults(LinearResults):
     :meth:`conf_int` gives the smallest interval that holds it.
     """
 
+    inverts: ClassVar[bool] = True
+
     reduced: ReducedForm
     endogenous: str
     first_stage: float
@@ -206,7 +208,8 @@ class IVResults(LinearResults):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values; that of the effect is Anderson and Rubin's."""
-        t = np.abs(self.tvalues.to_numpy())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.abs(self.params.to_numpy() / self.bse.to_numpy())
         found = self._series(2 * special.stdtr(self.df_inference, -t))
         if self.estimated:
             found[self.endogenous] = self.reduced.p_value(self.reduced.of(0.0))

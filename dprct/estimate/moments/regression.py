@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -134,6 +134,8 @@ class RegressionResults(LinearResults):
     What is not estimated is NaN and has the interval of all numbers; no data decide that but
     released ones.
     """
+
+    inverts: ClassVar[bool] = True
 
     fit: Fit
     estimated: pd.Series[bool]
