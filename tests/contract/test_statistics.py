@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 N = 2000
 SCHEMA = Schema(
     (
-        Column("y", bounds=(0.0, 10.0), missing=()),
+        Column("y", bounds=(0.0, 10.0), missing=(), sd=2.0),
         Column("d", "byte", levels=(0.0, 1.0), missing=()),
         Column("t", "byte", levels=(0.0, 1.0), missing=()),
-        Column("x", bounds=(-1.0, 1.0), missing=()),
+        Column("x", bounds=(-1.0, 1.0), missing=(), sd=0.6),
     )
 )
 
@@ -37,9 +37,7 @@ def rows() -> pd.DataFrame:
 
 @cache
 def moments() -> Any:
-    return dprct.PrivateMoments(
-        rows(), SCHEMA, formulas=["y ~ t + x + d"], sd={"y": 2.0, "x": 0.6}
-    ).fit(4, 1e-6, rng=1)
+    return dprct.PrivateMoments(rows(), SCHEMA, formulas=["y ~ t + x + d"]).fit(4, 1e-6, rng=1)
 
 
 def effect() -> Any:
@@ -56,7 +54,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         rows(), SCHEMA, treatment="t", covariates=["x"], outcome="y"
     ).fit(4, 1e-6, rng=1),
     "PrivateMoments, effects": lambda: dprct.PrivateMoments(
-        rows(), SCHEMA, columns=["y"], assignment=dprct.Complete("t"), sd={"y": 2.0}
+        rows(), SCHEMA, columns=["y"], assignment=dprct.Complete("t")
     ).fit(2, 1e-6, rng=1).effects(),
     "PrivateMoments, ols": lambda: moments().ols("y ~ t + x"),
     "PrivateMoments, iv, weak": lambda: moments().iv("y ~ x + [d ~ t]"),

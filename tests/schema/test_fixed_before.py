@@ -94,7 +94,7 @@ def test_what_an_arm_is_made_of_is_no_covariate() -> None:
 
 
 def test_moments_serve_regressions_with_interactions() -> None:
-    model = PrivateMoments(rows(), schema_of(made_of="t"), formulas=["y ~ t + tx"], sd={"y": 3})
+    model = PrivateMoments(rows(), schema_of(made_of="t"), formulas=["y ~ t + tx"])
     assert model.plan(1, 1e-6)
 
 
