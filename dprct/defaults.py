@@ -14,6 +14,12 @@ SPURIOUS_SHARE = Fraction(1, 20)
 FEWEST_SURVIVORS = 5
 """A histogram that can keep fewer combinations than this (n / t) must be confirmed."""
 
+MOST_SPURIOUS = 0.1
+"""A histogram of whose regressions more than this share may be significant must be confirmed."""
+
+POINT_BINS = 10
+"""Equal bins of a column of whole numbers in a histogram that declares none and has more values."""
+
 TWO_ARM_SHARES = (Fraction(67, 100), Fraction(28, 100), Fraction(5, 100))
 """Shares of epsilon for an effect, its variance and the control mean (docs/methods.md, 3)."""
 

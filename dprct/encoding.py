@@ -336,7 +336,10 @@ Coded = Encoding | ExclusiveEncoding
 
 
 def encodings(
-    schema: Schema, names: Iterable[str], default_bins: int | None = None
+    schema: Schema,
+    names: Iterable[str],
+    default_bins: int | None = None,
+    point_bins: int | None = None,
 ) -> tuple[Coded, ...]:
     """Return the encodings of columns, from the schema alone; of an exclusive group, one.
 
@@ -346,6 +349,8 @@ def encodings(
     names : iterable of str
     default_bins : int, optional
         Number of equal bins of a column that declares none (docs/methods.md, section 1).
+    point_bins : int, optional
+        The same of a column of whole numbers, or decimals, where ``default_bins`` is not given.
 
     Raises
     ------
@@ -364,7 +369,7 @@ def encodings(
     found: list[Coded] = []
     for column in columns:
         if column.exclusive is None:
-            found.append(encoding(column, default_bins))
+            found.append(encoding(column, default_bins, point_bins))
         elif column == groups[column.exclusive][0]:
             found.append(ExclusiveEncoding(column.exclusive, groups[column.exclusive]))
     return tuple(found)
@@ -386,7 +391,9 @@ def decoded(
     }
 
 
-def encoding(column: Column, default_bins: int | None = None) -> Encoding:
+def encoding(
+    column: Column, default_bins: int | None = None, point_bins: int | None = None
+) -> Encoding:
     """Return the encoding of one column; see :func:`encodings`."""
     if column.missing is None and not column.is_text:
         raise SchemaError(
@@ -402,6 +409,8 @@ def encoding(column: Column, default_bins: int | None = None) -> Encoding:
             + ("its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``")
             + " from public knowledge, never from the data"
         )
+    if column.step is not None and default_bins is None:
+        default_bins = point_bins
     return _of_bounds(column, column.bounds, default_bins)
 
 

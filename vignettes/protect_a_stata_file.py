@@ -57,7 +57,7 @@ schema = schema.declare(
     dataset_id="thornton-2008",
     got=dict(levels=[0, 1], missing=[".a"], fate="modelled"),
     any=dict(levels=[0, 1], missing=[".a"], fate="modelled"),
-    distvct=dict(bounds=(0, 6), bins=6, missing=["."], fate="modelled"),
+    distvct=dict(bounds=(0, 6), bins=3, missing=["."], fate="modelled"),
     age=dict(bounds=(10, 90), bins=[20, 30, 40, 50], missing=["."], fate="modelled"),
     villnum=dict(bounds=(1, 145), missing=["."], fate="filler"),
     confirm_header=True,
@@ -151,7 +151,7 @@ assert not difference.unexpected
 # ## What this file is not good for
 #
 # - Subgroups that few people share are gone, and with them tails and rare codes.
-# - Within a bin every value is uniform: `distvct` has six steps, not metres.
+# - Within a bin every value is uniform: `distvct` has three steps, not metres.
 # - Only `got`, `any`, `distvct` and `age` carry information.
 # - For an effect with an honest interval, release the effect itself rather than a whole file.
 

@@ -227,7 +227,7 @@ class Desk:
             fields = form(_KINDS[name], document.get(name), besides)
             for one in fields:
                 if name == "release" and one["key"] == "method":
-                    one["choices"] = [*METHODS]
+                    one["choices"] = [*dict.fromkeys(("calibrated", "moments", *METHODS))]
             found.append({"name": name, "at": [name], "fields": fields, "there": name in document})
         if study.estimate is None:
             tables = document.get("table", [])

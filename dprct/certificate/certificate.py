@@ -243,6 +243,10 @@ NO_GUARANTEE_LABEL = "NO DP GUARANTEE:"
 """How the label of a data set begins where nothing is promised."""
 
 
+VOID_ERRORS = "Standard errors, p-values and effects computed on this file mean nothing"
+"""How the note begins of a file whose noise makes unrelated columns look related."""
+
+
 def certificate_path(path: Path) -> Path:
     """Return where the certificate of a protected file lies, as programs read it.
 

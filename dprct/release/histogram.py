@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
+from scipy import special
 
 from dprct.arguments import checked, listed_names
-from dprct.defaults import FEWEST_SURVIVORS, OUTCOME_SHARE, bins_by_zeta
+from dprct.certificate.certificate import VOID_ERRORS
+from dprct.defaults import (
+    FEWEST_SURVIVORS,
+    MOST_SPURIOUS,
+    OUTCOME_SHARE,
+    POINT_BINS,
+    bins_by_zeta,
+)
 from dprct.encoding import Encoding, decoded, encodings
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import CellCounts, IntegerVector, cell_count
@@ -85,6 +93,8 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
     columns: tuple[str, ...] = ()
 
     grouped: ClassVar[bool] = False
+    point_bins: ClassVar[int | None] = None
+    """Bins of a column of whole numbers that declares none; None gives each number a level."""
 
     outcome_share: Real | None = None
 
@@ -111,7 +121,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
 
     def encodings(self, facts: Facts) -> tuple[Coded, ...]:
         """Return how the modelled columns become codes: a function of public facts."""
-        return encodings(facts.schema, self.columns, self.bins(facts.n))
+        return encodings(facts.schema, self.columns, self.bins(facts.n), self.point_bins)
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of fates, characteristics and the columns' public facts."""
@@ -191,6 +201,7 @@ class HistogramSpec(CountsSpec):
     )
 
     grouped: ClassVar[bool] = True
+    point_bins: ClassVar[int | None] = POINT_BINS
 
     zeta: float | None = None
 
@@ -235,14 +246,49 @@ class HistogramSpec(CountsSpec):
                 f"about {mechanism.expected_spurious_rows:.0f} rows or fewer fall into "
                 "combinations that nobody has"
             )
+        consequences += self._binned_by_default(facts)
+        share = spurious_share(n, mechanism, self._offset_spread(facts, allocation))
+        numbers["unrelated"] = (
+            f"{share:.0%} of the regressions of one column on an unrelated one have |t| > 1.96 "
+            "(5% on data without noise), if all combinations are equally frequent"
+        )
+        void = n / cells < t or share > MOST_SPURIOUS
         return Plan(
             self.method,
             allocation.budget,
             numbers,
             tuple(consequences),
-            _warnings(n, cells, t),
-            _refusal(n, t),
+            refusal=_refusal(n, cells, t, share),
+            file_note=f"{VOID_ERRORS}: {_void(n, cells, t, share)}." if void else "",
         )
+
+    def _binned_by_default(self, facts: ReleaseFacts) -> list[str]:
+        """Say which columns of whole numbers got bins that nobody declared."""
+        columns = [c.column for c in facts.encodings if isinstance(c, Encoding) and c.step]
+        names = [column.name for column in columns if column.bins is None]
+        if not names:
+            return []
+        return [
+            f"{', '.join(names)}: equal bins by default, within which values are uniform; declare "
+            "``bins=`` or ``levels=`` for others"
+        ]
+
+    def _offset_spread(self, facts: ReleaseFacts, allocation: Allocation) -> float:
+        """Return the variance that means within bins add to an effect, over that of sampling."""
+        if OFFSETS not in allocation.parts:
+            return 0.0
+        mechanism = allocation[OFFSETS]
+        assert isinstance(mechanism, DiscreteLaplace)
+        binned, found = self.binned(facts.encodings), [0.0]
+        rows = facts.n / group_count(binned.arms(facts.encodings))
+        for code in binned.outcomes(facts.encodings):
+            widths = [high - low for low, high in code.cells]
+            ends = [end for cell in code.cells for end in cell]
+            # a mean of a bin stays in the bin, so that its error is half a width at most
+            off = min(mechanism.noise_sd / GRID / (rows / len(widths)), 0.5)
+            sampling = (max(ends) - min(ends)) ** 2 / 12 / rows
+            found.append((off * math.hypot(*widths) / len(widths)) ** 2 / sampling)
+        return max(found)
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
         """Return what the protected file is not good for."""
@@ -613,16 +659,75 @@ def _survivors(n: int, cells: int, t: int) -> str:
     )
 
 
-def _warnings(n: int, cells: int, t: int) -> tuple[str, ...]:
-    if n / cells >= t:
-        return ()
-    return (
-        f"n / K is below t = {t}: unless rows concentrate in few combinations, most of them "
-        f"disappear; {_ADVICE}",
+def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
+    """Share of regressions of one column on an unrelated one that are significant at 5 %.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    mechanism : SparseHistogram or StabilityHistogram
+    more : float
+        Variance that something else adds to an effect, over that of sampling.
+
+    Notes
+    -----
+    In a table whose K combinations are equally frequent, a cell holds a Poisson number N of rows
+    with mean m = n / K.  Let Z be its released count: N plus noise if that is at least t, else 0.
+    The file has n rows in proportion to the Z.  A correlation of two standardised columns u and v
+    that every combination crosses is sum(Z u v) / sum(Z), with variance Var(Z) / (K E[Z]^2), so
+    that t = sqrt(n) times it has variance m Var(Z) / E[Z]^2: 1 without noise, 1 + noise / m with
+    noise that drops nothing.  Public numbers enter and no others.
+
+    Examples
+    --------
+    >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
+    0.05
+    """
+    m, t, alpha = n / mechanism.cells, mechanism.threshold, math.exp(-1 / mechanism.scale)
+    reach = 12 * math.sqrt(m) + 30
+    N = np.arange(max(0, math.floor(m - reach)), math.ceil(m + reach) + 1, dtype=np.float64)
+    weight = np.exp(special.xlogy(N, m) - m - special.gammaln(N + 1))
+    tail, first, second = _noise_above(t - N, alpha)
+    if isinstance(mechanism, StabilityHistogram):
+        weight = np.where(N > 0, weight, 0.0)
+    mean = float(weight @ (N * tail + first))
+    square = float(weight @ (N**2 * tail + 2 * N * first + second))
+    if mean <= 0:  # no combination is expected to be released: rows are uniform
+        return 0.05
+    variance = m / mean * (square / mean - mean) + more
+    return float(2 * special.ndtr(-1.96 / math.sqrt(max(variance, 1e-300))))
+
+
+def _noise_above(c: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], ...]:
+    """Return P(X >= c), E[X; X >= c] and E[X^2; X >= c] of discrete Laplace noise X."""
+    a = np.where(c >= 1, c, 1 - c)  # by symmetry, of X <= c - 1
+    mass, odds = alpha**a / (1 + alpha), alpha / (1 - alpha)
+    first = mass * (a + odds)
+    second = mass * (a**2 + 2 * a * odds + odds * (1 + alpha) / (1 - alpha))
+    variance = 2 * alpha / (1 - alpha) ** 2
+    return np.where(c >= 1, mass, 1 - mass), first, np.where(c >= 1, second, variance - second)
+
+
+def _void(n: int, cells: int, t: int, share: float) -> str:
+    """Say why errors that are computed on the file mean nothing."""
+    rare = (
+        f"n / K = {n / cells:.2g} rows per combination are below t = {t}, so that most "
+        "combinations disappear and the survivors make unrelated columns look related"
     )
+    found = f"{share:.0%} of the effects of unrelated columns are significant at 5% on such files"
+    said = [rare] * (n / cells < t) + [found] * (share > MOST_SPURIOUS)
+    return "; ".join(said)
 
 
-def _refusal(n: int, t: int) -> str:
+def _refusal(n: int, cells: int, t: int, share: float) -> str:
+    why = _void(n, cells, t, share)
+    if why:
+        return (
+            f"{why}; for effects release ``PrivateMoments`` or ``Calibrated``; else {_ADVICE}, or "
+            "give ``confirm=True``, which says that nobody will read effects, errors or p-values "
+            "off this file"
+        )
     if n / t >= FEWEST_SURVIVORS:
         return ""
     return (

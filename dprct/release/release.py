@@ -244,7 +244,7 @@ def released(
         fates.
     """
     sealed, digest = sealed_words(declared or schema)
-    new = announced_schema(schema, guarantee, keep)
+    new = announced_schema(schema, guarantee, keep, plan.file_note)
     new = replace(new, file=replace(new.file, rows=len(table)), opened=True)
     issued = None
     if not guarantee.simulation:
@@ -259,19 +259,21 @@ def released(
             ledger=ledger,
             fates=fates_of(schema),
             differences=tuple(_differences(schema, new.file, guarantee)),
-            limits=limits,
+            limits=(plan.file_note, *limits) if plan.file_note else limits,
         )
     return Release(table, new, guarantee, plan, ledger, issued)
 
 
-def announced_schema(schema: Schema, guarantee: Guarantee, keep: tuple[str, ...]) -> Schema:
+def announced_schema(
+    schema: Schema, guarantee: Guarantee, keep: tuple[str, ...], note: str = ""
+) -> Schema:
     """Return the schema of the protected file, whose label and notes state the guarantee."""
     new = released_schema(schema)
     file = replace(
         new.file,
         label=_released_label(new.file.label, guarantee),
         timestamp="",
-        characteristics=released_characteristics(schema, guarantee, keep),
+        characteristics=released_characteristics(schema, guarantee, keep, note),
     )
     return replace(new, file=file)
 
@@ -289,9 +291,9 @@ def fates_of(schema: Schema) -> dict[str, str]:
 
 
 def released_characteristics(
-    schema: Schema, guarantee: Guarantee, keep: tuple[str, ...]
+    schema: Schema, guarantee: Guarantee, keep: tuple[str, ...], note: str = ""
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return the allow-list, what ``keep`` names, and one note that states the guarantee."""
+    """Return the allow-list, what ``keep`` names, and notes that state guarantee and plan."""
     kept = kept_characteristics(schema, keep)
     other = [entry for entry in kept if not _is_note(entry[1])]
     notes: dict[str, list[str]] = {}
@@ -299,7 +301,7 @@ def released_characteristics(
         if _is_note(name):
             notes.setdefault(owner, []).append(text)
     made = f"{_kind(guarantee)} file made by dprct. {guarantee.sentence()}"
-    notes.setdefault("_dta", []).append(made)
+    notes.setdefault("_dta", []).extend([made, note] if note else [made])
     for owner, texts in notes.items():
         other.append((owner, "note0", str(len(texts))))
         other += [(owner, f"note{k}", text) for k, text in enumerate(texts, 1)]

@@ -23,6 +23,7 @@ from dprct import disk
 from dprct.arguments import given
 from dprct.certificate.certificate import (
     NO_GUARANTEE_LABEL,
+    VOID_ERRORS,
     Certificate,
     ValuesDigest,
     certificate_path,
@@ -57,7 +58,7 @@ from dprct.results.typeset import (
 from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -481,7 +482,7 @@ class LinearResults(Shown):
 
     def grid(self, alpha: float = 0.05) -> Grid:
         """Return the coefficient table, ready to be written in any format."""
-        columns = self._columns(alpha)
+        columns, (warning, notes) = self._columns(alpha), warning_in(self.notes)
         table = self.tidy(alpha).set_index("term")
         records = {
             str(name): dict(zip(table.columns, row, strict=True))
@@ -492,7 +493,8 @@ class LinearResults(Shown):
             facts=self.facts(),
             headings=tuple(column.heading for column in columns),
             lines=lines_of(records, columns, self.layout or tuple(map(str, self.params.index))),
-            notes=(*self.notes, *self._of_statistic(), *str(self.guarantee).splitlines()),
+            notes=(*notes, *self._of_statistic(), *str(self.guarantee).splitlines()),
+            warning=warning,
         )
 
     def _of_statistic(self) -> tuple[str, ...]:
@@ -637,6 +639,26 @@ def binned_notes(
         f"{', '.join(names)}: released in bins; within them values are drawn, and a mean or an "
         "effect is as good as the plan in the certificate says of it.",
     )
+
+
+def void_notes(schema: Schema | None) -> tuple[str, ...]:
+    """Return what a file says of errors that are computed on it, where they mean nothing.
+
+    Whatever was done to the rows since, it holds of them, too.
+    """
+    if schema is None:
+        return ()
+    return tuple(
+        text
+        for owner, name, text in schema.file.characteristics
+        if owner == DATASET and name.startswith("note") and text.startswith(VOID_ERRORS)
+    )
+
+
+def warning_in(notes: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Part notes into what stands above a table, and what stands below it."""
+    above = dict.fromkeys(note for note in notes if note.startswith(VOID_ERRORS))
+    return " ".join(above), tuple(note for note in notes if note not in above)
 
 
 def table_given(

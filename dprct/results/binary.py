@@ -15,7 +15,7 @@ from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, is_missing
-from dprct.results.base import provenance, table_given
+from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import group_sums, independent
 from dprct.results.ols import (
     ORDINARY_FIT,
@@ -332,7 +332,7 @@ def _fit(
         llnull=len(y) * float(special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)),
         n_groups=None if codes is None else int(codes.max()) + 1,
         rows_dropped=int((~complete).sum()),
-        notes=(RELEASED_NOTE,) if known.is_released else (),
+        notes=(*void_notes(schema), *([RELEASED_NOTE] if known.is_released else [])),
     )
 
 

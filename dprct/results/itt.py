@@ -19,7 +19,7 @@ from dprct.certificate.valid_regressions import (
 )
 from dprct.errors import ParameterError
 from dprct.formula import parse
-from dprct.results.base import Provenance, binned_notes, provenance, table_given
+from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
 from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
@@ -328,6 +328,7 @@ def itt_table(
         notes=(
             *_notes(regressions, inference, found, custodian=custodian, known=known),
             *binned_notes(schema, outcome_labels, known),
+            *void_notes(schema),
         ),
         estimates=found.estimates,
         omitted=found.omitted,

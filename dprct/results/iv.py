@@ -21,7 +21,7 @@ from dprct.certificate.valid_regressions import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
-from dprct.results.base import provenance, table_given
+from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     FixedEffects,
@@ -248,7 +248,7 @@ def iv(
     return replace(
         results,
         guarantee=known.guarantee or ORDINARY_FIT,
-        notes=(*results.notes, *notes),
+        notes=(*results.notes, *void_notes(schema), *notes),
         rows_dropped=int((~keep).sum()),
     )
 

@@ -23,7 +23,7 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.budget import Guarantee
-from dprct.results.base import Provenance, binned_notes, provenance, table_given
+from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
@@ -564,6 +564,7 @@ def ols(
         guarantee=known.guarantee or ORDINARY_FIT,
         notes=(
             *results.notes,
+            *void_notes(schema),
             *_release_notes(valid, spec, known),
             *binned_notes(schema, parsed.outcomes[0].names, known),
         ),

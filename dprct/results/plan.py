@@ -123,6 +123,8 @@ class Plan:
         Why ``fit`` refuses unless ``confirm=True``; empty if it does not refuse.
     numbers : tuple of PlannedNumber
         The rows of :attr:`table`.
+    file_note : str
+        What the notes of the file say of what is computed on it; empty if there is nothing to say.
     caution : str
         The first line: how little the budget promises (:func:`dprct.privacy.budget.caution`).
 
@@ -138,6 +140,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     refusal: str = ""
     numbers: tuple[PlannedNumber, ...] = ()
+    file_note: str = ""
     caution: str = ""
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from scipy import special
 from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.plots import side_by_side
-from dprct.results.base import checked_alpha
+from dprct.results.base import checked_alpha, warning_in
 from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text
 
 if TYPE_CHECKING:
@@ -651,11 +651,12 @@ class Table:
 
     def grid(self) -> Grid:
         """Return the table as printed cells, ready to be written in any format."""
+        warning, said = warning_in(self.notes)
         notes: tuple[str, ...] = ()
         if self.style.notes:
             legend = self.style.legend() if self._has_p_values() else ""
             below = self.style.key_to_brackets([part for part, _ in self.parts])
-            notes = tuple(note for note in (legend, below, *self.notes) if note)
+            notes = tuple(note for note in (legend, below, *said) if note)
         layout = Layout(self.columns, self.rows, self.parts, self.style)
         spans, headings = layout.headings()
         return Grid(
@@ -666,6 +667,7 @@ class Table:
             headings=headings,
             lines=layout.lines(),
             notes=notes,
+            warning=warning,
         )
 
     def summary(self) -> Summary:

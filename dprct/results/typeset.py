@@ -110,6 +110,8 @@ class Grid:
         Headings above these, or none.
     notes : tuple of str
         Sentences below the table.
+    warning : str
+        What stands above everything else; empty if nothing does.
     """
 
     headings: tuple[str, ...]
@@ -120,6 +122,7 @@ class Grid:
     spans: Spans = ()
     groups: Spans = ()
     notes: tuple[str, ...] = ()
+    warning: str = ""
 
     @property
     def above(self) -> tuple[Spans, ...]:
@@ -360,6 +363,7 @@ def text(grid: Grid, width: int | None = None) -> str:
     total = min(total, limit)
     rule = "-" * total
     lines = [
+        *textwrap.wrap(shown.warning, limit),
         *(textwrap.wrap(shown.title, limit) if shown.title else []),
         "=" * total,
         *_paired(facts, total),
@@ -417,6 +421,7 @@ def _printable(grid: Grid) -> Grid:
         groups=tuple((printable(heading), columns) for heading, columns in grid.groups),
         lines=tuple(replace(line, name=printable(line.name)) for line in grid.lines),
         notes=tuple(map(printable, grid.notes)),
+        warning=printable(grid.warning),
     )
 
 
@@ -599,11 +604,12 @@ def latex(grid: Grid) -> str:
     ]
     long = [f"{name}: {value}." for name, value in grid.facts if len(value) > WIDTH // 2]
     lines += [*([r"\midrule"] if facts else []), *facts, r"\bottomrule", r"\end{tabular}"]
-    if not (grid.notes or long):
+    if not (grid.notes or long or grid.warning):
         return "\n".join(lines)
     return "\n".join(
         [
             r"\begin{threeparttable}",
+            *([rf"\textbf{{{in_tex(grid.warning)}}}\par"] if grid.warning else []),
             *lines,
             r"\begin{tablenotes}[flushleft]\footnotesize",
             *(rf"\item {in_tex(note)}" for note in (*long, *grid.notes)),
@@ -687,6 +693,7 @@ def html(grid: Grid) -> str:
     ]
     return "\n".join(
         [
+            *([f"<p><strong>{in_html(grid.warning)}</strong></p>"] if grid.warning else []),
             f"<table{_TABLE}>",
             *([f"<caption>{in_html(grid.title)}</caption>"] if grid.title else []),
             "<thead>",

@@ -253,7 +253,8 @@ def _listed(value: object) -> str:
 
 
 def _file_facts(approval: Approval) -> dict[str, str]:
-    file = announced_schema(approval.schema, approval.guarantee, approval.study.release.keep).file
+    keep, note = approval.study.release.keep, approval.plan.file_note
+    file = announced_schema(approval.schema, approval.guarantee, keep, note).file
     rows = {"Label": shown(file.label), "Sorted by": ", ".join(file.sorted_by)}
     rows |= {
         f"{owner}[{name}]": shown(text)

@@ -50,9 +50,9 @@ name = "person"                    # what one row is
 
 {scope}
 [release]
-method = "mv_histogram"            # or "marginals", "calibrated"; for numbers in place of a file
-# "private_ate", "moments", "ipw", "cate", "private_additive", "synthetic_control": see
-# docs/study_file.md
+method = "mv_histogram"            # a table without effects; for those of a treatment "calibrated"
+# (a file) or "moments" (numbers). Others: "marginals", "private_ate", "ipw", "cate",
+# "private_additive", "synthetic_control": see docs/study_file.md
 epsilon = 1.0
 delta = 0.0
 # formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age";
@@ -174,7 +174,7 @@ def draft(
     shown_columns = [c for c in schema.columns if not some or c.name in used]
     listed = "".join(_column(schema, column, filled) for column in shown_columns)
     if filled is None:
-        return head + listed + _TAIL
+        return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
     tables = "".join(_table(part, filled) for part in filled.tables)
     return _head_of(head, filled) + listed + _TAIL + tables
 
@@ -185,16 +185,11 @@ def _head_of(head: str, filled: Prefill) -> str:
         shared = f"sample = {_text(filled.sample)}"
         asked = _blank("# ", shared, "all regressions share it; only if who they are is public")
         head = re.sub(r"^# sample = .*$", lambda _: asked, head, flags=re.MULTILINE)
+    head = _effects_first(head, filled.formula)
     if not filled.formula:
         return head
     specifications = [" + ".join(terms) for terms in filled.sets[1:]]
     blanks = {
-        'method = "mv_histogram"            # or "marginals", "calibrated";': (
-            'method = "calibrated"              # or "mv_histogram", "marginals";'
-        ),
-        '# formula = ""                     # for "calibrated"': (
-            f'formula = {_text(filled.formula)}\n{" " * 35}# for "calibrated"'
-        ),
         "# arms = []                        #": f"# arms = {_texts(filled.arms)}  #",
         '# cluster = ""                     # the column of clusters, if there is one\n# [cal': (
             f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all\n# [cal"
@@ -204,6 +199,34 @@ def _head_of(head: str, filled: Prefill) -> str:
     for blank, fact in blanks.items():
         head = head.replace(blank, fact, 1)
     return head
+
+
+def _effects_first(head: str, formula: str) -> str:
+    """Return the head of a study of effects, of which a histogram is no release."""
+    if not formula:
+        return head
+    blanks = {
+        'method = "mv_histogram"            # a table without effects; for those of a treatment '
+        '"calibrated"\n# (a file) or "moments" (numbers). Others: "marginals",': (
+            'method = "calibrated"              # a file that keeps the effects; or "moments" '
+            '(numbers).\n# Others: "mv_histogram" (a table without effects), "marginals",\n#'
+        ),
+        '# formula = ""                     # for "calibrated"': (
+            f'formula = {_text(formula)}\n{" " * 35}# for "calibrated"'
+        ),
+    }
+    for blank, fact in blanks.items():
+        head = head.replace(blank, fact, 1)
+    return head
+
+
+def _formula_of_roles(schema: Schema) -> str:
+    """Return outcomes on arms, as the roles of the columns name them; empty if they do not."""
+    outcomes, arms = (
+        [column.name for column in schema.columns if column.role == role]
+        for role in ("outcome", "treatment")
+    )
+    return f"{' + '.join(outcomes)} ~ {' + '.join(arms)}" if outcomes and arms else ""
 
 
 def _table(part: TablePart, filled: Prefill) -> str:

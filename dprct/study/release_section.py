@@ -6,6 +6,7 @@ calibrated release; ``[package]`` names the replication folder that a protected 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,6 @@ from dprct.study.sections import (
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dprct.assignment import Design
     from dprct.release.calibrated.layout import TermSet
     from dprct.schema.columns import Unit
@@ -61,8 +60,21 @@ def release_from(document: Mapping[str, Any]) -> ReleaseSection:
     'mv_histogram'
     """
     release: ReleaseSection = section(ReleaseSection, document.get("release", {}), "[release]")
+    if "method" not in document.get("release", {}):
+        _check_no_effects(document.get("columns", {}))
     _check_release(release)
     return release
+
+
+def _check_no_effects(columns: Mapping[str, Any]) -> None:
+    """Refuse to take a histogram for granted where the study is of the effects of a treatment."""
+    roles = {facts.get("role") for facts in columns.values() if isinstance(facts, Mapping)}
+    if {"outcome", "treatment"} <= roles:
+        raise StudyError(
+            "[release] method is missing, and columns have the roles outcome and treatment; write "
+            'method = "calibrated" (a file that keeps effects) or method = "moments" (numbers), '
+            'or method = "mv_histogram" if nobody is to read effects off the file'
+        )
 
 
 def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from dprct.defaults import bins_by_zeta
+from dprct.defaults import POINT_BINS, bins_by_zeta
 from dprct.disk import read_toml
 from dprct.encoding import encoding
 from dprct.errors import (
@@ -469,9 +469,10 @@ class Study:
         names = modelled(schema) if self.promises else []
         if self.experiment is not None:
             names = self.experiment.encoded(schema)
+        points = POINT_BINS if self.release.method == "mv_histogram" else None
         for name in names:
             try:
-                encoding(schema.column(name), bins)
+                encoding(schema.column(name), bins, points)
             except SchemaError as error:
                 found.append(marked(error))
         if not any(_open_fate(c) for c in schema.columns):

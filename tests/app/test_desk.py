@@ -74,7 +74,7 @@ def test_the_data_section_is_not_read_until_protect(
     monkeypatch.setattr(package, "read", lambda *_a, **_k: pytest.fail("the data were read"))
     desk = opened(survey, None)
     assert desk.state() == {**expected, "can_undo": False}
-    assert "378" not in desk.plan()
+    assert "216" not in desk.plan()
     assert "K " in desk.plan()
     assert desk.errors_at(1.0)[0]["noise"] > 0
     desk.edit(desk.revision(), typed({("columns", "age", "bounds"): "10, 90"}))

@@ -25,7 +25,7 @@ def test_the_demo_shows_a_real_experiment_protected(dprct: Callable[..., Any], h
     ran = dprct("demo")
     assert (ran.code, ran.err) == (0, "")
     folder = here / "dprct-demo"
-    for part in ("1. The plan", "378 cells", "2. The release", "epsilon=1", "n is public",
+    for part in ("1. The plan", "216 cells", "2. The release", "epsilon=1", "n is public",
                  "3. The same regression on both files", "custodian's view", "one run",
                  "4. What differs", "that the certificate permits", "Where the files are",
                  "privacy noise"):  # fmt: skip
