@@ -239,7 +239,10 @@ class Results(Protocol):
         """The guarantee."""
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``: columns 0 and 1."""
+        """Return intervals of level ``1 - alpha``: columns 0 and 1.
+
+        What holds privacy noise alone is no interval: such results refuse, and have ``noise_band``.
+        """
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per number."""

@@ -388,6 +388,39 @@ given_or_refused <- function(x, what) {
   x
 }
 
+#' The band of the privacy noise alone
+#'
+#' A synthetic control has no interval for its effect, because nothing is known of the error of its
+#' weights, so that [confint()] refuses it. The band says how far the privacy noise alone may have
+#' moved each number; where donors are unlike the treated unit it seldom holds the effect.
+#'
+#' @param object What [fit()] returned for [synthetic_control()].
+#' @param level The probability with which the noise is within the band.
+#' @return A data frame with `term` (each period, and `mean effect`), `noise.low` and `noise.high`.
+#' @examples
+#' if (dprct_available()) {
+#'   set.seed(1)
+#'   panel <- expand.grid(shop = 1:8, year = 2001:2010)
+#'   panel$y <- 50 + panel$year - 2000 + rnorm(80)
+#'   facts <- declare(schema(panel),
+#'     y = list(bounds = c(0, 100), missing = "never"), shop = list(missing = "never"),
+#'     year = list(missing = "never")
+#'   )
+#'   model <- synthetic_control(panel, facts, outcome = "y", treated = 1, treatment_time = 2008,
+#'     unit = "shop", time = "year")
+#'   noise_band(fit(model, epsilon = 5))
+#' }
+#' @export
+noise_band <- function(object, level = 0.95) {
+  check_level(level)
+  if (!inherits(object, "dprct_result")) {
+    refuse("parameter", sprintf(
+      "object is %s; give what fit() returned for synthetic_control()", class(object)[1L]
+    ))
+  }
+  dprct_call("noise_band", estimate = object, alpha = 1 - level)
+}
+
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
   only_known(...)

@@ -14,8 +14,9 @@ generics::glance
 #'
 #' `tidy()` gives one row per coefficient (for a synthetic control, per period; for a table, per
 #' outcome and arm), `glance()` one row about the fit. The column `std.error.noise` is the part of
-#' the standard error that is privacy noise. The limits of a synthetic control cover privacy noise
-#' alone, and those of an additive function each level before smoothing.
+#' the standard error that is privacy noise. A synthetic control has no confidence limits, but
+#' `noise.low` and `noise.high`, which cover privacy noise alone ([noise_band()]); the limits of an
+#' additive function are those of each level before smoothing.
 #'
 #' @param x What [fit()], [ols()] or [itt_table()] returned.
 #' @param conf.int,conf.level Add confidence limits, and at which level.
@@ -57,7 +58,8 @@ tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   check_flag(conf.int, "conf.int")
   check_level(conf.level, "conf.level")
   out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
-  out <- out[!names(out) %in% c("low", "high", "noise.low", "noise.high")]
+  # ends of privacy noise alone keep that name: they are no interval
+  out <- out[!names(out) %in% c("low", "high", if (!conf.int) c("noise.low", "noise.high"))]
   if ("term" %in% names(out)) out else cbind(term = as.character(out$time), out)
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import check_choice
+from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.plots import ORIGINAL, PRIVACY_NOISE, RELEASED, Labels, panels, stamp, watermark_of
 from dprct.results.base import Shown
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 _MOST_BARS = 30
 
 _NOTES = (
-    "The ends are of privacy noise alone: they cover the path of the released weights without "
-    "noise. They do not cover the error of these weights, nor chance in the outcomes; the effect "
-    "has no standard error here.",
+    "The noise band is of privacy noise alone: it covers the path of the released weights without "
+    "noise. It is no interval for the effect: it does not cover the error of these weights, nor "
+    "chance in the outcomes; the effect has no standard error here.",
 )
 
 _DIRECT = (
@@ -44,6 +45,8 @@ _HEADS = {
     "counterfactual": "synthetic",
     "estimate": "effect",
     "std.error.noise": "noise sd",
+    "noise.low": "noise low",
+    "noise.high": "noise high",
 }
 
 
@@ -75,10 +78,11 @@ class SyntheticControlResults(Shown):
 
     Notes
     -----
-    Bands and intervals cover the privacy noise **alone**: they contain the path that the released
-    weights give without noise.  They do not cover how far these weights are from the best ones
-    (because of their noise, of the penalty, or because no weights fit), nor chance in the outcomes,
-    for which no standard error is given.
+    Noise bands cover the privacy noise **alone**: they contain the path that the released weights
+    give without noise.  They do not cover how far these weights are from the best ones (because of
+    their noise, of the penalty, or because no weights fit), nor chance in the outcomes.  Where
+    donors are unlike the treated unit they seldom hold the effect (docs/synthetic_control.md), so
+    that there is no :meth:`conf_int`.
     """
 
     released: UnitRelease
@@ -100,7 +104,7 @@ class SyntheticControlResults(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the ends of intervals cover, and what they do not."""
+        """What the noise band covers, and what it does not."""
         return (*_NOTES, *(_DIRECT if self.released.mean else ()))
 
     @property
@@ -159,36 +163,26 @@ class SyntheticControlResults(Shown):
         """Root mean squared gap before treatment, without the noise; NaN without ``pre_fit``."""
         return _pre_rmse(self.released)
 
-    def att_interval(self, alpha: float = 0.05) -> tuple[float, float]:
-        """Return an interval for the mean effect without privacy noise, at level ``1 - alpha``.
+    def noise_band(self, alpha: float = 0.05, *, joint: bool = False) -> pd.DataFrame:
+        """Band of the privacy noise alone around :attr:`params`; no interval for the effect.
 
         Parameters
         ----------
         alpha : float
-            From 1e-6 to 1.
-        """
-        half = self.att_noise.half_width(alpha)
-        return self.att - half, self.att + half
-
-    def band(self, alpha: float = 0.05, *, joint: bool = False) -> pd.DataFrame:
-        """Return a band for the effect path; it covers the privacy noise alone.
-
-        Parameters
-        ----------
-        alpha : float
-            From 1e-6 to 1.
+            From 1e-6 to 1.  The noise is within the band with probability ``1 - alpha``.
         joint : bool
-            Whether the band covers all periods at once, rather than each one.
+            Whether that holds of all periods at once, rather than of each one.
 
         Returns
         -------
-        (K, 2) DataFrame
-            Columns low and high, by time.
+        (K + 1, 2) DataFrame
+            Columns low and high, by period, then of the mean effect.
         """
-        effect = self.effect
-        share = 1 - (1 - alpha) ** (1 / len(effect)) if joint and 0 < alpha < 1 else alpha
-        half = self.released.post.effect_noise.half_width(share)
-        return pd.DataFrame({"low": effect - half, "high": effect + half})
+        periods = len(self.effect)
+        share = 1 - (1 - alpha) ** (1 / periods) if joint and 0 < alpha < 1 else alpha
+        half = np.full(periods + 1, self.released.post.effect_noise.half_width(share))
+        half[-1] = self.att_noise.half_width(alpha)
+        return pd.DataFrame({"low": self.params - half, "high": self.params + half})
 
     def placebo_effects(self) -> pd.DataFrame:
         """Return the effect path of every placebo, (K, placebos), each with noise of its own."""
@@ -223,21 +217,17 @@ class SyntheticControlResults(Shown):
         return self._rows(pd.Series(sd, index=self.effect.index), self.att_noise.sd)
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals that cover the privacy noise alone; see the notes of the class.
+        """Refuse: nothing is known of the error of the weights.
 
-        Parameters
-        ----------
-        alpha : float
-            From 1e-6 to 1.
-
-        Returns
-        -------
-        (k, 2) DataFrame
-            Columns 0 and 1 are the lower and the upper end.
+        Raises
+        ------
+        ParameterError
+            With the name of :meth:`noise_band`.
         """
-        band, (low, high) = self.band(alpha), self.att_interval(alpha)
-        ends = {0: self._rows(band["low"], low), 1: self._rows(band["high"], high)}
-        return pd.DataFrame(ends)
+        raise ParameterError(
+            "a synthetic control has no interval for its effect, because nothing is known of the "
+            "error of its weights; ``noise_band()`` is the band of the privacy noise alone"
+        )
 
     def _rows(self, path: pd.Series[float], mean: float) -> pd.Series[float]:
         names = pd.Index([f"{time:g}" for time in path.index] + ["mean effect"], dtype=object)
@@ -296,7 +286,7 @@ class SyntheticControlResults(Shown):
             "paths": lambda: draw_paths(
                 self.observed, self.counterfactual, self._half(alpha), self._start, ax=ax
             ),
-            "gap": lambda: draw_gap(self.effect, self.band(alpha), self._start, ax=ax),
+            "gap": lambda: draw_gap(self.effect, self._band(alpha), self._start, ax=ax),
             "placebos": lambda: draw_placebos(
                 self.effect, self.placebo_effects(), self.released.unit, self._start, ax=ax
             ),
@@ -317,7 +307,7 @@ class SyntheticControlResults(Shown):
         half, others = self._half(alpha), self.placebo_effects().to_numpy(np.float64)
         path = self.counterfactual
         levels = sorted(np.concatenate([self.observed, path - half, path + half]).tolist())
-        gaps = np.abs(np.concatenate([self.band(alpha).to_numpy().ravel(), others.ravel()]))
+        gaps = np.abs(np.concatenate([self._band(alpha).to_numpy().ravel(), others.ravel()]))
         low, high = levels[0], levels[-1]
         height = _MARGIN * max(high - low, 2 * float(gaps.max()))
         middle = (low + high) / 2 if kind == "paths" else 0.0
@@ -334,6 +324,10 @@ class SyntheticControlResults(Shown):
     @property
     def _start(self) -> float:
         return float(self.times[self.T0])
+
+    def _band(self, alpha: float) -> pd.DataFrame:
+        """Noise band of the effect path, by time."""
+        return self.noise_band(alpha).iloc[:-1].set_axis(self.effect.index)
 
     def _half(self, alpha: float) -> pd.Series[float]:
         series = self._series("prediction")
@@ -394,18 +388,18 @@ def _placebo_table(result: SyntheticControlResults) -> pd.DataFrame:
 
 def _sheet(result: SyntheticControlResults, alpha: float) -> Grid:
     """Return the effect by period and its mean, ready to be written in any format."""
-    heads = _HEADS | {"noise.low": f"[{alpha / 2:.4g}", "noise.high": f"{1 - alpha / 2:.4g}]"}
+    heads = _HEADS
     columns = [NumberColumn(k, h, partial(numbers, decimals=3)) for k, h in heads.items()]
     found = {
         f"{row['time']:g}": {k: float(row[k]) for k in heads}
         for _, row in _tidy(result, alpha).iterrows()
     }
-    low, high = result.att_interval(alpha)
+    low, high = result.noise_band(alpha).iloc[-1]
     att = [np.nan, np.nan, result.att, result.att_noise.sd, low, high]
     found["mean effect"] = dict(zip(heads, att, strict=True))
     return Grid(
         title=result.title,
-        facts=_sheet_facts(result),
+        facts=(*_sheet_facts(result), ("Noise band", f"{100 * (1 - alpha):g}%, noise alone")),
         headings=tuple(heads.values()),
         lines=lines_of(found, columns, list(found)),
         notes=(*result.notes, *str(result.guarantee).splitlines()),

@@ -199,13 +199,31 @@ def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
 
 @export("result_band")
 def result_band(estimate: Any, alpha: float) -> Any:
-    """Return the interval of an average, or the band of a path's noise by period."""
+    """Return the interval of an average."""
     if hasattr(estimate, "average_interval"):
         ends = np.array([estimate.average_interval(alpha)])
         return Matrix(ends, ["average"], ["low", "high"])
-    if hasattr(estimate, "band"):
-        return estimate.tidy(alpha)[["time", "noise.low", "noise.high"]]
+    if hasattr(estimate, "noise_band"):
+        return estimate.conf_int(alpha)
     raise ParameterError("this published form has no interval: the law of its noise is unknown")
+
+
+@export("noise_band")
+def noise_band(estimate: Any, alpha: float) -> Any:
+    """Return the band of the privacy noise alone around the effects of a path."""
+    if not hasattr(estimate, "noise_band"):
+        raise ParameterError(
+            "this result has no band of noise alone: its intervals, those of confint(), hold "
+            "sampling error too"
+        )
+    ends = estimate.noise_band(alpha)
+    return pd.DataFrame(
+        {
+            "term": [*ends.index],
+            "noise.low": ends["low"].to_numpy(),
+            "noise.high": ends["high"].to_numpy(),
+        }
+    )
 
 
 @export("result_predict")

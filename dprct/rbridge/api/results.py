@@ -40,8 +40,6 @@ _VIEWS = {
 _ENDS = {
     "low": "conf.low",
     "high": "conf.high",
-    "noise.low": "conf.low",
-    "noise.high": "conf.high",
 }
 """Ends of intervals, and what R's broom calls them."""
 
@@ -257,7 +255,7 @@ def result_text(result: Any, width: float) -> str | None:
 
 @export("result_tidy")
 def result_tidy(result: Any, alpha: float) -> pd.DataFrame:
-    """Return the rows of a path, or of shapes, with the ends of their intervals as broom has them.
+    """Return the rows of shapes with the ends of intervals as broom has them; of a path, of noise.
 
     Raises
     ------

@@ -110,7 +110,7 @@ test_that("synthetic controls give a path", {
   expect_s3_class(result, "dprct_result")
   expect_true(all(c("time", "counterfactual") %in% names(tidy(result))))
   expect_identical(tail(names(coef(result)), 1L), "mean effect")
-  expect_identical(ncol(confint(result, level = 0.9)), 3L)
+  expect_identical(names(noise_band(result, level = 0.9)), c("term", "noise.low", "noise.high"))
   expect_identical(nrow(glance(result)), 1L)
   expect_output(print(result), "ynthetic")
   expect_s3_class(toLatex(result), "Latex")

@@ -153,7 +153,7 @@ def test_a_path_is_resumed_from_what_was_saved_and_costs_nothing(
     assert again.tidy().equals(found.tidy())
     assert again.placebo_table().equals(found.placebo_table())
     assert again.donor_weights.equals(found.donor_weights)
-    assert again.att_interval() == found.att_interval()
+    assert again.noise_band().equals(found.noise_band())
     assert again.guarantee == found.guarantee
     assert "resumed" in again.ledger
     with pytest.raises(LedgerError, match="what the study declares"):

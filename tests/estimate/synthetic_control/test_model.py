@@ -40,7 +40,8 @@ def test_equal_weights_find_a_planted_effect() -> None:
     model = SyntheticControl.from_arrays(X, y, 8, 1.0, donor_weights="uniform")
     result = model.fit(epsilon=40)
     assert result.effect.to_numpy() == pytest.approx(np.full(4, 0.3), abs=40 * 4 * 2 / 200 / 40)
-    assert result.att_interval(1e-6)[0] < 0.3 < result.att_interval(1e-6)[1]
+    low, high = result.noise_band(1e-6).loc["mean effect"]
+    assert low < 0.3 < high
 
 
 def test_ridge_weights_find_whom_the_treated_unit_is_like() -> None:
@@ -97,7 +98,8 @@ def test_a_protected_unit_is_noisy_and_the_interval_covers() -> None:
     truth = float((y[10:] - X[:, 10:].mean(axis=0)).mean())
     rng = np.random.default_rng(7)
     results = [model.fit(epsilon=5, rng=rng) for _ in range(600)]
-    inside = np.mean([r.att_interval(0.2)[0] < truth < r.att_interval(0.2)[1] for r in results])
+    bands = [r.noise_band(0.2).loc["mean effect"] for r in results]
+    inside = np.mean([low < truth < high for low, high in bands])
     assert inside == pytest.approx(0.8, abs=6 * 0.4 / math.sqrt(600))
     assert not np.allclose(results[0].observed.to_numpy(), y)
 

@@ -37,17 +37,54 @@ def test_series_are_by_time_and_add_up() -> None:
 def test_bands_are_of_the_noise() -> None:
     result = fitted()
     law = result.released.post.effect_noise
-    band = result.band(0.1)
+    band = result.noise_band(0.1)
+    assert band.index.tolist() == result.params.index.tolist()
     half = (band["high"] - band["low"]) / 2
-    assert half.tolist() == pytest.approx([law.half_width(0.1)] * 3)
-    joint = result.band(0.1, joint=True)
+    mean = result.att_noise.half_width(0.1)
+    assert half.tolist() == pytest.approx([law.half_width(0.1)] * 3 + [mean])
+    joint = result.noise_band(0.1, joint=True)
     wider = law.half_width(1 - 0.9 ** (1 / 3))
-    assert (joint["high"] - result.effect).tolist() == pytest.approx([wider] * 3)
-    low, high = result.att_interval()
+    assert (joint["high"] - result.params).tolist() == pytest.approx([wider] * 3 + [mean])
+    low, high = result.noise_band().loc["mean effect"]
     assert (low + high) / 2 == pytest.approx(result.att)
     assert result.att_noise.sd == pytest.approx(law.sd / math.sqrt(3))
     with pytest.raises(ParameterError, match="alpha=2"):
-        result.band(2)
+        result.noise_band(2)
+
+
+def test_noise_alone_is_no_interval() -> None:
+    result = fitted()
+    with pytest.raises(ParameterError, match=r"no interval.*noise_band\(\) is the band of"):
+        result.conf_int()
+    assert not {"att_interval", "band"} & set(dir(result))
+    shown = str(result.summary())
+    assert "noise low" in shown
+    assert "noise high" in shown
+    assert "[0.025" not in shown
+    assert "It is no interval for the effect" in " ".join(shown.split())
+    assert not {name for name in result.tidy() if name.startswith("conf")}
+
+
+@pytest.mark.parametrize("rule", ["uniform", "ridge"])
+def test_with_unlike_donors_the_band_misses_the_effect(rule: str) -> None:
+    """The treated unit grows as no donor does; measured in docs/synthetic_control.md."""
+    rng, years = np.random.default_rng(4), np.arange(12.0)
+    series = [50 + rng.uniform(0, 1) * years + rng.normal(0, 0.3, 12) for _ in range(30)]
+    treated = 40 + 3 * years + rng.normal(0, 0.3, 12) - 5 * (years >= 9)
+    data = pd.DataFrame(
+        {
+            "unit": np.repeat(np.arange(31.0), 12),
+            "year": np.tile(years, 31),
+            "y": np.concatenate([*series, treated]).clip(0, 100),
+        }
+    )
+    schema = Schema.from_frame(data).declare(y={"bounds": (0, 100), "missing": "never"})
+    model = SyntheticControl(
+        data, schema, outcome="y", treated=30, treatment_time=9, unit="unit", time="year",
+        donor_weights=rule,
+    )  # fmt: skip
+    held = [model.fit(100, rng=seed).noise_band().loc["mean effect"] for seed in range(20)]
+    assert sum(low <= -5 <= high for low, high in held) <= 2
 
 
 def test_tidy_and_glance_have_the_names_of_broom() -> None:
@@ -166,7 +203,7 @@ def test_pictures_have_one_scale_and_hold_what_they_show(*, pre_fit: bool) -> No
         assert all(low < np.min(y) and np.max(y) < high for y in inside)
     low, high = axes["gap"].get_ylim()
     assert low == -high
-    band = result.band(0.05)
+    band = result.noise_band(0.05)
     assert low < band.to_numpy().min()
     assert band.to_numpy().max() < high
     plt.close("all")
