@@ -61,7 +61,7 @@ def test_no_released_row_is_in_two_arms(epsilon: float) -> None:
     assert "K" in model.plan(epsilon).facts
     assert cell_count(model.facts.sizes) == 8
     for _ in range(20):
-        protected = model.fit(epsilon).protected
+        protected = model.fit(epsilon, confirm=True).protected
         assert protected[list(ARMS)].sum(axis=1).max() <= 1
     assert list(protected) == ["cash", "y", "therapy", "both"]
 

@@ -258,6 +258,7 @@ class HistogramSpec(CountsSpec):
             allocation.budget,
             numbers,
             tuple(consequences),
+            warnings=_warnings(n, cells, t),
             refusal=_refusal(n, cells, t, share),
             file_note=f"{VOID_ERRORS}: {_void(n, cells, t, share)}." if void else "",
         )
@@ -659,6 +660,15 @@ def _survivors(n: int, cells: int, t: int) -> str:
     )
 
 
+def _warnings(n: int, cells: int, t: int) -> tuple[str, ...]:
+    if n / cells >= t:
+        return ()
+    return (
+        f"n / K is below t = {t}: unless rows concentrate in few combinations, most of them "
+        f"disappear; {_ADVICE}",
+    )
+
+
 def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     """Share of regressions of one column on an unrelated one that are significant at 5 %.
 
@@ -712,8 +722,8 @@ def _noise_above(c: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float
 def _void(n: int, cells: int, t: int, share: float) -> str:
     """Say why errors that are computed on the file mean nothing."""
     rare = (
-        f"n / K = {n / cells:.2g} rows per combination are below t = {t}, so that most "
-        "combinations disappear and the survivors make unrelated columns look related"
+        f"n / K = {n / cells:.2g} rows per combination are below t = {t}, so that the combinations "
+        "that survive make unrelated columns look related"
     )
     found = f"{share:.0%} of the effects of unrelated columns are significant at 5% on such files"
     said = [rare] * (n / cells < t) + [found] * (share > MOST_SPURIOUS)

@@ -106,7 +106,7 @@ def test_characteristics_are_kept_by_an_allow_list(release: Release) -> None:
 def test_notes_go_unless_listed_and_one_states_the_guarantee(
     data: pd.DataFrame, schema: Schema
 ) -> None:
-    release = MVHistogram(data, schema).fit(1)
+    release = MVHistogram(data, schema).fit(1, confirm=True)
     notes = [entry for entry in release.schema.file.characteristics if "note" in entry[1]]
     sentence = release.guarantee.sentence()
     assert notes == [
@@ -147,7 +147,7 @@ def test_an_edited_protected_file_is_noticed(
     tmp_path: Path,
 ) -> None:
     write_dta(data, schema, tmp_path / "original.dta")
-    release = MVHistogram(data, schema).fit(1)
+    release = MVHistogram(data, schema).fit(1, confirm=True)
     release.write_dta(tmp_path / "protected.dta")
     write_dta(release.protected, edit(release.schema), tmp_path / "protected.dta")
     found = compare(tmp_path / "original.dta", tmp_path / "protected.dta")
@@ -224,7 +224,7 @@ def test_releases_are_compared_by_identity(release: Release) -> None:
 
 
 def test_a_simulation_issues_nothing(data: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
-    release = MVHistogram(data, schema).fit(1, rng=3)
+    release = MVHistogram(data, schema).fit(1, rng=3, confirm=True)
     assert "simulation only" in release.summary()
     for refused in (release.certificate, lambda: release.write_dta(tmp_path / "out.dta")):
         with pytest.raises(SimulationError, match="fit without rng"):
@@ -344,9 +344,9 @@ def test_an_interrupted_write_leaves_what_was_there(
 ) -> None:
     out = tmp_path / "out.dta"
     if replacing:
-        MVHistogram(data, schema).fit(1).write_dta(out)
+        MVHistogram(data, schema).fit(1, confirm=True).write_dta(out)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    release = MVHistogram(data, schema).fit(1)
+    release = MVHistogram(data, schema).fit(1, confirm=True)
     with monkeypatch.context() as patch:
         fired = _interrupted_at(call, step, patch)
         with contextlib.suppress(KeyboardInterrupt):
@@ -362,7 +362,7 @@ def test_an_interrupted_write_leaves_what_was_there(
 def test_every_step_is_interrupted_at_least_once(
     data: pd.DataFrame, schema: Schema, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release = MVHistogram(data, schema).fit(1)
+    release = MVHistogram(data, schema).fit(1, confirm=True)
     for step in STEPS:
         with monkeypatch.context() as patch:
             fired = _interrupted_at(1, step, patch)
@@ -378,7 +378,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     import errno
     import os
 
-    release = MVHistogram(data, schema).fit(1)
+    release = MVHistogram(data, schema).fit(1, confirm=True)
 
     def full(_handle: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -426,7 +426,7 @@ def test_a_release_keeps_the_format_that_was_read(
         c.name: {f: getattr(c, f) for f in ("bounds", "levels", "decimals", "bins", "missing",
                                             "fate", "derived") if getattr(c, f) is not None}
         for c in schema.columns if c.name != "diary"})  # fmt: skip
-    MVHistogram(again, confirmed).fit(2).write_dta(tmp_path / "b.dta")
+    MVHistogram(again, confirmed).fit(2, confirm=True).write_dta(tmp_path / "b.dta")
     assert compare(tmp_path / "a.dta", tmp_path / "b.dta").unexpected == ()
     assert read_dta(tmp_path / "b.dta")[1].file.release == release_number
 

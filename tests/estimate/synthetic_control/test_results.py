@@ -104,7 +104,7 @@ def test_the_summary_says_first_who_and_then_what_is_not_covered() -> None:
     assert "a donor may be a state, not a person" in lines[2]
     assert "Łódź" in text
     assert "mean effect" in text
-    assert "do not cover the error of these weights" in " ".join(text.split())
+    assert "does not cover the error of these weights" in " ".join(text.split())
     assert "For simulation only" in text
     assert "1990" in text
 
@@ -169,7 +169,7 @@ def test_the_sheet_ends_with_the_mean(with_placebo: SyntheticControlResults) -> 
     grid = with_placebo.grid(0.05)
     assert grid.lines[-1].name == "mean effect"
     assert f"{with_placebo.att:.3f}" in map(str, grid.lines[-1].cells)
-    assert "do not cover" in grid.notes[0]
+    assert "does not cover" in grid.notes[0]
 
 
 def test_the_treated_unit_is_the_first_row(with_placebo: SyntheticControlResults) -> None:
