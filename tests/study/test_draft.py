@@ -141,3 +141,16 @@ def test_a_draft_offers_the_calibrated_release_as_blanks() -> None:
     document["design"] = {"kind": document["design"]["kind"], "arms": ["treat"]}
     release = ReleaseSection(1.0, "calibrated", formula="y ~ treat")
     assert experiment_from(document, release).calibrated.missing == "public"
+
+
+def test_a_study_of_effects_does_not_begin_with_a_histogram() -> None:
+    columns = (
+        Column("earn", "double", role="outcome"),
+        Column("treat", "byte", role="treatment"),
+        Column("age", "byte"),
+    )
+    written = draft(Schema(columns), Path("a.dta"), Path("study.toml"))
+    asked = tomllib.loads(written)["release"]
+    assert (asked["method"], asked["formula"]) == ("calibrated", "earn ~ treat")
+    plain = tomllib.loads(draft(Schema(columns[1:]), Path("a.dta"), Path("study.toml")))
+    assert plain["release"]["method"] == "mv_histogram"

@@ -45,3 +45,11 @@ def test_a_budget_is_a_budget():
         budget_from({"budget": {"epsilon": 0.0}})
     with pytest.raises(StudyError, match="allowed: replace-one, replace-one-design-public"):
         budget_from({"budget": {"epsilon": 1.0, "relation": "add-remove"}})
+
+
+def test_a_histogram_is_not_taken_for_granted_where_there_are_outcomes_and_arms():
+    columns = {"y": {"role": "outcome"}, "t": {"role": "treatment"}, "x": {}}
+    with pytest.raises(StudyError, match=r"method is missing.*calibrated.*moments"):
+        release_from({"release": {"epsilon": 1.0}, "columns": columns})
+    del columns["t"]
+    assert release_from({"release": {"epsilon": 1.0}, "columns": columns}).method == "mv_histogram"
