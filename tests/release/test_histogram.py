@@ -166,7 +166,7 @@ def test_strong_counts_survive_and_the_distribution_is_theirs() -> None:
 
 
 def test_a_table_whose_cells_all_vanish_becomes_uniform() -> None:
-    fact = {"bounds": (0, 32_000), "missing": "never", "fate": "modelled"}
+    fact = {"bounds": (0, 32_000), "bins": 32_001, "missing": "never", "fate": "modelled"}
     names = ["a", "b", "c", "d"]
     schema = Schema(tuple(Column(n, "int") for n in names)).declare(**dict.fromkeys(names, fact))
     data = pd.DataFrame(dict.fromkeys(names, np.arange(300.0)))

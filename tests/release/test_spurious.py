@@ -96,6 +96,7 @@ def test_without_noise_five_in_a_hundred_are_significant() -> None:
     assert spurious_share(500, SparseHistogram(1, 10**60, 500)) > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")  # which the plan printed
 def test_a_real_release_shows_what_the_plan_says() -> None:
     """Of 60 releases; the share of the plan is .86, its standard error here .045."""
     names = ("t", "y", "arm", "mood", "age")
@@ -129,6 +130,7 @@ def test_the_gate(names: tuple[str, ...], n: int, epsilon: float, void: bool) ->
     assert (spurious_share(n, one._allocated(Budget(epsilon))["counts"]) > MOST_SPURIOUS) == void
 
 
+@pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")
 def test_what_is_fitted_on_a_void_file_says_so_above_its_table(tmp_path: Path) -> None:
     release = model("t", "y", "arm", "mood", "age").fit(1, confirm=True)
     path = tmp_path / "made.dta"
