@@ -223,10 +223,10 @@ test_that("a delta above 1/n is refused unless it is meant", {
     )
   }
   large <- "delta=0.1 is above 1/n = 1/445"
-  said <- format(plan(nsw_ate(), epsilon = 1, delta = 0.1, accept_large_delta = TRUE))
-  expect_true(startsWith(said[1L], large))
+  said <- plan(nsw_ate(), epsilon = 1, delta = 0.1, accept_large_delta = TRUE)
+  expect_true(startsWith(said$text, large))
   result <- fit(nsw_ate(), epsilon = 1, delta = 0.1, rng = 1, accept_large_delta = TRUE)
-  expect_true(startsWith(format(guarantee(result))[1L], large))
+  expect_true(startsWith(guarantee(result)$text, large))
   expect_error(plan(nsw_ate(), 1, accept_large_delta = "yes"), class = "dprct_parameter_error")
 })
 
