@@ -3,7 +3,7 @@
 Usage: python scripts/coverage_calibrated.py [runs per row, 1,000 by default]
 
 Rows are put on the grid of a release, summed and given noise of its law; what regressions on the
-file return is what the class makes of that.  The box moves nobody, so that the truth is known.
+file return is what the class makes of that.  Rows are within their bounds: the truth is known.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def model_of(row: Row) -> tuple[Calibrated, NDArray[np.int64]]:
         data[name] = (arm == place) * 1.0
     model = Calibrated(
         data, schema_of(row), outcome=outcomes, assignment=design, covariate_release="filler",
-        alphas=LEVELS, radius="box",
+        alphas=LEVELS,
         neighbors="replace-one" if row.private else "replace-one-design-public",
     )  # fmt: skip
     return model, arm

@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,10 @@ from dprct.estimate.moments.release import SCORES, gaussian_of, moments_of
 from dprct.estimate.moments.scores import DrawnScores, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Fit, Regressor, fit, inverse_of, rows_of, system_of
 from dprct.privacy.budget import Budget
-from dprct.queries.ball import STEPS
+from dprct.queries.ball import STEPS, moved_in
+
+if TYPE_CHECKING:
+    from dprct.estimate.moments.layout import Layout
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_moments.md"
 START, WEIGHTED = "## Robust errors from scores\n", "## Weighted rows\n"
@@ -120,26 +124,32 @@ def schema_of(cell: Cell) -> Schema:
 
 @dataclass(frozen=True)
 class Asked:
-    """A bound release of a cell, its regression, and the noise of its two draws."""
+    """A bound release, one of its regressions, and the noise of its two draws."""
 
-    model: PrivateMoments
-    formula: str
+    layout: Layout
     regressors: list[Regressor]
     sigma: tuple[float, float]
 
+    @classmethod
+    def of(cls, model: PrivateMoments, names: list[str], epsilon: float) -> Asked:
+        """Bind rows once: layout, noise and regression are functions of public facts alone."""
+        budget = Budget(epsilon, 1e-6)
+        parts = model.spec.allocation(model.facts, budget)
+        return cls(
+            layout=model.spec.at(model.facts, budget).layout,
+            regressors=[Regressor("Intercept"), *(Regressor(one, one) for one in names)],
+            sigma=(gaussian_of(parts).noise_sd, gaussian_of(parts, SCORES.format(1)).noise_sd),
+        )
+
 
 def asked_of(cell: Cell, data: pd.DataFrame) -> Asked:
-    """Bind rows once: layout, noise and regression are functions of public facts alone."""
-    formula = "y ~ T + " + " + ".join(f"x{j + 1}" for j in range(cell.p))
+    """Return the release of a cell; the box projects nobody."""
+    names = ["T", *(f"x{j + 1}" for j in range(cell.p))]
     model = PrivateMoments(
-        data, schema_of(cell), formulas=[formula], radius="box",
+        data, schema_of(cell), formulas=["y ~ " + " + ".join(names)], radius="box",
         cov_type="HC1" if cell.rows == 1 else "CR1",
     )  # fmt: skip
-    parts = model.spec.allocation(model.facts, Budget(cell.epsilon, 1e-6))
-    sigma = gaussian_of(parts).noise_sd, gaussian_of(parts, SCORES.format(1)).noise_sd
-    names = ["T", *(f"x{j + 1}" for j in range(cell.p))]
-    regressors = [Regressor("Intercept"), *(Regressor(one, one) for one in names)]
-    return Asked(model, formula, regressors, sigma)
+    return Asked.of(model, names, cell.epsilon)
 
 
 def noisy(sums: np.ndarray, sigma: float, rng: np.random.Generator) -> np.ndarray:
@@ -149,29 +159,38 @@ def noisy(sums: np.ndarray, sigma: float, rng: np.random.Generator) -> np.ndarra
     return doubled
 
 
+def in_ball(layout: Layout, data: pd.DataFrame) -> tuple[np.ndarray, float]:
+    """Return r of rows that are each their own unit, and the share of them that is projected."""
+    grid = layout.grid
+    k = np.empty((len(data), grid.width), np.int64)
+    for j, column in enumerate(grid.columns):
+        values = data[column.name].to_numpy().clip(*column.bounds)
+        k[:, j] = np.floor((values - column.centre) * column.per_unit + 0.5)
+    free = np.array([not column.exempt for column in grid.columns])
+    outside = (k[:, free] ** 2).sum(axis=1) > grid.room
+    k[:, free] = moved_in(k[:, free], grid.room)
+    return np.column_stack([np.full(len(k), grid.constant), k]).astype(float), outside.mean()
+
+
 def simulated(
-    cell: Cell, asked: Asked, data: pd.DataFrame, rng: np.random.Generator
+    asked: Asked, r: np.ndarray, rows: int, rng: np.random.Generator
 ) -> tuple[Fit, Fit] | None:
-    """Return the fit with scores and the classical one; None where the gate fails."""
-    layout = asked.model.facts.layout
-    r = np.full((cell.n, len(layout.places) + 1), float(layout.grid.constant))
-    for k, column in enumerate(layout.grid.columns, 1):
-        values = data[column.name].to_numpy()
-        r[:, k] = np.floor((values - column.centre) * column.per_unit + 0.5)
-    sums = noisy(r.T @ r, asked.sigma[0], rng)
-    sums[0, 0] = 2 * cell.n * layout.grid.constant**2
-    cells = [moments_of(layout, sums, asked.sigma[0], cell.n)]
-    of = whitened(cells, Regressor("y", "y"), asked.regressors, cell.rows)
+    """Return the fit of y with scores and the classical one; None where the gate fails."""
+    layout, (sigma, of_scores) = asked.layout, asked.sigma
+    sums = noisy(r.T @ r, sigma, rng)
+    sums[0, 0] = 2 * len(r) * layout.grid.constant**2
+    cells = [moments_of(layout, sums, sigma, len(r))]
+    of = whitened(cells, Regressor("y", "y"), asked.regressors, rows, of_scores)
     if of.fit is None:
         return None
     size = len(asked.regressors)
     ask = score_map(of, [[0]], layout, 1, size)
     g = (r @ ask.residual[0])[:, None] * (r @ ask.regressors[0].T) * ask.per_unit
-    g = g.reshape(-1, cell.rows, size).sum(axis=1)
+    g = g.reshape(-1, rows, size).sum(axis=1)
     g *= np.minimum(1, STEPS / np.maximum(np.linalg.norm(g, axis=1), 1))[:, None]
     names = tuple(one.name for one in asked.regressors)
-    drawn = DrawnScores("y", names, noisy(g.T @ g, asked.sigma[1], rng), asked.sigma[1])
-    meat = meat_of(of, drawn, cell.rows)
+    drawn = DrawnScores("y", names, noisy(g.T @ g, of_scores, rng), of_scores)
+    meat = meat_of(of, drawn, rows)
     system = system_of(cells, asked.regressors)
     inverse, w = inverse_of(system), rows_of(cells, Regressor("y", "y"))
     return fit(system, inverse, w, meat=meat), fit(system, inverse, w)
@@ -185,7 +204,7 @@ def row(cell: Cell, runs: int) -> tuple[str, bool]:
     hits, classical, ratios = [], [], []
     for _ in range(runs):
         data = drawn(cell, rng)
-        found = simulated(cell, asked, data, rng)
+        found = simulated(asked, in_ball(asked.layout, data)[0], cell.rows, rng)
         if found is None:
             continue
         both = []

@@ -2,8 +2,8 @@
 
 Usage: python scripts/coverage_within.py [runs per cell, 1,000 by default] [processes]
 
-Each run draws rows, and fits the class end to end but for the ledger.  The box moves nobody, so
-that the truth is known: the effect on the outcome, of everybody and within three levels.
+Each run draws rows, and fits the class end to end but for the ledger.  No row is outside its
+bounds, so that the truth is known: the effect on the outcome, of everybody and within three levels.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ GRID: tuple[tuple[str, int, float, str, bool], ...] = (
 
 HEAD = """
 Written by `scripts/coverage_within.py`: {runs} fits of `PrivateATE(subgroups=["g"])` per row, two
-outcomes, two arms, three levels of g, the box. Intervals of everybody and of the levels, both
+outcomes, two arms, three levels of g. Intervals of everybody and of the levels, both
 outcomes. The shares of the levels are a third each, or 5, 35 and 60 %, or 2, 18 and 80 %; *worst
 level* is of those that were read in 30 fits or more. *Read*: effects within levels that were
 estimated; a private cell whose noisy count is below five of its errors is not.
@@ -90,7 +90,7 @@ def row(case: tuple[str, int, float, str, bool], runs: int) -> tuple[str, bool]:
     for _ in range(runs):
         model = PrivateATE(
             rows_of(kind, n, shares, rng), SCHEMA, outcome=["y", "w"], subgroups=["g"],
-            assignment=dprct.Simple("t", shares=0.5), radius="box", attrition=not hidden,
+            assignment=dprct.Simple("t", shares=0.5), attrition=not hidden,
             neighbors="replace-one" if hidden else "replace-one-design-public",
         )  # fmt: skip
         budget, noise = Budget(epsilon, DELTA), source(int(rng.integers(2**31)))

@@ -204,12 +204,12 @@ def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
         exogenous = [term for term in terms if term not in row.endogenous]
         inner = f"[{' + '.join(row.endogenous)} ~ {' + '.join(row.instruments)}]"
         formula = f"{row.outcome} ~ {' + '.join([*exogenous, inner])}"
-    errors = {"robust": "HC1", "cluster": "CR1"}.get(row.vce) if linear else None
+    robust = {"robust": "HC1", "cluster": "CR1"} if linear else {}
     spec = MomentsSpec(
         released=() if formula else (next(iter(names)),),
         formulas=(formula,) if formula else (),
         subgroups=tuple(groups),
-        cov_type=errors,
+        cov_type=robust.get(row.vce, "nonrobust"),
     )
     return Served.planned("trial.moments.json", spec, schema)
 

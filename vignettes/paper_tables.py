@@ -147,7 +147,7 @@ m = released[BUDGETS[-1]]
 # ## Table 1: effects of three arms on eight outcomes
 #
 # First the custodian's own, then what is published. The estimand of the release is the effect on
-# outcomes of which those far out are moved inwards together; how far is in `plan`.
+# each outcome clipped at its own bounds, which the results name.
 
 # %%
 raw = dprct.itt_table(filled, schema, outcomes=OUTCOMES, arms=ARMS)

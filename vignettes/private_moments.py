@@ -51,9 +51,10 @@ data = pd.DataFrame(
 # %% [markdown]
 # ## What is public
 #
-# Bounds and scales come from what everybody knows, never from the data. `sd` and `centre` say where
-# a column is about: rows much further out are moved inwards, which costs little and saves
-# noise.
+# Bounds and scales come from what everybody knows, never from the data. Outcomes are clipped at
+# their bounds and by nothing else. `sd` and `centre` say where covariates are about: rows much
+# further out are projected inwards, which leaves the effect of a randomised treatment as it is and
+# saves noise.
 # The formulas say which regressions are to be served best; others remain possible.
 
 # %%

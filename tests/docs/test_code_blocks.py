@@ -133,10 +133,10 @@ def test_the_difference_in_differences_of_panels() -> None:
     exec(block.replace("epsilon=4", "epsilon=30"), names := {"data": data})
     fit, raw = names["fit"], dprct.ols(names["formula"], (data, names["schema"]), cluster="person")
     assert 0.033 < float(raw.bse["treated"]) < 0.045
-    # rows that are moved into the ball and a little noise move it by a fraction of its error
-    assert abs(fit.params["treated"] - raw.params["treated"]) < 0.15
-    assert 0.6 < fit.bse["treated"] / raw.bse["treated"] < 1.5
-    assert fit.bse_noise["treated"] < 0.03
+    # projected covariates and a little noise move it by a fraction of its error
+    assert abs(fit.params["treated"] - raw.params["treated"]) < 0.25
+    assert 0.6 < fit.bse["treated"] / raw.bse["treated"] < 1.8
+    assert fit.bse_noise["treated"] < 0.05
 
 
 def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

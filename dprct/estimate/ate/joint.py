@@ -196,6 +196,12 @@ def layout(
     return layout_of(places(outcomes, sd), 0.0, "effects", count=hidden or cells)
 
 
+def layout_with(place: Place, of: Layout) -> Layout:
+    """Return a layout with one outcome in another place."""
+    others = tuple(place if one.name == place.name else one for one in of.places)
+    return layout_of(weighted_alike(others), 0.0, "effects", count=of.grid.count)
+
+
 def groups(outcomes: Sequence[AnyOutcome]) -> int:
     """Return the number of groups of the release: arms, in every block that weighs."""
     first = outcomes[0]

@@ -19,8 +19,9 @@ from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.experiment import Experiment, cluster_unit
-from dprct.estimate.moments.plan import kept_said
+from dprct.estimate.moments.plan import effect_error, kept_said, middle_said
 from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.estimate.moments.variables import clipped_words
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.mechanisms import AnalyticGaussian
@@ -416,7 +417,7 @@ def joint_plan(
     if layout.grid.count:
         rows = count_noise(layout, mechanism.noise_sd)
         what = "people in an arm" if facts.inner == 1 else "people in a cell"
-        shown[what] = f"released with noise sd {rows:.4g}"
+        shown[what] = f"released with noise sd {rows:.4g}{middle_said(layout, mechanism.noise_sd)}"
     warnings: list[str] = []
     numbers: list[PlannedNumber] = []
     better = 0
@@ -457,7 +458,13 @@ def joint_plan(
             f"sampling variances of people times design effects {listed} (blocks and arms, then "
             "outcomes), from the declared correlations and the public sizes of clusters"
         )
-    shown |= kept_said(layout.places)
+    shown |= kept_said(
+        layout.places,
+        lambda place: effect_error(
+            joint.layout_with(place, layout), mechanism.noise_sd, place.name,
+            len(facts.arms) * facts.inner, facts.n,
+        ),
+    )  # fmt: skip
     shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
     shown["better"] = _better(better, len(effects))
     if facts.subgroups:
@@ -465,10 +472,11 @@ def joint_plan(
     shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
+    clipped = clipped_words(place.variable for place in layout.places)
     consequences = (
         f"the estimate is a difference {kind}, not adjusted for covariates"
         + (" except by the public index" if facts.indexes else ""),
-        "the estimand is the effect on outcomes clipped to their bounds",
+        f"the estimand is the effect on {clipped or 'outcomes of two values'}",
         *facts.without_blocks,
     )
     return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))

@@ -13,6 +13,7 @@ from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
+from dprct.estimate.moments.system import GATE
 from dprct.privacy.composition import gdp_mu
 from dprct.queries.ball import STEPS, MomentsGrid, Scaled
 from dprct.schema.facts import EXTREMES
@@ -226,7 +227,8 @@ def weighted_alike(places: Sequence[Place]) -> tuple[Place, ...]:
     proportional to ``(sum w^2 reach^2)^.5 / w``; its squares sum to least at w^2 = 1 / reach.
     """
     return tuple(
-        replace(place, weight=place.reach**-0.5) if place.exempt else place for place in places
+        replace(place, weight=(place.weight / place.reach) ** 0.5) if place.exempt else place
+        for place in places
     )
 
 
@@ -269,7 +271,10 @@ def laid_out(
     set.  A ball of R_s keeps rows of covariates closer together, so that their slopes are off by
     the factor ``E[|x| min(|x|, R_s)] / E[min(|x|, R_s)^2]`` under the normal law; the effect of a
     treatment that was randomised is not, whatever the ball does to covariates.  What is least is
-    the mean of the squared errors of the treatment and of a typical covariate, bias included.
+    the mean of the squared errors of the treatment and of a typical covariate, bias included, among
+    layouts at which the regression is likely to be estimated, if there are any: eta^2, the sum over
+    regressors of ``s2^2 c^2 / (2 n^2 v^4)``, is at most half of what is read, and the noise of the
+    residual variance, ``s2 / (n w^2 (1 - f))`` against it, at most a third.
     """
     free = [place for place in places if not place.exempt]
     explained = [p for p in places if p.exempt and p.name in of.outcomes and _plain(p)]
@@ -284,11 +289,16 @@ def laid_out(
     lam2 = np.geomspace(0.5, 32, 25)[None, :, None] if treated else np.ones((1, 1, 1))
     outer = inner**2 + rows * _reserved(rest) + w2 * squares[0] + lam2 * squares[1]
     constant = CONSTANTS[use] ** 2
-    noise = of.groups * ((1 + constant) * outer / of.mu) ** 2 / of.n
-    noise = noise * (1 + GUESS * w2) / ((1 - GUESS) * w2)
+    noise2 = of.groups * ((1 + constant) * outer / of.mu) ** 2 / of.n  # s2^2 / (2 n)
+    noise = noise2 * (1 + GUESS * w2) / ((1 - GUESS) * w2)
     slope = VIF * noise + of.n * GUESS / (1 - GUESS) * _bias(len(free), inner / math.sqrt(rows))
     effect = noise / (constant * outer if of.grouped else lam2)
     error = effect if not free else (effect + slope) / 2 if of.grouped or treated else slope
+    eta = VIF**2 * noise2 / of.n * (len(free) + len(treated) / lam2**2)
+    residual = np.sqrt(2 * noise2 / of.n) / (w2 * (1 - GUESS))  # noise of its variance against it
+    likely = (eta <= GATE / 2) & (residual <= 1 / 3)
+    if likely.any():
+        error = np.where(likely, error, np.inf)
     i, j, k = np.unravel_index(int(np.argmin(error)), error.shape)
     outcome_weight, treatment_weight = math.sqrt(w2[i, 0, 0]), math.sqrt(lam2[0, j, 0])
     found = tuple(

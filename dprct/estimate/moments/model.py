@@ -62,7 +62,10 @@ from dprct.estimate.moments.one_step import (
     vectors_of,
 )
 from dprct.estimate.moments.plan import (
+    effect_error,
     effects_said,
+    errors_of,
+    kept_said,
     regression_said,
     released_said,
     steps_said,
@@ -89,6 +92,7 @@ from dprct.estimate.moments.variables import (
     check_unit_effects,
     checked_column,
     checked_policy,
+    clipped_words,
     column_term,
     filled_words,
     instrumented,
@@ -436,9 +440,14 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def layout(self, schema: Schema, n: int, budget: Budget = NOMINAL) -> Layout:
         """Return the public layout that is planned to have the least errors at a budget."""
+        return self._layout_of(self.places(schema), schema, n, budget)
+
+    def _layout_of(
+        self, places: tuple[Place, ...], schema: Schema, n: int, budget: Budget
+    ) -> Layout:
         weight = self.weight(schema)
         count = self.count_private(schema) or weight is not None
-        rows, places = schema.unit.max_rows, self.places(schema)
+        rows = schema.unit.max_rows
         if self.use != "regressions":
             if self.radius is not None:
                 radius_of(places, self.radius, rows)
@@ -447,7 +456,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             first = tuple(formula.terms[0][0].label for formula in self.parsed if formula.terms)
             asked = Asked(
                 outcomes=self.explained(schema), treatments=first,
-                grouped=bool({*first} & {*self.group_columns}), n=n, mu=mu_of(budget),
+                grouped=bool({*first} & {*self.group_columns}), n=n,
+                mu=mu_of(budget) * math.sqrt(1 - SHARE * bool(self.errors(schema))),
                 groups=2 ** len(self.lacking(schema)),
             )  # fmt: skip
             places, inner = laid_out(places, self.radius, self.use, asked, rows)
@@ -459,6 +469,33 @@ class MomentsSpec(Spec[MomentsFacts]):
     def at(self, facts: MomentsFacts, budget: Budget) -> MomentsFacts:
         """Return the facts with the layout of a budget."""
         return replace(facts, layout=self.layout(facts.schema, facts.n, budget))
+
+    def _error_at(
+        self, facts: MomentsFacts, sigma: float, budget: Budget
+    ) -> Callable[[Place], float]:
+        """Return the planned error over that without privacy, as a function of an outcome's place.
+
+        It is that of the first coefficient of a regression that explains it, else of an effect.
+        """
+        schema, places = facts.schema, self.places(facts.schema)
+        served = self.served(schema)
+
+        def error(of: Place) -> float:
+            with_it = tuple(of if one.name == of.name else one for one in places)
+            layout = self._layout_of(with_it, schema, facts.n, budget)
+            for one, by in served.items():
+                if of.name not in one.parsed.outcome_names or not self.covariates:
+                    continue
+                if not isinstance(by, str):  # steps have shares and noise of their own
+                    return 1.0
+                errors, _ = errors_of(
+                    one.formula, replace(facts, layout=layout), sigma, outcomes=self.outcomes,
+                    group_columns=self.group_columns,
+                )  # fmt: skip
+                return next(iter(errors.values()), 1.0)
+            return effect_error(layout, sigma, of.name, len(facts.grouping.groups), facts.n)
+
+        return error
 
     def weight(self, schema: Schema) -> Part | None:
         """Return the weight of a row; None if all have the same.
@@ -744,7 +781,10 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return what a fit costs and the errors to expect."""
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
-        shown = released_said(facts, allocation) | effects_said(facts, sigma)
+        shown = released_said(facts, allocation) | kept_said(
+            facts.layout.places, self._error_at(facts, sigma, allocation.budget)
+        )
+        shown |= effects_said(facts, sigma)
         warnings: list[str] = []
         if isinstance(allocation, StepAllocation):
             shown |= steps_said(facts, allocation)
@@ -764,9 +804,10 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "a treatment that was chosen, are those of projected rows"
             )
         )
-        filled = filled_words(place.variable for place in facts.layout.places)
+        variables = [place.variable for place in facts.layout.places]
+        named = clipped_words(variables) or "columns of two values"
         consequences = (
-            f"the estimands are those of columns clipped to their bounds{filled}{projected}",
+            f"the estimands are those of {named}{filled_words(variables)}{projected}",
             "the regressions in ``formulas=`` are free from now on, and no others are estimated"
             if self.weights is not None or grid.rows > 1 or self.withheld(facts.schema)
             else "every linear regression on released columns is free from now on",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from scipy import special
 from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.scores import SHARE
+from dprct.estimate.moments.system import GATE
 from dprct.estimate.moments.variables import (
     INTERCEPT,
     key_of,
@@ -21,11 +23,13 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
+from dprct.queries.ball import Part
+from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from dprct.estimate.moments.layout import Place
+    from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.one_step import StepAllocation
     from dprct.estimate.moments.release import MomentsFacts
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -35,8 +39,11 @@ OFFERED = 0.02
 
 _MOST_OUTCOMES = 12
 
-GATE = 0.1
-"""eta^2 above which a regression is not estimated."""
+WIDTHS = (3, 4, 5, 6, 8, 10, 12, 16, 20, 30)
+"""Of narrower bounds that a plan may propose, in declared standard deviations."""
+
+WORTH = 0.9
+"""It proposes them where errors, against what is kept of an effect, become this part or less."""
 
 
 def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]:
@@ -51,7 +58,6 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
         "radius": _radius_said(facts),
         "scales": _scales_said(facts),
     }
-    shown |= kept_said(layout.places)
     scores = sum(name.startswith(SCORES.partition("{")[0]) for name in allocation.parts)
     if scores:
         shown["scores"] = (
@@ -78,7 +84,7 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
     if layout.grid.count:
         sd = count_noise(layout, mechanism.noise_sd)
         if layout.grid.weight is None:
-            shown["rows of a cell"] = f"noise sd {sd:.4g}"
+            shown["rows of a cell"] = f"noise sd {sd:.4g}{middle_said(layout, mechanism.noise_sd)}"
         else:
             sd *= layout.grid.weight.bounds[1]
             shown["weights of a cell"] = f"noise sd {sd:.4g} of their sum"
@@ -143,20 +149,78 @@ def _scales_said(facts: MomentsFacts) -> str:
     return _some(said, 12)
 
 
-def kept_said(places: Sequence[Place]) -> dict[str, str]:
-    """Return what part of an effect the bounds of each outcome keep, under three public laws."""
-    found = {}
+def kept_said(
+    places: Sequence[Place], error: Callable[[Place], float] | None = None
+) -> dict[str, str]:
+    """Return what part of an effect the bounds of each outcome keep, under three public laws.
+
+    Parameters
+    ----------
+    places : sequence of Place
+    error : callable, optional
+        The planned error over that without privacy, of an effect on an outcome in this place; with
+        it narrower bounds are proposed.
+    """
+    found: dict[str, list[str]] = {}
     for place in places:
         if not place.exempt or place.variable.of_two or place.variable.within is not None:
             continue
         low, high = place.variable.bounds
         normal, exponential, lognormal = parts_kept(low, high, place.scale)
-        found[f"bounds of {place.name}"] = (
+        said = (
             f"{low:g} to {high:g}: of an effect they keep {normal:.3f} under a normal law of "
             f"standard deviation {place.scale:.4g} about their middle, {exponential:.3f} under an "
             f"exponential and {lognormal:.3f} under a lognormal law from the lower bound on"
         )
-    return found
+        said += "" if error is None else narrower_said(place, error)
+        found.setdefault(said, []).append(place.name)
+    return {f"bounds of {_some(names, 4)}": said for said, names in found.items()}
+
+
+def narrower_said(place: Place, error: Callable[[Place], float]) -> str:
+    """Return bounds of which effects are told better, in words; empty if there are none.
+
+    What is least at them is the error over the part of an effect that they keep, which is the
+    smallest of the three laws: the smallest effect that is found, in units of the unclipped one.
+    """
+    low, high = place.variable.bounds
+    if not place.declared or len(place.variable.parts) > 1:
+        return ""
+    place = replace(place, weight=1.0)  # which the layout of other bounds chooses
+    now = error(place)
+    measured = {high - low: now / min(parts_kept(low, high, place.scale))}
+    errors = {high - low: now}
+    for width in (times * place.scale for times in WIDTHS if times * place.scale < high - low):
+        errors[width] = error(narrowed(place, width))
+        measured[width] = errors[width] / min(parts_kept(0.0, width, place.scale))
+    best = min(measured, key=lambda width: measured[width])
+    if measured[best] > WORTH * measured[high - low]:
+        return ""
+    kept = ", ".join(f"{part:.3f}" for part in parts_kept(0.0, best, place.scale))
+    return (
+        f"; bounds {best:.4g} apart ({best / place.scale:.3g} standard deviations), put where the "
+        f"values are by public knowledge, would keep {kept}, with errors {errors[best]:.3g} times "
+        f"those without privacy instead of {now:.3g}"
+    )
+
+
+def narrowed(place: Place, width: float) -> Place:
+    """Return an outcome clipped at bounds so far apart, about the middle of its own."""
+    low, high = place.variable.bounds
+    ends = low / 2 + high / 2 - width / 2, low / 2 + high / 2 + width / 2
+    own = place.variable.parts[0].column.built_from
+    column = Column(place.name, bounds=ends, missing=(), built_from=own)
+    return replace(place, variable=replace(place.variable, parts=(Part(column),)))
+
+
+def effect_error(layout: Layout, sigma: float, name: str, groups: int, n: int) -> float:
+    """Return the error of a difference in means over that without privacy, of groups of one size.
+
+    Of means of n / G rows, noise has the variance s1^2 (G / n)^2 and sampling w^2 G / n.
+    """
+    (weight,) = (place.weight for place in layout.places if place.name == name)
+    s1, _ = layout.noise(sigma)
+    return math.sqrt(1 + (s1 / weight) ** 2 * groups / n)
 
 
 def parts_kept(low: float, high: float, sd: float) -> tuple[float, float, float]:
@@ -230,15 +294,29 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
     return found
 
 
-def regression_said(
+def middle_said(layout: Layout, sigma: float) -> str:
+    """Return what noisy numbers of rows add to the noise of means far from the middle, in words.
+
+    A mean is a noisy sum about the middle over a noisy number: at m in units of z the latter adds
+    m times its own noise.
+    """
+    s1, _ = layout.noise(sigma)
+    far = max((p.reach for p in layout.places if p.exempt and not p.variable.within), default=0.0)
+    times = math.hypot(1, far * count_noise(layout, sigma) / s1)
+    return (
+        f"; means at an end of their bounds have {times:.3g} times the noise of those at the middle"
+    )
+
+
+def errors_of(
     formula: str,
     facts: MomentsFacts,
     sigma: float,
     *,
     outcomes: Sequence[str],
     group_columns: Sequence[str],
-) -> tuple[dict[str, str], str]:
-    """Return the errors to expect of each coefficient over those without privacy, and a warning.
+) -> tuple[dict[str, float], float]:
+    """Return the planned error of each coefficient over that without privacy, and eta^2.
 
     Notes
     -----
@@ -256,12 +334,11 @@ def regression_said(
     named = len(known & set(parsed.regressor_names)) + (set(parsed.outcome_names) <= known)
     cells = len(facts.grouping.groups) // 2**named
     explained = {name_within(name, unit) for name in parsed.outcome_names if name in outcomes}
-    found, eta = {}, 0.0
+    found, eta = dict[str, float](), 0.0
     weights = [place.weight for place in layout.places if place.variable.name in explained]
     if not weights:
-        return {}, ""
+        return {}, 0.0
     w = min(weights)
-    lines = []
     for regressor in regressors:
         atoms = regressor.without(group_columns)
         if regressor.name == INTERCEPT:
@@ -271,12 +348,27 @@ def regression_said(
         inflation = VIF if atoms else 1.0
         noise = inflation * cells * s2**2 / (2 * n * spread**2)
         eta += (inflation / (n * spread**2)) ** 2 * cells * s2**2 / 2
-        ratio = math.sqrt(1 + noise * (1 + w**2 * GUESS) / ((1 - GUESS) * w**2))
-        lines.append(f"{regressor.name} {ratio:.3g}")
-    found[formula] = (
-        "error over that without privacy: " + _some(lines, 12) + f" (at R squared {GUESS:g} and "
+        found[regressor.name] = math.sqrt(1 + noise * (1 + w**2 * GUESS) / ((1 - GUESS) * w**2))
+    return found, eta
+
+
+def regression_said(
+    formula: str,
+    facts: MomentsFacts,
+    sigma: float,
+    *,
+    outcomes: Sequence[str],
+    group_columns: Sequence[str],
+) -> tuple[dict[str, str], str]:
+    """Return :func:`errors_of` a regression in words, and a warning where the gate is near."""
+    errors, eta = errors_of(formula, facts, sigma, outcomes=outcomes, group_columns=group_columns)
+    if not errors:
+        return {}, ""
+    said = _some([f"{name} {ratio:.3g}" for name, ratio in errors.items()], 12)
+    found = {
+        formula: f"error over that without privacy: {said} (at R squared {GUESS:g} and "
         f"variance inflation {VIF:g})"
-    )
+    }
     if eta > GATE:
         return found, (
             f"{formula!r} is likely not estimated at this n and budget (eta^2 {eta:.2g} above "

@@ -28,6 +28,7 @@ from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
     WITHIN,
     check_outcome,
+    clipped_words,
     filled_words,
     instrumented,
     key_of,
@@ -233,7 +234,7 @@ class Moments(ReleasedMoments):
             guarantee=self.guarantee,
             control=control.tolist(),
             title=f"Effects against {self.arms[0]}, from released moments",
-            notes=(*self._fit_notes(where, cells), *self._jointly_note(asked)),
+            notes=(*self._fit_notes(where, cells, asked), *self._jointly_note(asked)),
         )
 
     def outcome_index(
@@ -374,7 +375,10 @@ class Moments(ReleasedMoments):
             meat=meat,
             counted=counted,
             formula=parsed.text,
-            notes=(*self._fit_notes(where, cells), *within_words(unit_of(terms[0].atoms))),
+            notes=(
+                *self._fit_notes(where, cells, self._names(terms)),
+                *within_words(unit_of(terms[0].atoms)),
+            ),
         )
 
     def iv(
@@ -424,12 +428,13 @@ class Moments(ReleasedMoments):
         included = regressors_of(main_part(parsed), self.schema)
         outcome = listed_terms(parsed.outcome_names, self.schema)
         self._check_explained(self._names([*outcome, *endogenous]))
-        cells, found = self.system([*outcome, *endogenous, *included, *instruments], used, where)
+        terms = [*outcome, *endogenous, *included, *instruments]
+        cells, found = self.system(terms, used, where)
         last = 2 + len(included)
         return iv_of(
             cells, found[0], found[1], found[2:last], found[last:], guarantee=self.guarantee,
             by_cell=_by_group(cov_type, used), formula=parsed.text,
-            notes=self._fit_notes(where, cells),
+            notes=self._fit_notes(where, cells, self._names(terms)),
         )  # fmt: skip
 
     @property
@@ -734,20 +739,16 @@ class Moments(ReleasedMoments):
         known = [f"{one.outcome} on {', '.join(one.regressors)}" for one in self.drawn.scores]
         return (("scores", "; ".join(known)),) if known else ()
 
-    def _estimand(self) -> str:
-        filled = filled_words(place.variable for place in self.layout.places)
-        named = [
-            f"{place.name} clipped to [{low:g}, {high:g}]"
-            for place in self.layout.places
-            for low, high in [place.variable.bounds]
-            if place.exempt and not place.variable.of_two
-        ]
-        said = f"Estimands are those of {', '.join(named[:8]) or 'columns within their bounds'}"
-        said += " and of others clipped to their bounds" * (len(named) > 8) + filled
-        if self.layout.grid.projects_nobody:
-            return f"{said}."
+    def _estimand(self, names: Sequence[str] | None = None) -> str:
+        """Return what the estimands are of a fit of these columns, or of all that explain."""
+        used = [place for place in self.layout.places if names is None or place.name in names]
+        named = clipped_words(place.variable for place in used if names is not None or place.exempt)
+        filled = filled_words(place.variable for place in used)
+        said = f"Estimands are those of {named or 'columns within their bounds'}{filled}."
+        if self.layout.grid.projects_nobody or all(place.exempt for place in used):
+            return said
         return (
-            f"{said}. Covariates further from their centres than {self.layout.shrunk_radius:.4g} "
+            f"{said} Covariates further from their centres than {self.layout.shrunk_radius:.4g} "
             "scales together are projected to that distance: effects of a randomised treatment "
             "stay what they are, slopes of covariates are those of projected rows."
         )
@@ -773,13 +774,16 @@ class Moments(ReleasedMoments):
         return (f"Among those with values of all of {said}; ask for one to use all of its rows.",)
 
     def _fit_notes(
-        self, where: Mapping[str, Value] | None, cells: Sequence[NoisyMoments]
+        self,
+        where: Mapping[str, Value] | None,
+        cells: Sequence[NoisyMoments],
+        names: Sequence[str],
     ) -> tuple[str, ...]:
-        """Return what is said below every fit."""
+        """Return what is said below every fit of these columns."""
         private = self.weights is None and any(not cell.n_is_public for cell in cells)
         counted = "Observations are counted from released, noisy numbers of people in groups."
         return (
-            self._estimand(),
+            self._estimand(names),
             *self._weights_note(),
             *self._where_note(where),
             *((counted,) if private else ()),

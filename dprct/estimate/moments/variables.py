@@ -204,6 +204,28 @@ def filled_words(variables: Iterable[Variable]) -> str:
     )
 
 
+def clipped_words(variables: Iterable[Variable], most: int = 8) -> str:
+    """Return columns with the bounds that they are clipped at: the name of an estimand.
+
+    Columns of two values are what they are; empty if there are no others.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column
+    >>> pay = Column("pay", bounds=(0, 1200000), missing=())
+    >>> clipped_words([Variable("pay", (Part(pay),))])
+    'pay clipped to [0, 1200000]'
+    """
+    named = dict.fromkeys(
+        f"{variable.name.partition(' | ')[0]} clipped to [{low:.12g}, {high:.12g}]"
+        for variable in variables
+        for low, high in [variable.bounds]
+        if not variable.of_two
+    )
+    rest = " and others clipped to their bounds" if len(named) > most else ""
+    return ", ".join([*named][:most]) + rest
+
+
 def variable_of(
     name: str,
     atoms: Sequence[Atom],

@@ -284,7 +284,7 @@ def test_the_share_of_clipped_rows_is_released_with_its_error(options: dict[str,
     mu = float(asked._allocated(Budget(4, 1e-6)).cost().squared_mu()[0]) ** 0.5
     cells = len(m.groups) / len(arms)
     for arm, rows in arms.items():
-        wanted = math.sqrt(cells / 2) / (mu * math.sqrt(0.02) * len(rows))
+        wanted = math.sqrt(2 * cells) / (mu * math.sqrt(0.02) * len(rows))
         assert m.clipped.bse[arm] == pytest.approx(wanted, rel=2e-2)
     without = model(**{**CLIPPED, **options, "clipped": None})
     ratio = m.drawn.sigma / without.fit(epsilon=4, delta=1e-6).drawn.sigma
