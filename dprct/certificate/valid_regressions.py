@@ -495,6 +495,9 @@ class Validity:
         if reason is not None:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
         others = "The other coefficients and R-squared are artefacts."
+        covariates = self.covariates_in(spec.terms)
+        if covariates:
+            others = f"It is valid {estimand_words(covariates)}. {others}"
         if self.tells_control(spec) and spec.intercept:
             others = f"{self._of_constant(spec)} {others}"
         return (
@@ -548,6 +551,17 @@ class Validity:
         factors = [term_key(factor.partition("[")[0]) for factor in name.split(":")]
         own = ":".join(sorted(factors)) in self._arm_keys
         return own or (products and not {*factors}.isdisjoint(self._arm_keys))
+
+    def covariates_in(self, terms: Iterable[str]) -> tuple[str, ...]:
+        """Covariates of a regression: its terms besides arms, and what tells groups apart."""
+        own = set() if self.groups is None else self.groups.own
+        return tuple(
+            term
+            for term in terms
+            if term_key(term) not in own
+            and not {*map(term_key, term.split(":"))} & self._arm_keys
+            and not self._is_arm(term)
+        )
 
     def _named(self, spec: Specification) -> str:
         """Return the arms whose coefficients a valid regression has."""
@@ -779,6 +793,33 @@ class Validity:
             "group, which is noisy; of no other regression is it. Its standard errors (sampling "
             f"and privacy noise together): {', '.join(told)}; {found}."
         )
+
+
+DIFFERENCE, ADJUSTED = "difference in means", "adjusted difference"
+"""Estimands of the effects of a calibrated file."""
+
+
+def estimand_words(covariates: Iterable[str], estimand: str = DIFFERENCE) -> str:
+    """Return what a valid regression is valid for, and of which estimand nothing was released.
+
+    Parameters
+    ----------
+    covariates : iterable of str
+        Terms of the regression besides the arms and what tells released groups apart.
+    estimand : str
+        That of the released effects.
+
+    Examples
+    --------
+    >>> estimand_words([]), estimand_words(["age"])
+    ('for the difference in means', 'for the difference in means, n.r. for the adjusted one (age)')
+    >>> estimand_words(["age"], ADJUSTED)
+    'for the adjusted difference (age)'
+    """
+    listed = ", ".join(covariates)
+    if not listed or estimand == ADJUSTED:
+        return f"for the {estimand}" + f" ({listed})" * bool(listed)
+    return f"for the {estimand}, {NOT_RELEASED} for the adjusted one ({listed})"
 
 
 def shown_levels(levels: Iterable[float]) -> str:

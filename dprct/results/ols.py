@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,13 +18,21 @@ from dprct.certificate.valid_regressions import (
     Specification,
     Validity,
     column_named,
+    shown_levels,
     terms_of,
 )
-from dprct.errors import FormulaError, ParameterError
+from dprct.errors import DprctWarning, FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
 from dprct.privacy.budget import Guarantee
-from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
+from dprct.results.base import (
+    LinearResults,
+    Provenance,
+    binned_notes,
+    provenance,
+    table_given,
+    void_notes,
+)
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
@@ -345,6 +354,13 @@ class OLSResults(OrdinaryResults):
         Share explained of what the absorbed effects leave; NaN where nothing is absorbed.
     not_released : tuple of str
         Coefficients on a calibrated file whose error was not released: NaN, printed as n.r.
+    released : LinearResults or None
+        The estimates of the calibrated release that the fit is of, with the law of their errors.
+    places : tuple of int or None
+        Which of them each coefficient is; None for none.
+    valid_alphas : tuple of float
+        Sizes of tests at which the errors of a calibrated file hold, where its release is not at
+        hand; its p-values are then right at these alone.
     """
 
     df_model: int
@@ -360,6 +376,59 @@ class OLSResults(OrdinaryResults):
     absorbed: Absorbed | None = None
     rsquared_within: float = math.nan
     not_released: tuple[str, ...] = ()
+    released: Any = None
+    places: tuple[int | None, ...] = ()
+    valid_alphas: tuple[float, ...] = ()
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values; of released effects, those of the release."""
+        found = OrdinaryResults.pvalues.__get__(self)
+        if self.released is not None:
+            theirs = self.released.pvalues.to_numpy()
+            for at, place in enumerate(self.places):
+                found.iloc[at] = found.iloc[at] if place is None else theirs[place]
+        return found
+
+    @property
+    def tvalues(self) -> pd.Series[float]:
+        """Coefficients over standard errors; of released effects, what has their p-value."""
+        found = OrdinaryResults.tvalues.__get__(self)
+        if self.released is not None:
+            theirs = self.released.pvalues.to_numpy()
+            for at, place in enumerate(self.places):
+                if place is not None and theirs[place] > 0:
+                    size = abs(special.stdtrit(self.df_inference, theirs[place] / 2))
+                    found.iloc[at] = math.copysign(size, self.params.iloc[at])
+        return found
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``; of released effects, those of the release.
+
+        Warns
+        -----
+        DprctWarning
+            On a calibrated file without its release, at a level at which its errors do not hold.
+        """
+        found = OrdinaryResults.conf_int(self, alpha)
+        if self.released is not None:
+            theirs = self.released.conf_int(alpha).to_numpy()
+            for at, place in enumerate(self.places):
+                if place is not None:
+                    found.iloc[at] = theirs[place]
+        elif (said := self._of_level(alpha)) is not None:
+            warnings.warn(said, DprctWarning, stacklevel=2)
+        return found
+
+    def _of_level(self, alpha: float) -> str | None:
+        """Return what is said of intervals at a level for which a file was not calibrated."""
+        if not self.valid_alphas or any(math.isclose(alpha, a) for a in self.valid_alphas):
+            return None
+        return (
+            f"intervals of {100 * (1 - alpha):.6g} % are asked for, and those of this file hold at "
+            f"{shown_levels(self.valid_alphas)} only: here they are too short or too long; take "
+            "those of the release (``ols(formula, release)``, ``release.tidy(alpha)``)"
+        )
 
     def residual_variance(self) -> float:
         """Return the variance of the residuals, with ``n - rank`` degrees of freedom."""
@@ -511,6 +580,7 @@ def ols(
         options = (schema, cluster, weights, guarantee, absorb or None)
         read: OLSResults = _of_moments(formula, data, cov_type, options)
         return read
+    law = getattr(data, "estimates", None) if getattr(data, "holds_protected", False) else None
     data, schema, guarantee = table_given(data, schema, guarantee)
     cov_type = covariance_named(cov_type, cluster)
     check_weights_type(weights_type, cov_type, given=weights is not None)
@@ -559,6 +629,8 @@ def ols(
     if valid is not None and not known.contradicted:
         results = results.without(valid.not_carried(spec, results.params.index))
         results = _with_control_error(results, valid, spec)
+        if valid.reason(spec) is None:
+            results = with_law(results, law, valid.levels)
     return replace(
         results,
         guarantee=known.guarantee or ORDINARY_FIT,
@@ -631,6 +703,30 @@ def _with_control_error(results: OLSResults, valid: Validity, spec: Specificatio
     return replace(results, params=params, cov=cov)
 
 
+def with_law(results: OLSResults, law: Any, levels: tuple[float, ...]) -> OLSResults:
+    """Return a valid fit with the law of the effects that were released, where it is known.
+
+    An effect is known by its outcome, and by the release's number being the coefficient: means of
+    effects in levels, say, are other numbers.
+    """
+    if not isinstance(law, LinearResults):
+        return replace(results, valid_alphas=levels)
+    index, places = list(map(str, law.params.index)), []
+    for name in map(str, results.params.index):
+        known = [k for k, one in enumerate(index) if one in (name, f"{results.outcome}: {name}")]
+        same = [
+            k
+            for k in known
+            if math.isclose(law.params.iloc[k], results.params[name], rel_tol=_SAME, abs_tol=_SAME)
+            and math.isclose(law.bse.iloc[k], results.bse[name], rel_tol=_SAME)
+        ]
+        places.append(same[0] if same else None)
+    if not any(place is not None for place in places):
+        return replace(results, valid_alphas=levels)
+    return replace(results, released=law, places=tuple(places), valid_alphas=())
+
+
+_SAME = 1e-6
 _ROUNDING = 1e-10
 _FOUND = 1e-8
 """How near an error must be to the released one to be it."""

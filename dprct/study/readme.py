@@ -336,9 +336,10 @@ def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
     yield "## Regressions of the do-files"
     yield ""
     yield (
-        "A valid regression returns the released effects of treatment with their errors, which "
-        "hold the noise; of the others it is said why they do not. Numbers of an artefact mean "
-        "nothing, whatever Stata prints."
+        "A valid regression returns the released effects of treatment, which are differences in "
+        "means, with their errors, which hold the noise; effects that covariates adjust are n.r. "
+        "Of the others it is said why they do not. Numbers of an artefact mean nothing, whatever "
+        "Stata prints."
     )
     yield ""
     yield from (f"- {plain(line)}" for line in worth_by_table(found))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_groups import spelled
-from dprct.certificate.valid_regressions import Validity
+from dprct.certificate.valid_regressions import Validity, estimand_words
 from dprct.errors import DprctError
 from dprct.formula import parse
 from dprct.results.iv import iv
@@ -184,7 +184,7 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
     made: dict[str, str] = {}
     for one in found:
         words = [_in_stata(term, made) for term in one.terms]
-        lines.append("")
+        lines += ["", f"* valid {estimand_words(valid.covariates_in(one.terms))}"]
         if None in words:
             lines.append(
                 f"* {one.outcome} on {' '.join(one.terms)}: valid, but not written here, because "
@@ -281,6 +281,7 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         "d <- as.data.frame(haven::zap_labels(haven::zap_missing(d)))",
     ]
     for one in found:
+        lines += ["", f"# valid {estimand_words(valid.covariates_in(one.terms))}"]
         right = " + ".join(map(_in_r, one.terms))
         arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
@@ -288,7 +289,7 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         if one.taken:
             arm = json.dumps(_quoted(one.terms[0]), ensure_ascii=False)
             lines += [
-                "", f"y <- lm({_quoted(one.outcome)} ~ {right}, data = d)",
+                f"y <- lm({_quoted(one.outcome)} ~ {right}, data = d)",
                 f"taken <- lm({_quoted(one.taken)} ~ {right}, data = d)",
                 f"agrees(ratio(y, taken, {arm}{_clusters_in_r(valid, 'y')}), c({values}, {told}))",
             ]  # fmt: skip
@@ -302,7 +303,7 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
                 json.dumps(level, ensure_ascii=False) if isinstance(level, str) else f"{level:.17g}"
             )
             rows = f", subset = {_quoted(one.where[0])} == {told_level}"
-        lines += ["", f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d{rows})"]
+        lines += [f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d{rows})"]
         cluster = ""
         if valid.cluster is not None:
             name = json.dumps(valid.cluster, ensure_ascii=False)

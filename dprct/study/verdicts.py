@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
 from dprct.certificate.valid_arms import SomeArms
-from dprct.certificate.valid_regressions import Specification, Validity, shown_levels
+from dprct.certificate.valid_regressions import (
+    Specification,
+    Validity,
+    estimand_words,
+    shown_levels,
+)
 from dprct.dofile.regression import SMALL
 from dprct.dofile.varlists import bare_names
 from dprct.estimate.experiment import blocks_of
@@ -483,7 +488,10 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     if reason is None:
         used = sorted(b for b in released.pooled if {b, f"C({b})"} & {*spec.terms})
         differs = f"the release compares whole arms; on the original {', '.join(used)} may move it"
-        return Verdict(row, "valid", differs if used else "", group=group, some=some)
+        covariates = released.valid.covariates_in(spec.terms)
+        said = [estimand_words(covariates)] if covariates else []
+        said += [differs] if used else []
+        return Verdict(row, "valid", "; ".join(said), group=group, some=some)
     if reason.startswith(_ONLY):
         remedy = f"run it with {released.valid.errors}"
         if some is not None:
@@ -530,7 +538,9 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     if found is None and other is not None:
         found, remedy = other, "leave level() out"
     if found is None and (row.command not in _LARGE or SMALL in row.note):
-        return Verdict(row, "valid", group=released.group_of(row))
+        covariates = valid.covariates_in(exogenous)
+        words = estimand_words(covariates, "ratio of differences in means") if covariates else ""
+        return Verdict(row, "valid", words, group=released.group_of(row))
     if found is None:
         found = f"{_ONLY}, but its error is not: {row.command} counts no degrees of freedom"
         remedy = "run it with the option small"

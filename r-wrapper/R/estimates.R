@@ -41,6 +41,7 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   if (!is.null(where)) {
     refuse("parameter", "where is for released moments; for rows give subset = a condition")
   }
+  release <- if (inherits(data, "dprct_release")) data
   data <- texts_as_factors(data, formula)
   rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
   cluster <- clusters_named(cluster, ways = 2L)
@@ -57,7 +58,7 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
   found <- dprct_call("ols",
     formula = read$text, spelling = read$spelling, data = frame, cov_type = cov_type, cluster = cluster,
     weights = weights, weights_type = weights_type, absorb = absorb,
-    standing = standing_of(data),
+    standing = standing_of(data), release = release,
     .call = sys.call()
   )
   found$call <- plain_call(match.call())
@@ -253,9 +254,9 @@ usual_interval <- function(object) {
 confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
   only_known(...)
   check_level(level)
-  half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * object$std.error
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
-  found <- cbind(object$coefficients - half, object$coefficients + half)
+  found <- dprct_call("ols_interval", estimate = object, alpha = 1 - level)
+  rownames(found) <- names(object$coefficients)
   colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   if (missing(parm)) found else found[parm, , drop = FALSE]
 }

@@ -236,3 +236,23 @@ def test_several_arms_and_counted_outcomes_have_a_law_and_private_arms_of_two_no
         neighbors="replace-one",
     )  # fmt: skip
     assert hidden.fit(1.0, rng=1).control["std_error"].isna().all()
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.2])
+def test_a_fit_of_the_release_has_its_law(release: dprct.Release, alpha: float) -> None:
+    columns = ["estimate", "p.value", "conf.low", "conf.high"]
+    fit = dprct.ols("got ~ t", release)
+    mine, theirs = (one.tidy(alpha).set_index("term").loc["t", columns] for one in (fit, release))
+    np.testing.assert_allclose(mine.to_numpy(float), theirs.to_numpy(float), rtol=1e-6)
+    # a part of a declared set has other errors, and other rows have other effects
+    assert dprct.ols("got ~ t", (release.protected, release.schema)).released is None
+    assert dprct.ols("got ~ t", release, cov_type="HC3").released is None
+
+
+def test_a_file_alone_says_at_which_level_its_errors_hold(release: dprct.Release) -> None:
+    bare = dprct.ols("got ~ t", (release.protected, release.schema))
+    assert bare.conf_int().loc["t"].to_numpy() == pytest.approx(
+        release.estimates.conf_int().loc["t"].to_numpy(), rel=1e-2
+    )
+    with pytest.warns(dprct.errors.DprctWarning, match="99 % are asked for.* 95 % only"):
+        bare.conf_int(0.01)

@@ -14,10 +14,12 @@ from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import estimate_record, table_record
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import spelled
+from dprct.rbridge.convert import Matrix
 from dprct.rbridge.registry import export
 from dprct.results.base import Origin
 from dprct.results.itt import itt_table as table_of_effects
 from dprct.results.ols import ols as least_squares
+from dprct.results.ols import with_law
 from dprct.schema.columns import Column
 from dprct.schema.frames import date_kind
 
@@ -56,6 +58,7 @@ def ols(
     absorb: Any = None,
     spelling: Mapping[str, Any] | None = None,
     standing: str | None = None,
+    release: Any = None,
 ) -> Record:
     """Return least squares with Stata's inference, its coefficients named as R asks."""
     promised = _promised(data, standing)
@@ -71,6 +74,8 @@ def ols(
         absorb=() if absorb is None else absorb,
         guarantee=promised,
     )
+    if release is not None and result.valid_alphas:
+        result = with_law(result, release.estimates, result.valid_alphas)
     levels = _levels(parse(formula, functions=True), rows)
     shown = result if spelling is None else spelled(result, spelling)
     live = Fitted(result, shown, levels, dated=spelling is not None)
@@ -102,6 +107,12 @@ def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
     factors = {factor.names[0] for term in parsed.terms for factor in term if factor.kind == "C"}
     texts = {n for n in parsed.regressor_names if not pd.api.types.is_numeric_dtype(used[n])}
     return {name: tuple(np.unique(used[name].to_numpy())) for name in factors | texts}
+
+
+@export("ols_interval")
+def ols_interval(estimate: Fitted, alpha: float) -> Matrix:
+    """Return intervals of coefficients; of released effects by the law of the release."""
+    return Matrix.of(estimate.shown.conf_int(alpha))
 
 
 @export("ols_predict")

@@ -50,6 +50,8 @@ def spelled(result: OLSResults, spelling: Mapping[str, Any]) -> OLSResults:
         cov=result.cov.rename(index=one, columns=one),
         bse_noise=None if noise is None else noise.rename(one),
         layout=tuple(one(name) for name in result.layout),
+        not_released=tuple(map(one, result.not_released)),
+        not_carried=tuple(map(one, result.not_carried)),
         formula=spelling["formula"],
     )
 

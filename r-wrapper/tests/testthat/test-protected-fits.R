@@ -58,3 +58,19 @@ test_that("an accountant in memory says that it ends with the session", {
   kept <- accountant(epsilon = 1, path = tempfile(fileext = ".json"), dataset_id = "trial")
   expect_false(any(grepl("In memory", capture.output(print(kept)))))
 })
+
+test_that("fits of a release have the law of its effects at every level", {
+  skip_without_python()
+  release <- fit(nsw_calibrated(), epsilon = 1, rng = 1)
+  found <- ols(re78 ~ treat, release)
+  mine <- tidy(found, conf.int = TRUE, conf.level = 0.99)
+  theirs <- tidy(release, conf.int = TRUE, conf.level = 0.99)
+  columns <- c("estimate", "p.value", "conf.low", "conf.high")
+  expect_equal(
+    unlist(mine[mine$term == "treat", columns]), unlist(theirs[theirs$term == "treat", columns]),
+    tolerance = 1e-6
+  )
+  bare <- ols(re78 ~ treat, protected(release))
+  expect_warning(confint(bare, level = 0.99), "95 % only")
+  expect_silent(confint(bare))
+})
