@@ -205,7 +205,7 @@ def test_certificate_readme_and_report_give_the_verdicts(package: Path) -> None:
     data, schema = read_dta(package / "data" / "shops.dta")
     fit = ols("sales ~ flyer", data, schema)
     assert f"{fit.params['flyer']:.4g} ({fit.bse['flyer']:.4g})" in page
-    assert page.count("<td>valid</td>") == 3
+    assert page.count("<td>valid") == 3
     assert "owner is withheld" in page
 
 
