@@ -383,7 +383,7 @@ class OLSResults(OrdinaryResults):
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values; of released effects, those of the release."""
-        found = OrdinaryResults.pvalues.__get__(self)
+        found: pd.Series[float] = OrdinaryResults.pvalues.__get__(self)
         if self.released is not None:
             theirs = self.released.pvalues.to_numpy()
             for at, place in enumerate(self.places):
@@ -393,7 +393,7 @@ class OLSResults(OrdinaryResults):
     @property
     def tvalues(self) -> pd.Series[float]:
         """Coefficients over standard errors; of released effects, what has their p-value."""
-        found = OrdinaryResults.tvalues.__get__(self)
+        found: pd.Series[float] = OrdinaryResults.tvalues.__get__(self)
         if self.released is not None:
             theirs = self.released.pvalues.to_numpy()
             for at, place in enumerate(self.places):

@@ -90,7 +90,10 @@ def test_blocks_that_were_left_out_are_named(tmp_path: Path) -> None:
     for pooled in (frozenset[str](), frozenset({"soil"})):
         found = verdicts(rows, Released("farms.dta", FATES, VALID, pooled=pooled))
         assert [one.kind for one in found] == ["valid"] * 3
-        assert ["on the original soil" in str(one.worth()) for one in found] == [False, *[bool(pooled)] * 2]
+        assert ["on the original soil" in str(one.worth()) for one in found] == [
+            False,
+            *[bool(pooled)] * 2,
+        ]
 
 
 @pytest.mark.parametrize(
