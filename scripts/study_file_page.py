@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dprct.app.fields import MEANINGS
-from dprct.release.calibrated.model import Calibrated
-from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.schema.columns import Unit
 from dprct.schema.facts import BuiltFrom, Fate, Role
+from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of
 from dprct.study.declared_tables import TableSpec
-from dprct.study.estimates import DESIGN, needs_formula, spec_of
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS, STRICT
 from dprct.study.readme import Availability
-from dprct.study.release_section import GIVEN, PackageSpec
+from dprct.study.release_section import PackageSpec
 from dprct.study.sections import (
     DesignSection,
     ReleaseSection,
@@ -34,7 +32,7 @@ from dprct.study.sections import (
     keys_of,
     words,
 )
-from dprct.study.study import Declaration, Header, parts_read
+from dprct.study.study import Declaration, Header
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
@@ -246,24 +244,12 @@ def examples() -> Iterator[str]:
         yield "```"
 
 
-def calibrated() -> Iterator[str]:
-    """Yield the section of the calibrated release."""
-    yield from ("", "## `[calibrated]`", "")
-    yield (
-        'For `method = "calibrated"`: the options of `dprct.Calibrated`. `[release] formula = '
-        f'"{CalibratedSpec.formula_like}"` gives outcomes and covariates, `[release] keep` '
-        "characteristics, and `[design]` the treatment."
-    )
-    yield ""
-    yield from rows(CalibratedSpec, meanings(Calibrated) | IN_A_STUDY_FILE, GIVEN)
-
-
 def page() -> str:
     """Return the whole page."""
     lines = [HEAD.rstrip("\n")]
     for method in METHODS:
         makes = "a document of numbers" if method in ESTIMATES else "a protected file"
-        parts = ["`formula`" if part == "formula" else f"`[{part}]`" for part in parts_read(method)]
+        parts = ["`formula`" if part == "formula" else f"`[{part}]`" for part in parts_of(method)]
         lines.append(f"| `{method}` | {makes} | {', '.join(parts) or 'nothing'} |")
     lines += examples()
     for title, kind, about in SECTIONS:
@@ -271,19 +257,21 @@ def page() -> str:
         lines += rows(kind, meanings(kind))
         if kind is Scope:
             lines += columns()
-        if kind is DesignSection:
-            lines += calibrated()
-    for method, model in ESTIMATES.items():
+    for method, model in STRICT.items():
+        if method not in parts_of(method):
+            continue
         spec = spec_of(method)
         about = f'For `method = "{method}"`: the options of `dprct.{model.__name__}`.'
         if spec.formula_gives:
             *most, last = (f"`{name}`" for name in spec.formula_gives)
             given = f"{', '.join(most)} and {last}"
             about += f' `[release] formula = "{spec.formula_like}"` gives {given}'
-            about += "." if needs_formula(method) else "; without it they are keys here."
+            keys = not needs_formula(method) and method in ESTIMATES
+            about += "; without it they are keys here." if keys else "."
         if DESIGN in {f.name for f in fields(spec)}:
             about += " `[design]` says how treatment was assigned."
-        told = (*spec.formula_gives, DESIGN) if needs_formula(method) else (DESIGN,)
+        told = given_elsewhere(method)
+        told += spec.formula_gives if needs_formula(method) else ()
         lines += ["", f"## `[{method}]`", "", about, ""]
         lines += rows(spec, meanings(model) | IN_A_STUDY_FILE, told)
     return "\n".join(lines) + "\n"

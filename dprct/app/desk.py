@@ -20,25 +20,24 @@ from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.privacy.accountant import find_ledger
-from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
 from dprct.schema.columns import Unit, shown
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import declared
 from dprct.schema.toml import merged
+from dprct.study.asked import given_elsewhere, parts_of, spec_of
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
-from dprct.study.estimates import DESIGN, spec_of
 from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
-from dprct.study.methods import ESTIMATES, METHODS
+from dprct.study.methods import METHODS
 from dprct.study.package import check_places, declared_tables, facts_of_file, rows_of
 from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
 from dprct.study.readme import Availability
-from dprct.study.release_section import GIVEN, PackageSpec
+from dprct.study.release_section import PackageSpec
 from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
-from dprct.study.study import Declaration, Header, Study, parts_read, study_from
+from dprct.study.study import Declaration, Header, Study, study_from
 from dprct.study.verdicts import of_study, summary
 
 if TYPE_CHECKING:
@@ -64,9 +63,8 @@ _KINDS: Mapping[str, type[Any]] = {
     "header": Header,
     "declared": Declaration,
     "design": DesignSection,
-    "calibrated": CalibratedSpec,
     "informed": InformedSection,
-    **{method: spec_of(method) for method in ESTIMATES},
+    **{method: spec_of(method) for method in METHODS if method in parts_of(method)},
     "availability": Availability,
     "table": TableSpec,
     "study": Scope,
@@ -215,21 +213,21 @@ class Desk:
 
     def _sections(self, document: Mapping[str, Any], study: Study) -> list[dict[str, Any]]:
         """Return the sections that the method reads, each with its fields."""
-        reads = [part for part in parts_read(study.release.method) if part != "formula"]
+        reads = [part for part in parts_of(study.release.method) if part != "formula"]
         names = ["study", "release", *reads, "unit", "budget", "header", "declared"]
         names += ["availability", "package"]
         found = []
         for name in dict.fromkeys(names):
-            besides = GIVEN if name == "calibrated" else ()
-            if name in ESTIMATES:
-                kind = spec_of(name)
-                besides = (*(kind.formula_gives if study.release.formula else ()), DESIGN)
+            besides: tuple[str, ...] = ()
+            if name in METHODS:
+                besides = given_elsewhere(name)
+                besides += spec_of(name).formula_gives if study.release.formula else ()
             fields = form(_KINDS[name], document.get(name), besides)
             for one in fields:
                 if name == "release" and one["key"] == "method":
                     one["choices"] = [*dict.fromkeys(("calibrated", "moments", *METHODS))]
             found.append({"name": name, "at": [name], "fields": fields, "there": name in document})
-        if study.estimate is None:
+        if study.makes_file:
             tables = document.get("table", [])
             for place, table in enumerate([*tables, {}]):
                 found.append(
@@ -439,7 +437,7 @@ class Desk:
     def _told(self, offer: Offer, made: Made) -> dict[str, Any]:
         first = made.paths[0]
         text = ""
-        if offer.study.estimate is None:
+        if offer.study.makes_file:
             text = disk.content(certificate_paths(first)[0], disk.MOST_JSON).decode("utf-8")
         with as_in_a_file():
             summary = str(made.result.summary())

@@ -222,14 +222,14 @@ def _resumed(study: Study, entry: str, approved: str | None, do: tuple[Path, ...
         paths = written_files(study, model, made, do)
     say(str(made.summary()))
     _say_written(study, paths, "; nothing was charged")
-    if study.estimate is None:
+    if study.makes_file:
         say("Its rows are a fresh draw from the release that the entry paid for.")
 
 
 def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
     first, *others = paths
     certificate = " with its certificate (.certificate.txt, .json, .html)"
-    say(f"wrote {first}{'' if study.estimate else certificate}{also}")
+    say(f"wrote {first}{'' if not study.makes_file else certificate}{also}")
     for path in others:
         say(f"wrote {path}")
 
@@ -242,12 +242,12 @@ def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
     DprctError
         If one cannot be read, or the study's method makes no file on which they could run.
     """
-    if do and study.estimate is not None:
+    if do and not study.makes_file:
         raise ParameterError(
             f"--do: method = {study.release.method!r} makes a document of numbers, on which no "
             "do-file runs; leave it out, and ask dprct check --do what the release serves"
         )
-    if study.estimate is not None:
+    if not study.makes_file:
         return ()
     files = tuple(do) if do else study.do_files
     if files:

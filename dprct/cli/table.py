@@ -86,7 +86,7 @@ def table(
             "--expect compares with numbers of the protected file; leave out --on confidential"
         )
     study = study_of(study_file, output)
-    if study.estimate is not None:
+    if not study.makes_file:
         _check_estimate(on, expect, no_guarantee)
         say(form.table(results_of(study)))
         return

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from scipy import special
@@ -119,9 +119,17 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         """Return how many bins a column gets that declares none; None refuses such a column."""
         return None
 
+    def noted(self, schema: Schema) -> Self:
+        """Specification of the columns whose fate is to be modelled, where none were named."""
+        return replace(self, columns=self.columns or tuple(modelled(schema)))
+
     def encodings(self, facts: Facts) -> tuple[Coded, ...]:
         """Return how the modelled columns become codes: a function of public facts."""
         return encodings(facts.schema, self.columns, self.bins(facts.n), self.point_bins)
+
+    def guesses(self, facts: Facts) -> Iterator[ReleaseFacts]:
+        """Yield what the header says, which is all that is public of the rows."""
+        yield ReleaseFacts(facts.schema, facts.n, self.encodings(facts))
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of fates, characteristics and the columns' public facts."""

@@ -177,16 +177,16 @@ def approval_page(approval: Approval) -> str:
 def _published(approval: Approval) -> list[str]:
     """Return the sections on what would be published."""
     study = approval.study
-    if study.estimate is None:
+    if study.makes_file:
         return [
             section("What would be published of each column", _columns(approval.schema)),
             section("What the file would say of itself", facts(_file_facts(approval))),
         ]
     rows = [
         (name, shown(approval.schema.column(name).label), _facts_of(approval.schema, name))
-        for name in study.estimate.spec.columns
+        for name in study.asked.spec.columns
     ]
-    options = [f"{key}: {value}" for key, value in study.estimate.said_options()]
+    options = [f"{key}: {value}" for key, value in study.asked.said_options()]
     return [
         section(
             "What would be published",

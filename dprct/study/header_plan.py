@@ -14,9 +14,9 @@ from dprct.model import Facts
 from dprct.privacy.budget import Budget, caution
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.release.histogram import most_survivors
-from dprct.release.release import ReleaseFacts, modelled
+from dprct.release.release import modelled
 from dprct.results.plan import planned_draws
-from dprct.study.release_section import CalibratedExperiment
+from dprct.study.methods import UNPROMISED
 from dprct.study.wording import plan_in_toml
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def combinations(study: Study, header: Schema, rows: int | None) -> Combinations
     DprctError
         If a modelled column lacks a declaration, or the budget buys no histogram.
     """
-    if rows is None or study.estimate is not None or study.release.method != "mv_histogram":
+    if rows is None or not study.makes_file or study.release.method != "mv_histogram":
         return None
     found = _asked(study, header, rows)
     if found is None:
@@ -185,14 +185,8 @@ def _asked(study: Study, header: Schema, rows: int | None) -> tuple[Spec[Any], A
         return None
     schema = replace(study.declared(header), unit=study.unit)
     known = Facts(schema, rows)
-    if study.estimate is not None:
-        spec: Spec[Any] = study.estimate.noted(schema).spec
-    elif isinstance(study.experiment, CalibratedExperiment):
-        spec = study.experiment.spec()
-    else:
-        counted = study.counted(tuple(modelled(schema)))
-        if counted is None:
-            return None
-        return counted, ReleaseFacts(schema, rows, counted.encodings(known))
+    if study.release.method in UNPROMISED:
+        return None
+    spec: Spec[Any] = study.asked.noted(schema).spec
     guess = next(iter(spec.guesses(known)), None)
     return None if guess is None else (spec, guess)

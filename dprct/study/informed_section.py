@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from dprct.errors import DprctError, StudyError, marked
 from dprct.published.allocation import Allocation
@@ -14,11 +14,15 @@ from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
 from dprct.published.karwa_vadhan import NoiseOn
 from dprct.published.outcomes import Family, families_of
 from dprct.release.release import modelled
+from dprct.study.asked import Asked
 from dprct.study.sections import absent, check_choice, design_from, section
 
 if TYPE_CHECKING:
     from dprct.assignment import Design
+    from dprct.model import Facts
+    from dprct.privacy.budget import Budget
     from dprct.published.informed import ModelInformed
+    from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.sections import ReleaseSection
 
@@ -63,24 +67,37 @@ class InformedSection:
 
 
 @dataclass(frozen=True, slots=True)
-class InformedExperiment:
-    """What a study file says to Hybrid or GenModel.
+class InformedAsked(Asked):
+    """What a study file asks of Hybrid or GenModel, whose roles are known with the columns alone.
 
     Parameters
     ----------
     method : {"published_hybrid", "published_gen_model"}
+    spec : ReleaseSection
+        ``zeta`` and ``keep`` are options.
     formula : str or None
     design : Design or None
         None of the two is None once nothing is open.
     informed : InformedSection
     """
 
-    method: str
     formula: str | None
     design: Design | None
     informed: InformedSection
 
-    def problems(self, schema: Schema) -> list[str]:
+    def noted(self, schema: Schema) -> Self:
+        """Return the same: no budget is tried before the data are opened."""
+        return self
+
+    def protects(self, schema: Schema) -> Unit:
+        """Who is meant, though nobody is protected."""
+        return schema.unit
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return None: what is planned depends on the fit of the confidential outcomes."""
+        return None
+
+    def open_points(self, schema: Schema, rows: int | None) -> list[str]:
         """Return open points, and options that do not fit the columns of the file, in words."""
         found = absent(self.formula, self.design)
         if found:
@@ -114,9 +131,7 @@ class InformedExperiment:
         except DprctError:
             return []
 
-    def model(
-        self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
-    ) -> ModelInformed[Any]:
+    def model(self, data: Any, schema: Schema) -> ModelInformed[Any]:
         """Return the method, bound to the data.
 
         Raises
@@ -133,10 +148,10 @@ class InformedExperiment:
             "assignment": self.design,
             "families": spec.families,
             "x_method": spec.x_method,
-            "zeta": zeta,
+            "zeta": self.spec.zeta,
             "missing_outcomes": spec.missing_outcomes,
             "attrition": spec.attrition,
-            "keep": keep,
+            "keep": self.spec.keep,
         }
         if self.method == "published_hybrid":
             return Hybrid(data, schema, **options)
@@ -151,8 +166,8 @@ class InformedExperiment:
         return roles(self.formula, schema, self.design.columns, self.design)
 
 
-def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> InformedExperiment:
-    """Return the experiment of a parsed study file for Hybrid and GenModel.
+def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> InformedAsked:
+    """Return what a parsed study file asks of Hybrid and GenModel.
 
     Raises
     ------
@@ -169,7 +184,8 @@ def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> Infor
     """
     spec = section(InformedSection, document.get("informed", {}), "[informed]")
     _check_informed(spec, release)
-    return InformedExperiment(release.method, release.formula, design_from(document), spec)
+    design = design_from(document)
+    return InformedAsked(release.method, release, release.formula, design, spec)
 
 
 def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:

@@ -63,7 +63,10 @@ ESTIMATES = {key: model for key, model in STRICT.items() if not makes_file(model
 UNPROMISED = frozenset(key for key, model in PUBLISHED.items() if makes_file(model))
 """Methods of a study file without a guarantee: the papers' algorithms that make a file."""
 
-METHODS = {key: model for key, model in EVERY.items() if key in STRICT or key in UNPROMISED}
+METHODS = {
+    **{key: model for key, model in EVERY.items() if makes_file(model)},
+    **ESTIMATES,
+}
 """What ``[release] method`` of a study file may be."""
 
 

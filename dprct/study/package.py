@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from dprct import disk, published
+from dprct import disk
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
@@ -20,7 +20,6 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
-from dprct.release.histogram import Marginals, MVHistogram
 from dprct.release.release import ReleaseModel
 from dprct.release.writing import (
     certificate_paths,
@@ -33,6 +32,7 @@ from dprct.release.writing import (
 from dprct.results.plan import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study import valid_files
+from dprct.study.asked import parts_of
 from dprct.study.data_sets import (
     check_merged,
     merge_problems,
@@ -176,20 +176,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     if study.scope.sample is not None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
-    if study.estimate is not None:
-        return study.estimate.model(data, schema)
-    options: dict[str, Any] = {"keep": study.release.keep}
-    if study.experiment is not None:
-        return study.experiment.model(data, schema, zeta=study.release.zeta, **options)
-    if study.release.method in ("mv_histogram", "marginals"):
-        options["outcome_share"] = study.release.outcome_share
-    if study.release.method == "marginals":
-        return Marginals(data, schema, **options)
-    if study.release.zeta is not None:
-        options["zeta"] = study.release.zeta
-    if study.release.method == "published_mv_histogram":
-        return published.MVHistogram(data, schema, **options)
-    return MVHistogram(data, schema, **options)
+    return study.asked.model(data, schema)
 
 
 def _check_complete(problems: Sequence[str]) -> None:
@@ -288,7 +275,7 @@ def check_places(study: Study) -> None:
             f"{str(study.output)!r} lies outside the folder of the study file, through a link; "
             "give the place on the command line (--output), if it is meant"
         )
-    if study.estimate is not None:
+    if not study.makes_file:
         _check_results(study)
         return
     check_target(study.output, study.dataset_id)
@@ -341,7 +328,7 @@ def written_files(
     FileError
         If something cannot be written.
     """
-    if study.estimate is None:
+    if study.makes_file:
         do = study.do_files if do is None else do
         if do:
             fates = made.certificate().fates
@@ -355,7 +342,7 @@ def written_files(
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta, accept_large_delta=True)
-    method = study.estimate.method
+    method = study.release.method
     also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
@@ -620,7 +607,7 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
         If it cannot be written.
     """
     places = companions(study)
-    calibrated = study.experiment is not None
+    calibrated = "formula" in parts_of(study.release.method)
     data, schema = read(study.output) if study.tables or calibrated else (None, None)
     names = (study.path.name, places.expected.name, places.readme.name)
     texts = texts_beside(study, certificate, data, schema, names)
@@ -712,7 +699,7 @@ def results_of(study: Study) -> ResultsDocument:
 def ledger_words(study: Study) -> str:
     """Return what the file that the study made says of the ledger; empty if there is none."""
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
-        if study.estimate is not None:
+        if not study.makes_file:
             return results_of(study).ledger
         if is_described(study.output):
             path = certificate_paths(study.output)[1]

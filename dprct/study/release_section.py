@@ -7,41 +7,21 @@ calibrated release; ``[package]`` names the replication folder that a protected 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dprct.certificate.valid_arms import ValidArms
-from dprct.certificate.valid_groups import ValidGroups
-from dprct.certificate.valid_regressions import Validity
-from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, marked
-from dprct.estimate.ate import check_relation
-from dprct.estimate.effects import levels_of
-from dprct.estimate.experiment import cluster_unit
-from dprct.model import Facts, Spec
+from dprct.errors import ParameterError, StudyError, marked
 from dprct.privacy.budget import Budget
-from dprct.release.calibrated.layout import check_arms
-from dprct.release.calibrated.model import Calibrated
-from dprct.release.calibrated.spec import CalibratedSpec, written_of
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
-from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
+from dprct.study.asked import OF_FILES, taken
+from dprct.study.methods import ESTIMATES, METHODS, STRICT, UNPROMISED
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import (
     ReleaseSection,
     TotalBudget,
-    absent,
-    check_index,
-    design_from,
     section,
 )
-from dprct.study.wording import in_toml
-
-if TYPE_CHECKING:
-    from dprct.assignment import Design
-    from dprct.release.calibrated.layout import TermSet
-    from dprct.schema.columns import Unit
-    from dprct.schema.schema import Schema
-
 
 _RELATIONS = ("replace-one", "replace-one-design-public")
 
@@ -112,16 +92,10 @@ def _check_release(release: ReleaseSection) -> None:
     if release.method in ESTIMATES:
         _check_estimate(release)
         return
-    share = release.outcome_share
-    if share is not None and release.method not in ("mv_histogram", "marginals"):
-        raise StudyError(
-            '[release] outcome_share belongs to method = "mv_histogram" or "marginals"; remove it'
-        )
+    _check_taken(release)
+    share, zeta = release.outcome_share, release.zeta
     if share is not None and not 0 <= share < 1:
         raise StudyError(f"[release] outcome_share = {share}; give a number from 0 to below 1")
-    zeta = release.zeta
-    if zeta is not None and release.method in ("marginals", "calibrated"):
-        raise StudyError('[release] zeta belongs to method = "mv_histogram"; remove it')
     if zeta is not None and not 0 < zeta < 1:
         raise StudyError(f"[release] zeta = {zeta}; give a number between 0 and 1")
     if release.output is not None and not release.output.lower().endswith(".dta"):
@@ -133,6 +107,14 @@ def _check_release(release: ReleaseSection) -> None:
                 f"[release] output = {release.output!r} does not say that {release.method} has no "
                 f"guarantee; name it {unpromised_name(stem)!r}"
             )
+
+
+def _check_taken(release: ReleaseSection) -> None:
+    """Refuse options of files that the method has not."""
+    for key in OF_FILES:
+        if getattr(release, key) not in (None, ()) and key not in taken(release.method):
+            methods = " or ".join(f'"{name}"' for name in STRICT if key in taken(name))
+            raise StudyError(f"[release] {key} belongs to method = {methods}; remove it")
 
 
 def _check_output(output: str) -> None:
@@ -163,7 +145,7 @@ def check_printable(name: str, where: str) -> None:
 
 def _check_estimate(release: ReleaseSection) -> None:
     """Refuse what belongs to a protected file."""
-    for key in ("zeta", "keep", "outcome_share"):
+    for key in OF_FILES:
         if getattr(release, key) not in (None, ()):
             raise StudyError(
                 f"[release] {key} belongs to a protected file, and method = {release.method!r} "
@@ -192,173 +174,6 @@ def _check_budget(spec: ReleaseSection | TotalBudget, where: str) -> None:
         Budget.asked(spec.epsilon, spec.delta)
     except ParameterError as error:
         raise StudyError(f"{where} {marked(error)}") from None
-
-
-GIVEN: tuple[str, ...] = ("outcome", "covariates", "treatment", "assignment", "keep")
-"""Options that ``[release]`` and ``[design]`` give, and that are no keys of ``[calibrated]``."""
-
-_CALIBRATED = "[calibrated]"
-
-
-@dataclass(frozen=True, slots=True)
-class CalibratedExperiment:
-    """What a study file says to the calibrated release.
-
-    Parameters
-    ----------
-    formula : str or None
-        The reader's regression; None while it is missing.
-    calibrated : CalibratedSpec
-        Without what the formula says; without a design while that is missing.
-    """
-
-    formula: str | None
-    calibrated: CalibratedSpec
-
-    @property
-    def design(self) -> Design | None:
-        """How treatment was assigned."""
-        return self.calibrated.assignment
-
-    @property
-    def clusters(self) -> Unit | None:
-        """Who is protected, where whole clusters are."""
-        spec = self.calibrated
-        if spec.privacy_unit != "cluster" or spec.assignment is None:
-            return None
-        largest = spec.largest_cluster
-        return None if largest is None else cluster_unit(spec.assignment, largest)
-
-    def spec(self) -> CalibratedSpec:
-        """Return the whole specification.
-
-        Raises
-        ------
-        FormulaError
-            If the formula is none of this method.
-        """
-        return self._written()[0]
-
-    def _written(self) -> tuple[CalibratedSpec, TermSet]:
-        """Return the specification, and the arms as the formula names them."""
-        assert self.formula is not None
-        assert self.design is not None
-        columns = tuple(self.design.columns)
-        written, arms = written_of(self.formula, columns)
-        return replace(self.calibrated, **written, treatment=columns), arms
-
-    def problems(self, schema: Schema, rows: int | None) -> list[str]:
-        """Return open points, and options that do not fit the columns of the file, in words."""
-        found = absent(self.formula, self.design)
-        if found:
-            return found
-        try:
-            spec, arms = self._written()
-        except DprctError as error:
-            return [_said(error)]
-        asked: Spec[Any] = spec
-        found = [_said(e) for e in asked.problems(Facts(_decided(spec, schema), rows or 1))]
-        try:
-            check_arms(arms, spec.arms)
-        except FormulaError as error:
-            return [*found, _said(error)]
-        except DprctError:  # the design is wrong, which is among what was found
-            return found
-        return found
-
-    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no table of this header can be released at a budget."""
-        return self.spec().unaffordable(facts, budget, confirm=confirm)
-
-    def encoded(self, schema: Schema) -> list[str]:
-        """Return no column: outcomes need no bins, covariates get them by default."""
-        return []
-
-    def model(
-        self, data: Any, schema: Schema, *, zeta: float | None, keep: tuple[str, ...]
-    ) -> Calibrated:
-        """Return the method, bound to the data.
-
-        Raises
-        ------
-        FormulaError, ColumnError, SchemaError, ParameterError
-            As :class:`dprct.Calibrated` does.
-        """
-        spec, arms = self._written()
-        check_arms(arms, spec.arms)
-        return Calibrated(data, schema, **{**spec.options(), "keep": keep})
-
-    def valid(self) -> Validity:
-        """Return what the planned file will be valid for, from public facts alone.
-
-        Raises
-        ------
-        FormulaError, ParameterError
-            If the formula is not one that can be calibrated.
-        """
-        spec = self.spec()
-        regressions = spec.regressions
-        return Validity(
-            outcomes=regressions.outcomes,
-            arms=regressions.arms,
-            covariates=regressions.covariates,
-            cov_type="HC1" if spec.cluster is None else "CR1",
-            cluster=spec.cluster,
-            levels=tuple(spec.alphas),
-            subsets_valid=not spec.has_slopes,
-            rounded=spec.legal == "strict",
-            groups=ValidGroups(column=spec.subgroups[0]) if spec.subgroups else None,
-            sizes=ValidArms(columns=regressions.arms)
-            if regressions.serve_some_arms and spec.legal != "strict"
-            else None,
-        )
-
-
-def _decided(spec: CalibratedSpec, schema: Schema) -> Schema:
-    """Return a schema without open fates, each of which a study lists by itself."""
-    try:
-        prepared = spec.prepared(schema)
-    except DprctError:
-        return schema
-    still = [c for c in prepared.columns if c.fate is None and c.derived is None]
-    return prepared.with_columns([replace(column, fate="withheld") for column in still])
-
-
-def _said(error: DprctError) -> str:
-    """Return a refusal in the words of a study file, with the section that it is about."""
-    text = in_toml(error)
-    if isinstance(error, FormulaError):
-        return f"[release] formula: {text}"
-    return f"{_CALIBRATED} {text}" if isinstance(error, ParameterError) else text
-
-
-def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedExperiment:
-    """Return the experiment of a parsed study file for the calibrated release.
-
-    Raises
-    ------
-    StudyError
-        If a key is unknown, of a wrong type or not allowed.
-
-    Examples
-    --------
-    >>> from dprct.study.sections import ReleaseSection
-    >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
-    >>> document = {"calibrated": {"covariate_release": "filler", "alphas": [0.05, 0.01]}}
-    >>> calibrated_from(document, release).calibrated.alphas
-    (0.05, 0.01)
-    """
-    design = design_from(document)
-    table = document.get("calibrated", {})
-    given = dict.fromkeys(GIVEN, ()) | {"treatment": None, "assignment": design}
-    spec: CalibratedSpec = section(CalibratedSpec, table, _CALIBRATED, given=given)
-    check_index(spec.index, _CALIBRATED)
-    try:
-        levels_of(spec.alphas)
-        check_relation(spec.neighbors)
-    except ParameterError as error:
-        raise StudyError(f"{_CALIBRATED} {marked(error)}") from None
-    return CalibratedExperiment(release.formula, spec)
 
 
 _PACKAGE = "[package]"

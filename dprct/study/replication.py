@@ -187,8 +187,8 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
 
 def _check_has_file(study: Study) -> None:
     """Refuse a study that makes no protected file of Stata."""
-    if study.estimate is not None or not study.promises:
-        lacks = "makes no protected file" if study.estimate else "has no privacy guarantee"
+    if not study.makes_file or not study.promises:
+        lacks = "makes no protected file" if not study.makes_file else "has no privacy guarantee"
         raise StudyError(
             f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
             'name of the confidential file; take method = "calibrated" for one that returns effects'

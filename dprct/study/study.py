@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from dprct.defaults import POINT_BINS, bins_by_zeta
+from dprct.defaults import bins_by_zeta
 from dprct.disk import read_toml
 from dprct.encoding import encoding
 from dprct.errors import (
@@ -24,25 +24,25 @@ from dprct.errors import (
     StudyError,
     marked,
 )
-from dprct.model import Facts
+from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, check_delta
 from dprct.privacy.ledger import checked_id
+from dprct.published.informed import InformedSpec
+from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.columns import check_fates, released_schema
-from dprct.release.histogram import CountsSpec, HistogramSpec, MarginalsSpec
-from dprct.release.release import ReleaseFacts, kept_characteristics, modelled
+from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
+from dprct.study.asked import Asked, asked_of, parts_of, spec_of
+from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.estimates import Estimate, estimate_from, parts_of
-from dprct.study.informed_section import InformedExperiment, informed_from
+from dprct.study.informed_section import informed_from
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
-    CalibratedExperiment,
     PackageSpec,
     budget_from,
-    calibrated_from,
     check_printable,
     package_from,
     release_from,
@@ -66,17 +66,16 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
 
 
-Experiment = InformedExperiment | CalibratedExperiment
-
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "calibrated": ("formula", "design", "calibrated"),
-    "published_hybrid": ("formula", "design", "informed"),
-    "published_gen_model": ("formula", "design", "informed"),
-    **{method: parts_of(method) for method in ESTIMATES},
+_READERS: Mapping[type, Callable[[Mapping[str, Any], ReleaseSection], Asked]] = {
+    CalibratedSpec: calibrated_from,
+    InformedSpec: informed_from,
+    Spec: asked_of,
 }
-"""What each method reads besides ``[release]`` and the columns; nothing if it is not here."""
+"""Who reads what a study file asks, by the class of the method's specification."""
 
-_OWN_SECTIONS = ("design", "informed", "calibrated", *ESTIMATES)
+_OWN_SECTIONS = tuple(
+    dict.fromkeys(part for method in METHODS for part in parts_of(method) if part != "formula")
+)
 
 
 def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
@@ -104,41 +103,29 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
         )
 
 
-def experiment_from(document: Mapping[str, Any], release: ReleaseSection) -> Experiment | None:
-    """Return the experiment of a parsed study file, None where the method knows of none.
+def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
+    """Return what a parsed study file asks of its method.
 
     Raises
     ------
     StudyError
-        If a key is unknown, of a wrong type, not allowed, or belongs to another method.
+        If a key is missing, unknown, of a wrong type, not allowed, or belongs to another method.
 
     Examples
     --------
     >>> from dprct.study.sections import ReleaseSection
     >>> release = ReleaseSection(1.0, "calibrated", formula="y ~ treat + age")
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
-    >>> experiment_from(document, release).design.uses
+    >>> asked_from(document, release).spec.assignment.uses
     ('site',)
     """
     check_parts(document, release)
-    if release.method == "calibrated":
-        return calibrated_from(document, release)
-    return informed_from(document, release) if _reads(release.method, "informed") else None
-
-
-def parts_read(method: str) -> tuple[str, ...]:
-    """Return what a method reads besides ``[release]`` and the columns.
-
-    Examples
-    --------
-    >>> parts_read("calibrated"), parts_read("marginals")
-    (('formula', 'design', 'calibrated'), ())
-    """
-    return _PARTS.get(method, ())
+    reader = next(_READERS[kind] for kind in spec_of(release.method).__mro__ if kind in _READERS)
+    return reader(document, release)
 
 
 def _reads(method: str, part: str) -> bool:
-    return part in parts_read(method)
+    return part in parts_of(method)
 
 
 _FROM_FILE = "from file: confirm"
@@ -160,10 +147,7 @@ _SECTIONS = (
     "unit",
     "study",
     "release",
-    "design",
-    "informed",
-    "calibrated",
-    *ESTIMATES,
+    *_OWN_SECTIONS,
     "budget",
     "declared",
     "header",
@@ -232,11 +216,8 @@ class Study:
         The ``[[table]]`` sections.
     availability : Availability
         What a data editor must be told.
-    experiment : Experiment or None
-        Formula, ``[design]`` and ``[informed]`` or ``[calibrated]``, for the methods that need
-        them.
-    estimate : Estimate or None
-        The specification of a method whose results are numbers, not rows.
+    asked : Asked
+        What it asks of the method: its specification.
     path : Path
         The study file itself.
     declaration : Declaration
@@ -251,6 +232,7 @@ class Study:
     data: Path
     release: ReleaseSection
     dataset_id: str
+    asked: Asked
     columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     header: Header = field(default_factory=Header)
@@ -258,8 +240,6 @@ class Study:
     budget: TotalBudget | None = None
     tables: tuple[TableSpec, ...] = ()
     availability: Availability = field(default_factory=Availability)
-    experiment: Experiment | None = None
-    estimate: Estimate | None = None
     path: Path = Path("study.toml")
     declaration: Declaration = field(default_factory=Declaration)
     sha256: str = ""
@@ -290,21 +270,17 @@ class Study:
     @property
     def neighbors(self) -> Relation:
         """Which data sets are neighbours under the promise of the method."""
-        if self.estimate is not None:
-            return self.estimate.neighbors
-        calibrated = self.experiment if self.release.method == "calibrated" else None
-        if isinstance(calibrated, CalibratedExperiment):
-            return cast("Relation", calibrated.calibrated.neighbors)
-        return "replace-one"
+        return self.asked.neighbors
+
+    @property
+    def makes_file(self) -> bool:
+        """Whether the method makes a protected file, and not a document of numbers."""
+        return self.asked.makes_file
 
     @property
     def protected(self) -> Unit:
         """Who is protected by the promise of the method."""
-        if self.estimate is not None:
-            return self.estimate.protects(Schema((), unit=self.unit))
-        calibrated = self.experiment if isinstance(self.experiment, CalibratedExperiment) else None
-        clusters = None if calibrated is None else calibrated.clusters
-        return self.unit if clusters is None else clusters
+        return self.asked.protects(Schema((), unit=self.unit))
 
     @property
     def output(self) -> Path:
@@ -313,8 +289,8 @@ class Study:
             return self.chosen
         stem = self.data.stem
         default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
-        if self.estimate is not None:
-            default = f"{stem}_{self.estimate.method}{SUFFIX}"
+        if not self.makes_file:
+            default = f"{stem}_{self.release.method}{SUFFIX}"
         return self.path.parent / (self.release.output or default)
 
     def declared(self, header: Schema) -> Schema:
@@ -372,7 +348,7 @@ class Study:
             unknown = ColumnError.unknown(self.unit.id, header.names, "the file")
             found.append(f"[unit] id: {unknown}")
         found += self.scope.open_sample(schema)
-        if self.estimate is not None:
+        if not self.makes_file:
             found += [*self._beyond_total(), *self._large_delta(rows)]
             return [*found, *self._of_estimate(schema, rows, confirm)]
         known = {entry[1] for entry in header.file.characteristics}
@@ -383,10 +359,7 @@ class Study:
         ]
         names, text = header.names, {c.name for c in schema.columns if c.is_text}
         found += [problem for table in self.tables for problem in table.problems(names, text)]
-        if isinstance(self.experiment, CalibratedExperiment):
-            found += self.experiment.problems(replace(schema, unit=self.unit), rows)
-        elif self.experiment is not None:
-            found += self.experiment.problems(schema)
+        found += self.asked.open_points(replace(schema, unit=self.unit), rows)
         found += [*self._beyond_total(), *self._large_delta(rows)]
         found += [f"column {c.name!r} has no fate" for c in schema.columns if _open_fate(c)]
         found += self._without_domain(schema, rows)
@@ -395,41 +368,21 @@ class Study:
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
         """Return why a release of these columns would be refused at the budget asked for."""
-        columns = tuple(modelled(schema))
         known = Facts(replace(schema, unit=self.unit), rows)
         budget = Budget(self.release.epsilon, self.release.delta)
-        if isinstance(self.experiment, CalibratedExperiment):
-            return _refusal(self.experiment.unaffordable(known, budget, confirm=confirm))
-        spec = self.counted(columns)
-        if spec is None:  # whose public facts are not all in the header
-            return []
         try:
-            facts = ReleaseFacts(known.schema, rows, spec.encodings(known))
-            spec.plan(facts, spec.allocation(facts, budget)).check(confirm=confirm)
+            return _refusal(self.asked.unaffordable(known, budget, confirm=confirm))
         except DprctError as error:
             return _refusal(error)
-        return []
-
-    def counted(self, columns: tuple[str, ...]) -> CountsSpec | None:
-        """Return what a histogram or marginals of these columns are asked for; else None."""
-        keep, share = self.release.keep, self.release.outcome_share
-        if self.release.method == "mv_histogram":
-            return HistogramSpec(
-                columns=columns, keep=keep, zeta=self.release.zeta, outcome_share=share
-            )
-        if self.release.method == "marginals":
-            return MarginalsSpec(columns=columns, keep=keep, outcome_share=share)
-        return None
 
     def _of_estimate(self, schema: Schema, rows: int | None, confirm: bool) -> list[str]:
         """Return what the estimate lacks: of the columns that it reads, and of no other."""
-        assert self.estimate is not None
         budget = Budget(self.release.epsilon, self.release.delta)
         known = replace(schema, unit=self.unit)
-        found = self.estimate.problems(known, rows, budget, confirm=confirm)
+        found = self.asked.problems(known, rows, budget, confirm=confirm)
         if self.header.confirm:
             return found
-        read, confirmed = self.estimate.reads(known), self.header.confirmed(known.names)
+        read, confirmed = self.asked.reads(known), self.header.confirmed(known.names)
         return found + [
             _unconfirmed(schema, column)
             for column in schema.columns
@@ -466,11 +419,8 @@ class Study:
         bins = None
         if self.release.zeta is not None and rows:
             bins = bins_by_zeta(rows, self.release.zeta)
-        names = modelled(schema) if self.promises else []
-        if self.experiment is not None:
-            names = self.experiment.encoded(schema)
-        points = POINT_BINS if self.release.method == "mv_histogram" else None
-        for name in names:
+        points = getattr(self.asked.spec, "point_bins", None)
+        for name in self.asked.encoded(schema):
             try:
                 encoding(schema.column(name), bins, points)
             except SchemaError as error:
@@ -560,7 +510,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
     except (SchemaError, ParameterError) as error:
         raise StudyError(f"[unit] {marked(error)}") from None
     release = release_from(document)
-    experiment = experiment_from(document, release)
+    asked = asked_from(document, release)
     scope = scope_from(document)
     if scope.sample is not None and release.method in ESTIMATES:
         raise StudyError(
@@ -573,6 +523,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         data=path.parent / document["data"],
         release=release,
         dataset_id=document["dataset_id"],
+        asked=asked,
         columns=columns,
         scope=scope,
         header=section(Header, document.get("header", {}), "[header]"),
@@ -580,8 +531,6 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         budget=budget_from(document),
         tables=tables_from(document["table"]) if "table" in document else (),
         availability=section(Availability, document.get("availability", {}), "[availability]"),
-        experiment=experiment,
-        estimate=estimate_from(document, release) if release.method in ESTIMATES else None,
         path=path,
         declaration=section(Declaration, document.get("declared", {}), "[declared]"),
         sha256=_sha256(document),

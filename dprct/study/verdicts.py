@@ -27,10 +27,10 @@ from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
+from dprct.study.calibrated_section import CalibratedAsked
 from dprct.study.do_files import read_do
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served
-from dprct.study.release_section import CalibratedExperiment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -661,24 +661,24 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
     valid, treatments = None, None
     whole = pooled = frozenset[str]()
-    experiment = study.experiment
-    if isinstance(experiment, CalibratedExperiment):
-        if experiment.design is None or experiment.formula is None:
+    asked = study.asked
+    if isinstance(asked, CalibratedAsked):
+        if asked.design is None or asked.formula is None:
             return []
-        treatments, valid = [*experiment.design.columns], experiment.valid()
-        if experiment.calibrated.blocks == "ignore":
-            pooled = frozenset(blocks_of(experiment.design, "weight"))
+        treatments, valid = [*asked.design.columns], asked.valid()
+        if asked.spec.blocks == "ignore":
+            pooled = frozenset(blocks_of(asked.design, "weight"))
         whole = frozenset(c.name for c in schema.columns if c.missing == ())
     known = others.headers
     rows = read_do(do, schema, treatments=treatments, dataset=study.data.name, others=known)
-    if study.estimate is not None and isinstance(study.estimate.spec, MomentsSpec):
-        spec, served = study.estimate.spec, dict.fromkeys(fates, "modelled")
+    if isinstance(asked.spec, MomentsSpec):
+        spec, served = asked.spec, dict.fromkeys(fates, "modelled")
         name = moments_path(study.output).name
         design = () if spec.assignment is None else spec.assignment.columns
         rows = read_do(do, schema, treatments=[*design], dataset=study.data.name)
         moments = Served.planned(name, spec, schema)
         return verdicts(rows, Released(study.data.name, served, served=moments))
-    instead = _COARSE if study.estimate is None else _NUMBERS
+    instead = _COARSE if study.makes_file else _NUMBERS
     released = Released(
         study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
     )

@@ -10,7 +10,7 @@ import pytest
 from dprct.app.desk import Desk, StaleError, opened
 from dprct.cli import main
 from dprct.errors import ConfirmationError, DprctError, FileError, StudyError
-from dprct.study.estimates import spec_of
+from dprct.study.asked import spec_of
 from dprct.study.methods import ESTIMATES
 from dprct.study.package import open_points, study_of
 
@@ -222,9 +222,7 @@ def test_sections_and_tables_are_written_and_removed(desk: Desk) -> None:
         ),
     )
     study = desk.study()
-    assert study.experiment is not None
-    assert study.experiment.design is not None
-    assert study.experiment.design.columns == ("treat",)
+    assert study.asked.spec.assignment.columns == ("treat",)
     assert study.tables[0].outcomes == ("got",)
     assert study.budget is not None
     assert study.budget.epsilon == 2

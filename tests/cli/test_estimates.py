@@ -175,7 +175,7 @@ def test_check_says_in_toml_what_is_open_and_protect_refuses_it(
         ("delta = 1e-6", "delta = 1e-6\nzeta = 0.5", "[release] zeta belongs to a protected file"),
         ("delta = 1e-6", 'delta = 1e-6\nkeep = ["n"]', "[release] keep belongs to a protected"),
         ("delta = 1e-6", 'delta = 1e-6\noutput = "a.dta"', "let its name end in .json"),
-        ('method = "ipw"', 'method = "ipww"', "allowed: mv_histogram, marginals, calibrated"),
+        ('method = "ipw"', 'method = "ipww"', "allowed: calibrated, mv_histogram, marginals"),
         ('method = "ipw"', 'method = "marginals"', "formula is for method = 'calibrated'"),
         ('formula = "treat ~ age + C(site)"\n\n[ipw]', "\n[calibrated]", "[calibrated] is for"),
         ("[budget]", '[design]\nkind = "simple"\narms = ["treat"]\n[budget]', "[design] is for"),

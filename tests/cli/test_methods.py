@@ -164,10 +164,9 @@ def test_numbers_are_those_of_the_class(
     from dprct.study.package import bound_model
 
     study = load_study(written(method))
-    assert study.estimate is not None
     bound: Any = bound_model(study)
     data, schema = package.read_dta(study.data)
-    made = ESTIMATES[method](data, study.declared(schema), **study.estimate.spec.options())
+    made = ESTIMATES[method](data, study.declared(schema), **study.asked.spec.options())
     budget = (study.release.epsilon, study.release.delta)
     fits = [model.fit(*budget, rng=3) for model in (bound, made)]
     left, right = (
@@ -208,9 +207,8 @@ def test_a_function_adds_up_from_its_table(
     dprct: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
     study = load_study(written("private_additive"))
-    assert study.estimate is not None
     data, schema = package.read_dta(study.data)
-    made = study.estimate.model(data, study.declared(schema)).fit(3, rng=1)
+    made = study.asked.model(data, study.declared(schema)).fit(3, rng=1)
     shape = made.tables["function: fit"].set_index(["term", "level"])["shape"]
     levels = made.fit.terms.labels(0), made.fit.terms.labels(1)
     middles = made.fit.terms.middles(0)
@@ -606,8 +604,7 @@ def test_the_page_to_sign_names_the_options(
     assert dprct("plan", study, "--html", folder / "plan.html").code == 0
     page = (folder / "plan.html").read_text("utf-8")
     given = load_study(study)
-    assert given.estimate is not None
-    for name, _ in given.estimate.said_options():
+    for name, _ in given.asked.said_options():
         assert f"<li>{name}: " in page
     assert ("design: " in page) == (method in ("private_ate", "cate", "moments"))
 

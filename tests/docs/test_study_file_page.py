@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.schema.facts import DECLARABLE
-from dprct.study.estimates import DESIGN, needs_formula, spec_of
+from dprct.study.asked import DESIGN, needs_formula, spec_of
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.sections import keys_of
 

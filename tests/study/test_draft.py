@@ -16,7 +16,7 @@ from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import Fate
 from dprct.study.draft import draft
 from dprct.study.sections import ReleaseSection
-from dprct.study.study import experiment_from, load_study, study_from
+from dprct.study.study import asked_from, load_study, study_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ def test_a_draft_offers_the_calibrated_release_as_blanks() -> None:
     document = tomllib.loads("\n".join(blanks[begin:end]))
     document["design"] = {"kind": document["design"]["kind"], "arms": ["treat"]}
     release = ReleaseSection(1.0, "calibrated", formula="y ~ treat")
-    assert experiment_from(document, release).calibrated.missing == "public"
+    assert asked_from(document, release).spec.missing == "public"
 
 
 def test_a_study_of_effects_does_not_begin_with_a_histogram() -> None:

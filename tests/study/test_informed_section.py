@@ -18,7 +18,7 @@ from dprct.published import GenModel, Hybrid
 from dprct.schema import Column, Schema
 from dprct.study.package import bound_model, planned
 from dprct.study.sections import ReleaseSection
-from dprct.study.study import experiment_from, load_study
+from dprct.study.study import asked_from, load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,9 +107,7 @@ def flat(text: str) -> str:
 
 def experiment(text: str, method: Any = "published_hybrid", formula: str | None = "y ~ t",
                **more: Any) -> Any:  # fmt: skip
-    return experiment_from(
-        tomllib.loads(text), ReleaseSection(4.0, method, formula=formula, **more)
-    )
+    return asked_from(tomllib.loads(text), ReleaseSection(4.0, method, formula=formula, **more))
 
 
 def test_hybrid_needs_the_word_and_then_says_what_it_is(study, tmp_path, capsys):
@@ -210,8 +208,8 @@ def test_a_design_that_the_data_break_is_refused(study, capsys):
 
 @pytest.mark.parametrize("method", ["mv_histogram", "published_mv_histogram"])
 @pytest.mark.parametrize("text", ["[design]\nkind = 'complete'", "[informed]\nB = 5"])
-def test_other_methods_know_no_experiment(method, text):
-    assert experiment("", method, None) is None
+def test_other_methods_take_no_experiment(method, text):
+    assert experiment("", method, None).makes_file
     with pytest.raises(StudyError, match="remove it, as method"):
         experiment(text, method, None)
     with pytest.raises(StudyError, match=r"\[release\] formula is for method"):

@@ -20,7 +20,7 @@ def test_methods_with_a_guarantee(method):
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"method": "magic"}, "allowed: mv_histogram, marginals, calibrated"),
+        ({"method": "magic"}, "allowed: calibrated, mv_histogram, marginals"),
         ({"epsilon": -1.0}, r"\[release\]"),
         ({"method": "calibrated", "zeta": 0.5}, "zeta belongs"),
         ({"zeta": 2.0}, "between 0 and 1"),

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from dprct.errors import ColumnError, DprctError, FileError, SchemaError, StudyError
+from dprct.release.histogram import HistogramSpec, MarginalsSpec
 from dprct.schema import Column, Schema, Unit
-from dprct.study.informed_section import InformedExperiment
+from dprct.study.calibrated_section import CalibratedAsked
+from dprct.study.informed_section import InformedAsked
 from dprct.study.package import read_header
-from dprct.study.release_section import CalibratedExperiment
 from dprct.study.sections import ReleaseSection
-from dprct.study.study import Study, experiment_from, load_study, study_from
+from dprct.study.study import Study, asked_from, load_study, study_from
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_an_unknown_key_is_refused_anywhere(
         ("release.epsilon", float("inf"), r"\[release\] epsilon=inf is not finite"),
         ("release.delta", 1, r"\[release\] delta=1 is outside \[0, 1\)"),
         ("release.delta", -0.1, "delta=-0.1 is outside"),
-        ("release.method", "laplace", "allowed: mv_histogram, marginals"),
+        ("release.method", "laplace", "allowed: calibrated, mv_histogram, marginals"),
         ("release.zeta", 1.5, "zeta = 1.5; give a number between 0 and 1"),
         ("release.zeta", float("nan"), "give a number between 0 and 1"),
         ("release.confirm", "yes", "give true or false"),
@@ -281,23 +282,25 @@ DESIGN = {"kind": "complete", "arms": ["t"]}
 
 
 def experiment(method, formula="y ~ t", **sections):
-    return experiment_from(sections, ReleaseSection(1.0, method, formula=formula))
+    return asked_from(sections, ReleaseSection(1.0, method, formula=formula))
 
 
 def test_each_method_has_its_experiment():
-    assert isinstance(experiment("calibrated", design=DESIGN), CalibratedExperiment)
-    assert isinstance(experiment("published_hybrid", design=DESIGN), InformedExperiment)
-    assert experiment("mv_histogram", formula=None) is None
+    assert isinstance(experiment("calibrated", design=DESIGN), CalibratedAsked)
+    assert isinstance(experiment("published_hybrid", design=DESIGN), InformedAsked)
+    assert experiment("mv_histogram", formula=None).spec == HistogramSpec()
+    marginals = experiment("marginals", formula=None, marginals={"default_bins": 4})
+    assert marginals.spec == MarginalsSpec(default_bins=4)
 
 
 @pytest.mark.parametrize(
     ("method", "formula", "sections", "words"),
     [
-        ("mv_histogram", "y ~ t", {}, "formula is for method = 'calibrated' or 'published_hybrid'"),
+        ("mv_histogram", "y ~ t", {}, "formula is for method = 'calibrated' or 'published_"),
         ("marginals", None, {"design": DESIGN}, r"\[design\] is for method = 'calibrated' or"),
         ("mv_histogram", None, {"calibrated": {}}, r"\[calibrated\] is for method = 'calibrated';"),
         ("published_hybrid", "y ~ t", {"calibrated": {}}, r"as method = 'published_hybrid'"),
-        ("calibrated", "y ~ t", {"informed": {}}, r"\[informed\] is for method = 'published_hyb"),
+        ("calibrated", "y ~ t", {"informed": {}}, r"\[informed\] is for method = 'published_gen"),
     ],
 )
 def test_a_section_of_another_method_is_refused(method, formula, sections, words):

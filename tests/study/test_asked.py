@@ -12,9 +12,9 @@ import pytest
 from dprct.errors import ParameterError, StudyError
 from dprct.model import Model, Spec
 from dprct.privacy.budget import Real  # noqa: TC001  # read from annotations
-from dprct.study.estimates import (
+from dprct.study.asked import (
     DESIGN,
-    estimate_from,
+    asked_of,
     needs_formula,
     spec_of,
 )
@@ -91,13 +91,13 @@ def test_a_formula_is_asked_for_only_where_no_key_can_stand_for_it() -> None:
     assert [method for method in ESTIMATES if needs_formula(method)] == ["ipw"]
     release = ReleaseSection(1.0, "cate")
     table = {"outcome": "y", "features": ["x"], "treatment": "t"}
-    assert estimate_from({"cate": table}, release).spec.columns == ("y", "x", "t")
+    assert asked_of({"cate": table}, release).spec.columns == ("y", "x", "t")
     with pytest.raises(StudyError, match=r"formula = \"y ~ age .*\", or outcome = \.\.\. below"):
-        estimate_from({"cate": {"treatment": "t"}}, release)
+        asked_of({"cate": {"treatment": "t"}}, release)
 
 
 def test_a_study_file_opens_no_other_file() -> None:
     release = ReleaseSection(1.0, "private_ate", formula="y ~ t")
     for index in ("pilot.csv", {"y": "/etc/pilot.dta"}):
         with pytest.raises(StudyError, match=r"\[private_ate\] index names a file"):
-            estimate_from({"private_ate": {"index": index}}, release)
+            asked_of({"private_ate": {"index": index}}, release)

@@ -1,4 +1,4 @@
-"""Methods of a study file whose results are numbers, not rows: ``[release]`` and ``[method]``.
+"""What a study file asks of its method: ``[release]``, ``[design]`` and the method's own section.
 
 A section of a study file is a specification: its keys are the fields of the method's
 :class:`~dprct.model.Spec`, and what it takes is read from their annotations.
@@ -6,13 +6,15 @@ A section of a study file is a specification: its keys are the fields of the met
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.model import ELSEWHERE, Facts, Spec
-from dprct.study.methods import METHODS, AnyModel, spec_class
+from dprct.release.release import modelled
+from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
 from dprct.study.wording import in_toml, spelled
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 DESIGN = "assignment"
 """The option that ``[design]`` gives, where a method has it."""
 
+OF_FILES = ("zeta", "outcome_share", "keep")
+"""Keys of ``[release]`` that are options of methods which make a file."""
+
 
 def spec_of(method: str) -> type[Spec[Any]]:
     """Return the specification of a method.
@@ -38,17 +43,51 @@ def spec_of(method: str) -> type[Spec[Any]]:
     return spec_class(METHODS[method])
 
 
+def taken(method: str) -> tuple[str, ...]:
+    """Options of a method that are keys of ``[release]``: bins and characteristics of a file.
+
+    Examples
+    --------
+    >>> taken("mv_histogram"), taken("ipw")
+    (('zeta', 'outcome_share', 'keep'), ())
+    """
+    named = inspect.signature(METHODS[method]).parameters
+    return tuple(name for name in OF_FILES if name in named)
+
+
+def given_elsewhere(method: str) -> tuple[str, ...]:
+    """Options of a method that other parts of a study file give: they are no keys of its section.
+
+    ``[design]`` gives the assignment; of a file, fates give the columns, and the formula all that
+    it names.
+    """
+    spec: Any = spec_of(method)
+    known = {f.name for f in fields(spec)}
+    given = [DESIGN]
+    if makes_file(METHODS[method]):
+        named = spec.formula_gives
+        given += [*OF_FILES, "columns", *named, *["treatment"] * bool(named)]
+    return tuple(name for name in given if name in known)
+
+
 def parts_of(method: str) -> tuple[str, ...]:
     """Return what a method reads of a study file besides ``[release]`` and the columns.
 
     Examples
     --------
-    >>> parts_of("ipw"), parts_of("cate")
-    (('ipw', 'formula'), ('cate', 'formula', 'design'))
+    >>> parts_of("ipw"), parts_of("cate"), parts_of("mv_histogram")
+    (('ipw', 'formula'), ('cate', 'formula', 'design'), ())
     """
     spec: Any = spec_of(method)
     designed = DESIGN in {f.name for f in fields(spec)}
-    return (method, *["formula"] * bool(spec.formula_gives), *["design"] * designed)
+    if method in UNPROMISED:
+        return ("formula", "design", "informed") if designed else ()
+    keys = {f.name for f, _ in keys_of(spec).values()} - {*given_elsewhere(method)}
+    return (
+        *[method] * bool(keys),
+        *["formula"] * bool(spec.formula_gives),
+        *["design"] * designed,
+    )
 
 
 def needs_formula(method: str) -> bool:
@@ -66,19 +105,24 @@ def needs_formula(method: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a study file asks of a method whose results are numbers.
+class Asked:
+    """What a study file asks of a method.
 
     Parameters
     ----------
     method : str
         A key of :data:`~dprct.study.methods.METHODS`.
     spec : Spec
-        Its options.
+        Its options, as far as the study file says them.
     """
 
     method: str
-    spec: Spec[Any]
+    spec: Any
+
+    @property
+    def makes_file(self) -> bool:
+        """Whether the method makes a protected file, and not numbers."""
+        return makes_file(METHODS[self.method])
 
     @property
     def neighbors(self) -> Relation:
@@ -86,8 +130,8 @@ class Estimate:
         found: Relation = getattr(self.spec, "neighbors", "replace-one")
         return found
 
-    def noted(self, schema: Schema) -> Estimate:
-        """Return the estimate, with options that were left out as the file's header states them.
+    def noted(self, schema: Schema) -> Self:
+        """Return the same with options that were left out as the file's header states them.
 
         Raises
         ------
@@ -102,16 +146,32 @@ class Estimate:
     def protects(self, schema: Schema) -> Unit:
         """Return who is protected by the promise of the method."""
         try:
-            return self.spec.protects(schema)
+            found: Unit = self.spec.protects(schema)
         except DprctError:  # the design is wrong, which problems() says
             return schema.unit
+        return found
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns that the method reads; none while nothing says which."""
         try:
-            return self.noted(schema).spec.columns
+            found: tuple[str, ...] = self.noted(schema).spec.columns
         except DprctError:
             return ()
+        return found
+
+    def encoded(self, schema: Schema) -> list[str]:
+        """Return the columns of a file that need a public domain."""
+        return [] if self.method in UNPROMISED else modelled(schema)
+
+    def open_points(self, schema: Schema, rows: int | None) -> list[str]:
+        """Return what a file lacks besides fates and domains, in words."""
+        return []
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no file of this header can be released at a budget; None if one may be."""
+        spec: Spec[Any] = self.noted(facts.schema).spec
+        wrong = spec.problems(facts)
+        return wrong[0] if wrong else spec.unaffordable(facts, budget, confirm=confirm)
 
     def problems(
         self, schema: Schema, rows: int | None, budget: Budget, *, confirm: bool
@@ -157,8 +217,11 @@ class Estimate:
             If data, declarations and options contradict each other; in the words of a study file.
         """
         bind: Any = METHODS[self.method]
+        options = self.spec.options()
+        if self.makes_file:
+            options.pop("columns", None)  # which the fates say
         try:
-            model: AnyModel = bind(data, schema, **self.spec.options())
+            model: AnyModel = bind(data, schema, **options)
         except (ParameterError, FormulaError) as error:
             raise StudyError(self.said(error)) from None
         except DprctError as error:
@@ -184,8 +247,8 @@ class Estimate:
         return f"{where or f'[{self.method}]'} {text}"
 
 
-def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estimate:
-    """Return what a parsed study file asks of an estimate, the method of ``[release]``.
+def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
+    """Return what a parsed study file asks of the method of ``[release]``.
 
     Raises
     ------
@@ -196,7 +259,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estim
     --------
     >>> from dprct.study.sections import ReleaseSection
     >>> release = ReleaseSection(1.0, "ipw", delta=1e-6, formula="treat ~ age")
-    >>> estimate_from({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
+    >>> asked_of({"ipw": {"outcome": "y", "trim": 0.1}}, release).spec.columns
     ('y', 'treat', 'age')
     """
     method, where = release.method, f"[{release.method}]"
@@ -206,6 +269,11 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estim
         given |= _formula_of(kind, release.formula)
     if "design" in parts_of(method):
         given[DESIGN] = design_from(document)
+    given |= {
+        name: getattr(release, name) for name in taken(method) if getattr(release, name) is not None
+    }
+    if "columns" in given_elsewhere(method):
+        given["columns"] = ()
     table = document.get(method, {})
     for name in given:
         if isinstance(table, Mapping) and name in table:
@@ -215,7 +283,7 @@ def estimate_from(document: Mapping[str, Any], release: ReleaseSection) -> Estim
         _check_named(kind, table, where)
     spec = section(kind, table, where, given=given, elsewhere=ELSEWHERE)
     check_index(getattr(spec, "index", None), where)
-    return Estimate(method, spec)
+    return Asked(method, spec)
 
 
 def _check_named(kind: type[Spec[Any]], table: object, where: str) -> None:
