@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from dprct import Accountant, Budget, Release
 from dprct.errors import DprctError
 
-from .losses import Loss, loss_of
-from .recording import Finding, Recorder, Transcript, install
+from .losses import Loss, beyond, claimed, loss_of, moved, part_of
+from .recording import Finding, Recorder, Transcript, charged, install
 from .visible import different, seen
 
 if TYPE_CHECKING:
@@ -43,11 +43,14 @@ class Audit:
         The largest part of the budget that a transcript used.
     refused : str
         The words in which both tables were refused.
+    moved : list of float
+        By which part of its claimed sensitivity each release moved.
     """
 
     findings: list[str] = field(default_factory=list)
     share: float = 0.0
     refused: str = ""
+    moved: list[float] = field(default_factory=list)
 
 
 class Auditor:
@@ -82,6 +85,10 @@ class Auditor:
             return found
         doors = [self._door(model, budget) for model in models]
         found.findings += [f"before the fit: {path}" for path in different(*doors)]
+        refused = [door["guarantee"] for door in doors if "guarantee" in door]
+        if refused:  # a budget that nothing is promised for
+            found.refused = str(refused[0])
+            return found
         for here, there in ((0, 1), (1, 0))[: 1 + self.at_length]:
             self._replay(models[here], models[there], budget, options, found)
         found.findings = list(dict.fromkeys(found.findings))
@@ -111,6 +118,29 @@ class Auditor:
         found.share = max(found.share, lost.share(budget))
         if lost.share(budget) > 1:
             found.findings.append(f"loss: {_said(lost)} at {budget}")
+        self._each(model, budget, transcript, forced, found)
+
+    def _each(
+        self, model: Any, budget: Budget, one: Transcript, other: Transcript, found: Audit
+    ) -> None:
+        """Hold every release against what its aggregate claims, and against what was charged."""
+        allocation, together, found.moved = model._allocated(budget), Loss(), []
+        bought = list(charged(allocation))
+        for place, (step, there) in enumerate(zip(one.steps, other.steps, strict=True), 1):
+            words = f"release {place}, {step.name}"
+            paid = next((pair for pair in bought if pair[0] == step.mechanism), None)
+            if paid is None:
+                found.findings.append(f"{words}: {step.mechanism} was not charged")
+            else:
+                bought.remove(paid)
+            far, claim = moved(step, there), step.claim.of_rows(paid[1] if paid else 1)
+            found.moved.append(part_of(far, claim, step.law))
+            if beyond(far, claim):
+                found.findings.append(f"{words}: {beyond(far, claim)}")
+            if far.l1:
+                together += claimed(step, claim)
+        if together.share(budget) > 1:
+            found.findings.append(f"claims: {_said(together)} at {budget}")
 
     def _made(self, make: Callable[[Any], Any], table: Any) -> Any:
         """Return the model, or the words of its refusal."""

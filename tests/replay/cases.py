@@ -15,7 +15,17 @@ import polars as pl
 import dprct
 from dprct.study.sections import Scope
 
-from .neighbours import DELTAS, HUGE, MOST, NARROW, SIGNED, WIDE, Case
+from .neighbours import (
+    DELTAS,
+    HUGE,
+    LARGE,
+    MOST,
+    NARROW,
+    PRIVATE_ARMS,
+    SIGNED,
+    WIDE,
+    Case,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +51,8 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
         return method(data, schema, **given)
 
     assert words not in CASES
+    if "t" in private.split():
+        facts = {"arms": PRIVATE_ARMS} | facts
     CASES[words] = Case(
         words, make, tuple(private.split()), tuple(public.split()), **facts
     )  # fmt: skip
@@ -144,7 +156,7 @@ def cut(rows: Any) -> Any:
 for engine in (False, True):
     effect("two arms" + ", in Polars" * engine, {"treatment": "t"}, engine=engine)
 effect("two arms, tiny", {"treatment": "t", "attrition": True, "alphas": (0.05, 0.01)},
-       sizes=(6, 4, 2), arms=("alternate", "one", "none"))  # fmt: skip
+       sizes=(6, 4, 2), arms=PRIVATE_ARMS)  # fmt: skip
 effect("three arms", {"treatment": ["t", "t2"]}, public="t t2", arms=("three",), sizes=(36, 12))
 CODES = dprct.Complete([0.0, 1.0, 2.0], arm="arm")
 effect("another control", {"assignment": CODES, "control": 0.0}, public="arm", sizes=(36, 12))
@@ -213,7 +225,7 @@ for words, (design, columns) in DESIGNS.items():
         private=f"y {columns}",
         public="",
         sizes=(40, 8),
-        arms=("three",) if apart else ("alternate", "one", "none"),
+        arms=("three", *PRIVATE_ARMS[1:]) if apart else PRIVATE_ARMS,
         facts=EXCLUSIVE if apart else {},
     )
 effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE,
@@ -265,7 +277,7 @@ for words, (design, columns) in DESIGNS.items():
     apart = words == "two arms"
     jointly(f"treatment private, {words}", {"assignment": design, **PRIVATE},
             private=f"y {columns}", public="", sizes=(40, 8),
-            arms=("three",) if apart else ("alternate", "one", "none"),
+            arms=("three", *PRIVATE_ARMS[1:]) if apart else PRIVATE_ARMS,
             facts=EXCLUSIVE if apart else {})  # fmt: skip
 for engine in (False, True):
     jointly("treatment private, missing public" + ", in Polars" * engine,
@@ -274,7 +286,7 @@ for engine in (False, True):
 jointly("treatment private, outcomes, scales",
         {"outcome": ["y", "y2"], "assignment": dprct.Simple("t"), **PRIVATE,
          "sd": {"y": 0.2, "y2": 2.0}},
-        private="y y2 t", public="", arms=("alternate", "one", "none"))  # fmt: skip
+        private="y y2 t", public="")  # fmt: skip
 
 
 FILE = _fates(y="modelled", t="public", w="modelled", x="modelled")
@@ -375,8 +387,7 @@ together("blocks", {"covariates": ["C(block)"], "treatment": None,
          "assignment": dprct.Block("t", block="block")},
          private="y", public="t block", facts=_fates(block="public"))  # fmt: skip
 HIDDEN = {"treatment": None, "assignment": dprct.Complete("t", shares=0.5), **PRIVATE}
-DRAWN = {"private": "y w x t", "public": "", "facts": _fates(t="modelled"),
-         "arms": ("alternate", "one", "none")}  # fmt: skip
+DRAWN = {"private": "y w x t", "public": "", "facts": _fates(t="modelled")}
 for engine in (False, True):
     together("treatment private" + ", in Polars" * engine, HIDDEN, engine=engine, **DRAWN)
 together("treatment private, drawn covariates", {**HIDDEN, "covariate_release": "histogram"},
@@ -392,14 +403,13 @@ together("treatment private, simple, two outcomes",
             "facts": _fates(t="modelled", y2="modelled")})  # fmt: skip
 together("treatment private, three arms",
          {**HIDDEN, "assignment": dprct.Simple(["t", "t2"], shares=[0.3, 0.3])},
-         **{**DRAWN, "private": "y w x t t2", "arms": ("three",),
+         **{**DRAWN, "private": "y w x t t2", "arms": ("three", *PRIVATE_ARMS[1:]),
             "facts": {name: {"fate": "modelled", "exclusive": "arm"}
                       for name in ("t", "t2")}})  # fmt: skip
 together("treatment private, blocks public",
          {**HIDDEN, "assignment": dprct.Block("t", block="block", shares=0.5),
           "covariates": ["C(block)"]},
-         private="y t", public="block", facts=_fates(t="modelled", block="public"),
-         arms=("alternate", "one", "none"))  # fmt: skip
+         private="y t", public="block", facts=_fates(t="modelled", block="public"))  # fmt: skip
 calibrated("treatment public, as by default",
            {"covariate_release": "filler", "neighbors": "replace-one-design-public"})  # fmt: skip
 
@@ -507,7 +517,8 @@ for engine in (False, True):
             facts=_scales(y=0.1, w=0.1), engine=engine)  # fmt: skip
 moments("the box", {**OF, "formulas": ["y ~ w"], "radius": "box", **CLASSICAL},
         facts=_scales(y=0.1))  # fmt: skip
-moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"]}, facts=_scales(y=0.5, w=0.5))
+moments("formulas", {"formulas": ["y ~ x + w", "y ~ w:C(x) + g"]}, facts=_scales(y=0.5, w=0.5),
+        grown=True)  # fmt: skip
 for engine in (False, True):
     moments("values beyond the bounds" + ", in Polars" * engine,
             {"formulas": ["y ~ w"], **CLASSICAL}, engine=engine, facts={"y": {"clip": True}},
@@ -545,33 +556,64 @@ for rule in ("replace-one", "replace-one-design-public"):
             {"formulas": ["y ~ t + w", "y + w ~ t*x"], "assignment": dprct.Simple("t"),
              "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
             private="y w x t" if hidden else "y w x", public="" if hidden else "t",
-            sizes=(40, 16))  # fmt: skip
+            sizes=(40, 16), grown=True)  # fmt: skip
 for given in ({}, {"assignment": dprct.Simple("t")}):
     moments("weights" + ", arms" * ("assignment" in given),
             {"formulas": ["y ~ t + x + w"], "cov_type": "HC1", "weights": "v", "radius": 0.5,
              "clipped": 0.02, **given},
-            private="y v x t w", sizes=(40, 16),
+            private="y v x t w", sizes=(40, 16), grown=True,
             facts={} if given else _scales(y=0.2))  # fmt: skip
 for policy in ("public", "private"):
     moments(f"robust errors, missing {policy}",
             {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": policy},
-            may_miss={"y": policy})  # fmt: skip
+            may_miss={"y": policy}, grown=True)  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
              "clipped": 0.1 if most == 2 else None, "weights": "v" if most == 4 else None,
              "subgroups": ["g"] * (most == 4)}, facts=_scales(y=0.2, w=0.3),
-            private="y w x g v pid", rows=most, sizes=(40, 16))  # fmt: skip
+            private="y w x g v pid", rows=most, sizes=(40, 16), grown=True)  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"effects of persons, {most} rows of each",
             {"formulas": ["y ~ w + C(x) + w:g | pid"], "columns": ["g"], "cov_type": "CR1",
              "radius": radius, "clipped": 0.1 if most == 2 else None},
             facts={"y": {"sd": 0.2, "sd_within": 0.1}, **_scales(w=0.3)},
-            private="y w x g pid", rows=most, sizes=(40, 16))  # fmt: skip
+            private="y w x g pid", rows=most, sizes=(40, 16), grown=True)  # fmt: skip
 moments("villages that are assigned",
         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
          "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},
-        private="y w", public="t pid cluster", rows=2, sizes=(40, 16))  # fmt: skip
+        private="y w", public="t pid cluster", rows=2, sizes=(40, 16), grown=True)  # fmt: skip
+
+
+def scores(name: str, given: dict[str, Any], *, least: float = 0.5, **facts: Any) -> None:
+    """Register a case whose rows and budget are so many that the releases of scores are not zero.
+
+    One person's score is as large as any, so that each release moves by at least half its claim.
+    """
+    large = {"sizes": (2000,), "epsilons": LARGE, "deltas": DELTAS[:1], "bounds": (NARROW,)}
+    moments(f"scores, {name}", given, **large, spread=0.2, least=least, **facts)
+
+
+for errors in (None, "HC1"):
+    scores(f"cov_type={errors}", {"formulas": ["y ~ w"], "cov_type": errors}, private="y w")
+for rule in ("replace-one", "replace-one-design-public"):
+    hidden = rule == "replace-one"
+    scores(f"HC1, arms, {rule}",
+           {"formulas": ["y ~ t + w", "w ~ t"], "assignment": dprct.Simple("t"),
+            "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
+           private="y w t" if hidden else "y w", public="" if hidden else "t")  # fmt: skip
+scores("HC1, weights", {"formulas": ["y ~ w"], "cov_type": "HC1", "weights": "v"}, private="y w v")
+for policy in ("public", "private"):
+    scores(f"HC1, missing {policy}",
+           {"formulas": ["y ~ w"], "cov_type": "HC1", "missing": policy}, private="y w",
+           may_miss={"y": policy})  # fmt: skip
+scores("CR1", {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y w pid", rows=2)
+scores("CR1, effects of persons", {"formulas": ["y ~ w | pid"], "cov_type": "CR1"},
+       private="y w pid", rows=2)  # fmt: skip
+scores("CR1, villages that are assigned",
+       {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
+        "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},
+       private="y w", public="t pid cluster", rows=2)  # fmt: skip
 
 
 def declared(name: str, given: dict[str, Any], **facts: Any) -> None:

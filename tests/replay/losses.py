@@ -9,6 +9,12 @@ For Gaussian noise the logarithm is normal, N(m/2, m) with m the sum of (shift /
 counts is whether delta(epsilon) of that normal is below delta.  Where pure steps are mixed in,
 their reach is taken off epsilon first, which gives no less than the exact law of the mixture.
 
+Two more things hold of every release by itself.  Its true numbers move no further than the
+aggregate claims (:func:`moved`, :func:`beyond`): a sum over all draws would not tell, where another
+has room left.  And what all releases that move together may lose by their claims (:func:`claimed`)
+is within the budget: then a fit that draws at more than it charges is found by any two rows that
+differ, not by the worst ones alone.
+
 A stability histogram can show a cell that the neighbour does not have.  That has a probability
 1 - U on this table and 1 - U' on the neighbour; 1 - U goes to delta, and if no such cell is shown,
 log(U / U') to the loss.
@@ -23,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
-from .recording import CELLS, GAUSSIAN, LAPLACE, Finding, Step, Transcript
+from .recording import CELLS, GAUSSIAN, LAPLACE, Far, Finding, Step, Transcript
 
 if TYPE_CHECKING:
     from dprct import Budget
@@ -102,6 +108,39 @@ def _of_step(one: Step, other: Step) -> Loss:
     ((_, _, noise),) = one.draws
     lost = sum(abs(z + v - w) - abs(z) for z, (v, w) in zip(noise, pairs, strict=True)) / scale
     return Loss(float(lost), float(sum(abs(v - w) for v, w in pairs) / scale))
+
+
+def moved(one: Step, other: Step) -> Far:
+    """Return how far the true numbers of a release are from those of the neighbour."""
+    if one.law == CELLS:
+        cells = one.truth.keys() | other.truth.keys()
+        by = [abs(one.truth.get(cell, 0) - other.truth.get(cell, 0)) for cell in cells]
+    else:
+        by = [abs(v - w) for v, w in zip(one.truth, other.truth, strict=True)]
+    return Far(sum(by), sum(far**2 for far in by), max(by, default=0))
+
+
+def beyond(found: Far, claim: Far) -> str:
+    """Return in which norm numbers moved further than their aggregate claims; nothing if none."""
+    for norm in ("l1", "l2_squared", "l_inf"):
+        if getattr(found, norm) > getattr(claim, norm):
+            return f"moved by {norm} {getattr(found, norm)}, and {getattr(claim, norm)} is claimed"
+    return ""
+
+
+def part_of(found: Far, claim: Far, law: str) -> float:
+    """Return which part of its claim a release moved by, in the norm of its noise."""
+    if law == GAUSSIAN:
+        return math.sqrt(Fraction(found.l2_squared) / Fraction(claim.l2_squared))
+    return found.l1 / claim.l1
+
+
+def claimed(step: Step, claim: Far) -> Loss:
+    """Return what a release may lose by its own claim, at the scale of its draw."""
+    scale = Fraction(step.scale)
+    if step.law == GAUSSIAN:
+        return Loss(squares=Fraction(claim.l2_squared) * (1 << (2 * step.refinement)) / scale**2)
+    return Loss(reach=float(claim.l1 / scale))
 
 
 def _of_cells(one: Step, other: Step) -> Loss:

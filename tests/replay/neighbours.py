@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 NARROW, SIGNED, WIDE, HUGE = (0.0, 1.0), (-3.0, 5.0), (-1e6, 1e6), (-1e99, 1e99)
 BOUNDS = (NARROW, SIGNED, WIDE, HUGE)
 EPSILONS = (1.0, 0.5, 3.0, 0.01, 50.0, 1e-6)
+LARGE = (8.0, 12.0)
+"""Budgets that buy scores of some thousand rows."""
 DELTAS = (1e-4, 0.05, 1e-9)
 """The first is what the first pair of a case has: all rows at a bound, one at the other."""
 MOST = 64
 """Levels that ids, blocks of two and clusters can have."""
+
+PRIVATE_ARMS = ("alternate", "one", "none")
+"""Half of the rows are treated, one is, nobody is: nothing is refused by what is private."""
 
 NEVER: dict[str, Any] = {"missing": ()}
 
@@ -73,6 +78,17 @@ class Case:
     sizes : tuple of int
         Numbers of rows, even.
     facts : mapping from column to facts
+    arms : tuple of str
+        How rows are divided; a case whose treatment is private has :data:`PRIVATE_ARMS` or more.
+    grown : bool
+        Whether half of the pairs are many rows, spread, with a large budget: what is asked for only
+        where earlier releases leave something to ask for is nothing in the others.
+    spread : float
+        Where above 0, values are spread over this part of their bounds, about the middle, but for
+        those of the person who is replaced: so that regressions have residuals, and where they are
+        close together one score is as large as any.
+    least : float
+        Part of its claimed sensitivity that every release must pass in some pair.
     panel : bool
         The table is a panel of donors, of which one has another series.
     """
@@ -90,6 +106,9 @@ class Case:
     bounds: tuple[tuple[float, float], ...] = BOUNDS
     epsilons: tuple[float, ...] = EPSILONS
     arms: tuple[str, ...] = ("alternate", "halves")
+    grown: bool = False
+    spread: float = 0.0
+    least: float = 0.0
     panel: bool = False
     treated_private: bool = False
 
@@ -113,6 +132,9 @@ class Case:
         return schema
 
 
+DESIGN = ("t", "t2", "arm", "block", "pair", "cluster", "pid")
+"""Columns that follow from the place of a row and the arms of a pair."""
+
 PANEL = {"region": Column("region", "byte", **NEVER), "year": Column("year", "int", **NEVER)}
 PERIODS = 6
 
@@ -132,31 +154,52 @@ class Pair:
         return self.case.make(table, self.schema)
 
 
+def turns(case: Case) -> list[tuple[str, bool]]:
+    """Return in which ways pairs of a case are made, in the order in which they are to come."""
+    return [(arms, grown) for grown in (False, True)[: 1 + case.grown] for arms in case.arms]
+
+
 @st.composite
-def pairs(draw: Any, case: Case) -> Pair:
-    """Draw a pair of neighbours for a case."""
+def pairs(draw: Any, case: Case, turn: st.SearchStrategy[tuple[str, bool]] | None = None) -> Pair:
+    """Draw a pair of neighbours for a case, of one of its arms and small or grown."""
+    arms, grown = draw(st.sampled_from(turns(case)) if turn is None else turn)
+    if grown:
+        case = replace(case, spread=1.0, sizes=(8000,), epsilons=LARGE, deltas=DELTAS[:1])
     bounds = draw(st.sampled_from(case.bounds))
     schema, size = case.schema(bounds), draw(st.sampled_from(case.sizes))
-    tables = _panel(draw, case, schema, size) if case.panel else _rows(draw, case, schema, size)
+    tables = (
+        _panel(draw, case, schema, size) if case.panel else _rows(draw, case, schema, size, arms)
+    )
     delta = draw(st.sampled_from(case.deltas))
     return Pair(case, schema, *tables, Budget(draw(st.sampled_from(case.epsilons)), delta))
 
 
-def _rows(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    arms = draw(st.sampled_from(case.arms))
+def _rows(
+    draw: Any, case: Case, schema: Schema, n: int, arms: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     columns: dict[str, Any] = {}
     for name in (*case.private, *case.public):
-        if name in ("t", "t2", "arm", "block", "pair", "cluster", "pid"):
+        if name in DESIGN:
             columns[name] = _design(name, n, arms, case)
         else:
-            columns[name] = _values(draw, schema.column(name), n, name in case.may_miss)
+            column, may_miss = schema.column(name), name in case.may_miss
+            columns[name] = (
+                _spread(column, n, case.spread)
+                if case.spread
+                else _values(draw, column, n, may_miss)
+            )
     one = pd.DataFrame(columns)
-    other = one.copy()
     place = draw(st.integers(0, n // case.rows - 1))
+    if case.spread:
+        for name in (name for name in case.private if name not in DESIGN):
+            corners = _corners(schema.column(name))
+            for row in range(case.rows * place, case.rows * (place + 1)):
+                one.loc[row, name] = draw(st.sampled_from(corners))
+    other = one.copy()
     for row in range(case.rows * place, case.rows * (place + 1)):
         for name in case.private:
             if name == "pid":
-                other.loc[row, name] = float(MOST + place)  # another person, as often
+                other.loc[row, name] = float(n // case.rows + 1 + place % MOST)  # another, as often
                 continue
             if case.may_miss.get(name) == "public" and pd.isna(one.loc[row, name]):
                 continue
@@ -226,6 +269,18 @@ def _values(draw: Any, column: Column, n: int, may_miss: bool) -> Any:
     if kind == "holes":
         values = [np.nan if i % 3 == 0 else value for i, value in enumerate(values)]
     return pd.Series(values, dtype=object) if column.is_text else np.array(values, float)
+
+
+def _spread(column: Column, n: int, part: float) -> Any:
+    """Return values about the middle of the bounds, or all levels, as often as each other."""
+    turn = np.random.default_rng([*column.name.encode()]).permutation(n) / n
+    if column.levels is not None:
+        levels = [column.levels[int(len(column.levels) * one)] for one in turn]
+        return pd.Series(levels, dtype=object) if column.is_text else np.array(levels, float)
+    assert column.bounds is not None
+    low, high = column.bounds
+    values = low + (high - low) * (0.5 + part * (turn - 0.5))
+    return values if column.decimals is None else values.round(column.decimals)
 
 
 def _panel(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:

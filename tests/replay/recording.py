@@ -25,6 +25,7 @@ from dprct.privacy.aggregates import _open, cell_indices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from fractions import Fraction
 
     import pytest
 
@@ -39,18 +40,33 @@ class Finding(AssertionError):
     """A way in which the two fits cannot be brought to the same transcript."""
 
 
+@dataclass(frozen=True)
+class Far:
+    """How far two vectors of whole numbers are from each other, or may be at most."""
+
+    l1: int
+    l2_squared: Fraction | int
+    l_inf: int
+
+    def of_rows(self, rows: int) -> Far:
+        """Return how far they may be where so many rows are replaced, each with this claim."""
+        return Far(rows * self.l1, rows**2 * self.l2_squared, rows * self.l_inf)
+
+
 @dataclass
 class Step:
     """One ``release``: what it covered, what was drawn for it, and what came out.
 
     ``truth`` is a list of integers, or for histograms a mapping from cell to count; ``scales`` are
-    those that the sampler was really asked for, in the units of the truth.
+    those that the sampler was really asked for, in the units of the truth.  ``claim`` is what the
+    aggregate says of its own sensitivity, whichever query made it.
     """
 
     mechanism: Any
     law: str
     truth: Any
     size: int
+    claim: Far
     refinement: int = 0
     draws: list[tuple[str, float, Any]] = field(default_factory=list)
     released: Any = None
@@ -204,6 +220,8 @@ class Recorder:
             raise Finding(f"the neighbour draws {step.name} after the transcript has ended")
         if step.mechanism != self._old.mechanism:
             raise Finding(f"the neighbour has other noise: {step.mechanism}, {self._old.mechanism}")
+        if step.claim != self._old.claim:
+            raise Finding(f"{step.name} covers {self._old.claim}, on the neighbour {step.claim}")
         if step.size != self._old.size and step.law != CELLS:
             raise Finding(f"the neighbour releases {step.size} numbers, not {self._old.size}")
 
@@ -213,10 +231,15 @@ def _step_of(mechanism: Any, aggregate: Any) -> Step:
     if name in HISTOGRAMS:
         codes, counts = opened
         places = [int(place) for place in cell_indices(codes, aggregate.radices)]
-        return Step(mechanism, CELLS, dict(zip(places, map(int, counts), strict=True)), len(counts))
-    law = VECTORS[name]
+        truth, claim = (
+            dict(zip(places, map(int, counts), strict=True)),
+            Far(aggregate.l1, aggregate.l2_squared, 1),
+        )
+        return Step(mechanism, CELLS, truth, len(counts), claim)
+    claim = Far(aggregate.l1, aggregate.l2_squared, aggregate.l_inf)
     refinement = mechanism.noise.refinement if name == "AnalyticGaussian" else 0
-    return Step(mechanism, law, [int(value) for value in opened], len(opened), refinement)
+    truth = [int(value) for value in opened]
+    return Step(mechanism, VECTORS[name], truth, len(truth), claim, refinement)
 
 
 def _narrow(values: list[int]) -> Any:
@@ -239,6 +262,15 @@ def _check_equal(step: Step, old: Step) -> None:
         )
     if not same:
         raise Finding(f"{step.name} cannot release on the neighbour what it released")
+
+
+def charged(part: Any, rows: int = 1) -> Iterator[tuple[Any, int]]:
+    """Yield every mechanism that an allocation charges, and for how many rows of a unit."""
+    if hasattr(part, "parts"):
+        for inner in part.parts.values():
+            yield from charged(inner, rows * part.rows)
+    else:  # one-way histograms are drawn by a mechanism of their own
+        yield getattr(part, "mechanism", part), rows
 
 
 def drawing() -> Iterator[type]:

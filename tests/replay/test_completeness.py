@@ -14,6 +14,7 @@ from dprct import published
 from dprct.privacy.budget import Budget
 
 from .cases import CASES, GIVEN
+from .neighbours import PRIVATE_ARMS
 from .test_published import CASES as PUBLISHED_CASES
 from .test_published import FLOATING, WITHOUT_GUARANTEE
 
@@ -123,6 +124,26 @@ def test_every_option_of_a_published_guarantee_has_a_case(method: type) -> None:
                 given.setdefault(name, set()).add(repr(value))
     asked = set(options(method))
     assert asked <= set(given), f"no case gives {asked - set(given)}"
+
+
+def test_private_treatment_has_one_in_an_arm_and_none() -> None:
+    """What is refused, warned or drawn by the size of an arm is seen where an arm is empty."""
+    hidden = [case for case in CASES.values() if {"t", "t2"} & set(case.private)]
+    assert len(hidden) > 40
+    for case in hidden:
+        assert {*PRIVATE_ARMS[1:]} < {*case.arms}, case.name
+
+
+def test_scores_of_every_kind_of_error_are_replayed_at_size() -> None:
+    """Of a few rows scores are zero, so that nothing is known of them."""
+    option = options(dprct.PrivateMoments)["cov_type"]
+    asked = {option.default, *words(dprct.PrivateMoments, option)}
+    cases = [case for name, case in CASES.items() if "PrivateMoments: " in name]
+    pairs_of = zip(cases, GIVEN[dprct.PrivateMoments], strict=True)
+    given = {one.get("cov_type") for case, one in pairs_of if case.least >= 0.5}
+    assert given == asked - {"nonrobust"}  # which has no scores
+    for case in cases:
+        assert not case.least or (min(case.sizes) >= 1000 and min(case.epsilons) >= 8), case.name
 
 
 def test_cases_have_names_of_their_methods() -> None:

@@ -6,6 +6,7 @@ neighbours is fine without it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,20 @@ import pytest
 
 import dprct
 from dprct import Budget
+from dprct.errors import ParameterError
+from dprct.estimate.moments import model as model_of_moments
+from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, one_step, propensity
+from dprct.queries import scores as queries_of_scores
+from dprct.queries.ball import STEPS
 from dprct.study.sections import Scope
 
 from .auditor import Auditor
 from .cases import CASES
 from .neighbours import Pair
+from .test_replay import audited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,6 +262,86 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
         note_by_the_data, lambda: pair(EFFECT, y=1.0), "before the fit: plan.warnings",
     ),
 }  # fmt: skip
+
+
+def scores_by_root_two(patch: pytest.MonkeyPatch) -> None:
+    """The products of scores claim the sensitivity of one unit that leaves, over root 2."""
+    for module in (queries_of_scores, release_of_moments):
+        patch.setattr(module, "SCORE_SQUARED", STEPS**4)
+
+
+def scores_at_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
+    """Scores are drawn as if nothing else were."""
+    _drawn_at_the_whole_budget(patch, "scores")
+
+
+def moments_at_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
+    """Moments are drawn at all of mu squared, of which nine tenths are charged."""
+    _drawn_at_the_whole_budget(patch, "moments")
+
+
+def _drawn_at_the_whole_budget(patch: pytest.MonkeyPatch, part: str) -> None:
+    right = model_of_moments.gaussian_of
+
+    def wrong(allocation: Any, name: str = "moments") -> Any:
+        law = right(allocation, name)
+        if not name.startswith(part):
+            return law
+        return mechanisms.AnalyticGaussian(allocation.budget, law.l2_squared, law.size)
+
+    for module in (model_of_moments, release_of_moments):
+        patch.setattr(module, "gaussian_of", wrong)
+
+
+def refusal_by_an_arm(patch: pytest.MonkeyPatch) -> None:
+    """A table in which nobody is treated is refused, where it is private who is."""
+    right = dprct.PrivateATE._bind
+
+    def wrong(self: Any, *given: Any, **options: Any) -> Any:
+        known = right(self, *given, **options)
+        _check_anybody_treated(self)
+        return known
+
+    patch.setattr(dprct.PrivateATE, "_bind", wrong)
+
+
+def refusal_after_a_draw(patch: pytest.MonkeyPatch) -> None:
+    """A fit ends in a refusal by a private count, after its first draw."""
+    right = dprct.PrivateATE._draw
+
+    def wrong(self: Any, allocation: Any, noise: Any) -> Any:
+        found = right(self, allocation, noise)
+        _check_anybody_treated(self)
+        return found
+
+    patch.setattr(dprct.PrivateATE, "_draw", wrong)
+
+
+def _check_anybody_treated(model: Any) -> None:
+    if not (model._table.frame["t"].to_numpy() == 1).any():
+        raise ParameterError("an arm is empty; give another table")
+
+
+SCORES = "estimate.PrivateMoments: scores, cov_type=HC1"
+HIDDEN_ARMS = "estimate.PrivateATE: treatment private, simple"
+UNDER_CASES: dict[str, tuple[Any, str, str]] = {
+    "scores over root 2": (scores_by_root_two, SCORES, "release 2, AnalyticGaussian: moved by l2"),
+    "scores at the whole budget": (scores_at_the_whole_budget, SCORES, "claims: "),
+    "moments at the whole budget": (moments_at_the_whole_budget, SCORES, "claims: "),
+    "a refusal by an arm": (refusal_by_an_arm, HIDDEN_ARMS, "constructor: "),
+    "a refusal after a draw": (refusal_after_a_draw, HIDDEN_ARMS, "after the fit: refused"),
+}
+"""Faults that once passed every case, and the case whose own pairs find them now."""
+
+
+@pytest.mark.parametrize("fault", UNDER_CASES)
+def test_a_fault_is_found_by_the_pairs_of_a_case(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant, name, said = UNDER_CASES[fault]
+    plant(monkeypatch)
+    with pytest.raises(AssertionError, match=re.escape(said)):
+        audited(CASES[name], monkeypatch, 3, at_length=False)
 
 
 MOST_PARTITIONS = 40

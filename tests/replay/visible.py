@@ -8,6 +8,7 @@ bytes of arrays (payloads of missing values included), types, order, names, warn
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 NOT_CALLED = {"plot"}
 """A plot draws what ``tidy`` and the attributes say; pixels are compared nowhere."""
 
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+"""Where an object is in memory: of two fits of one table too, it is another place."""
+
 FACTS_ONLY = ("dprct.schema", "dprct.privacy", "dprct.formula", "dprct.encoding", "dprct.queries")
 """Values of these rooms are compared by their fields; their methods only convert them."""
 
@@ -40,7 +44,7 @@ def seen(thing: Any, name: str = "") -> dict[str, Any]:
     return found
 
 
-def _walk(thing: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+def _walk(thing: Any, path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
     if isinstance(thing, np.ndarray):
         yield path, _array(thing)
     elif isinstance(thing, (pd.Series, pd.Index)):
@@ -63,16 +67,19 @@ def _walk(thing: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple[str, 
             yield from _walk(value, f"{path}[{place}]", above)
     elif isinstance(thing, (set, frozenset)):
         yield path, sorted(map(repr, thing))
-    elif type(thing).__module__.startswith("dprct.") and id(thing) not in above:
-        yield f"{path} is", (type(thing).__qualname__, str(thing), repr(thing))
-        yield from _attributes(thing, path, (*above, id(thing)))
+    elif type(thing).__module__.startswith("dprct.") and not any(one is thing for one in above):
+        words = [ADDRESS.sub("0x", text) for text in (str(thing), repr(thing))]
+        yield f"{path} is", (type(thing).__qualname__, *words)
+        yield from _attributes(thing, path, (*above, thing))
     elif isinstance(thing, float):
         yield path, np.float64(thing).tobytes()
     elif not callable(thing) and not isinstance(thing, ModuleType):
-        yield path, repr(thing)
+        yield path, ADDRESS.sub("0x", repr(thing))
 
 
-def _attributes(thing: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+def _attributes(thing: Any, path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
+    # what gives one more of its own kind (two samples pooled) would give one more without end
+    again = sum(type(one) is type(thing) for one in above) > 1
     if type(thing).__module__.startswith(FACTS_ONLY):
         names = [part.name for part in fields(thing)] if is_dataclass(thing) else []
     else:
@@ -82,7 +89,7 @@ def _attributes(thing: Any, path: str, above: tuple[int, ...]) -> Iterator[tuple
         try:
             value = getattr(thing, name)
             if callable(value):
-                if name in NOT_CALLED or not _needs_nothing(value):
+                if again or name in NOT_CALLED or not _needs_nothing(value):
                     continue
                 value, where = value(), f"{where}()"
         except (DprctError, AttributeError) as error:

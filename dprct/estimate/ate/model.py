@@ -674,13 +674,15 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         check_not_named(options, ("outcome",))
         return cls(data, schema, **{**ATESpec.of_formula(formula), **options})
 
-    def power(self, epsilon: Real) -> pd.DataFrame:
+    def power(self, epsilon: Real, delta: Real = 0) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects; free, from public facts alone.
 
         Parameters
         ----------
         epsilon : number
             Above 0.
+        delta : number, default 0
+            0 is pure differential privacy; above 0, all outcomes are one Gaussian release.
 
         Returns
         -------
@@ -688,7 +690,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
             One row per outcome and effect; :func:`dprct.estimate.ate.plan.power_table` explains the
             columns.
         """
-        return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon)))
+        return self.spec.power(self.facts, self._allocated(Budget.asked(epsilon, delta)))
 
     def _allocated(self, budget: Budget) -> Allocation:
         if budget.delta:
