@@ -151,6 +151,14 @@ class Scaled:
     within: bool = False
 
     def __post_init__(self) -> None:
+        # what overflows makes a value at the centre no number, and others infinite: an error of the
+        # fit would tell them apart
+        ends = [(bound - self.centre) * self.per_unit for bound in self.bounds]
+        if not 0 < self.per_unit < math.inf or not all(map(math.isfinite, ends)):
+            raise ParameterError(
+                f"{self.name!r} has steps that no double holds; give ``sd=``, ``centre=`` and "
+                "bounds in another unit"
+            )
         if self.within and any(part.gap for part in self.parts):
             raise ParameterError(f"{self.name!r} loses means of units, of which no row may lack")
 

@@ -73,6 +73,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
+def subjects() -> dict[str, Any]:
+    """Every class of the registry, by its name there."""
+    found: dict[str, Any] = registry().SUBJECTS
+    return found
+
+
+@pytest.fixture
 def registered_strict() -> set[str]:
     """The names of the strict classes that the registry knows, without their options."""
     subjects = registry().SUBJECTS.values()

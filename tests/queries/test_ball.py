@@ -40,6 +40,13 @@ def sums(rows: Any, of: MomentsGrid, cells: MomentCells) -> Any:
     return np.array(_open(moment_sums(frame(rows), of, cells, "replace-one")), dtype=object)
 
 
+@pytest.mark.parametrize("per_unit", [0.0, -1.0, np.inf, np.nan, 1e308])
+def test_steps_that_no_double_holds_are_refused_in_every_layout(per_unit: float) -> None:
+    """A fit could end in an error that tells a value at the centre from any other."""
+    with pytest.raises(ParameterError, match="has steps that no double holds"):
+        Scaled("x0", (Part(X[0]),), (-8.0, 8.0), 0.0, per_unit)
+
+
 CELLS = MomentCells(treatment=("t",), values=((0.0,), (1.0,)))
 
 

@@ -118,7 +118,8 @@ class Auditor:
         found.share = max(found.share, lost.share(budget))
         if lost.share(budget) > 1:
             found.findings.append(f"loss: {_said(lost)} at {budget}")
-        self._each(model, budget, transcript, forced, found)
+        if transcript.steps:
+            self._each(model, budget, transcript, forced, found)
 
     def _each(
         self, model: Any, budget: Budget, one: Transcript, other: Transcript, found: Audit

@@ -6,17 +6,20 @@ changed unit takes corners too, because that is where sensitivities are reached.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from hypothesis import strategies as st
 
 from dprct import Budget, Column, Schema, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Choose = Callable[[Sequence[Any]], Any]
 
 NARROW, SIGNED, WIDE, HUGE = (0.0, 1.0), (-3.0, 5.0), (-1e6, 1e6), (-1e99, 1e99)
 BOUNDS = (NARROW, SIGNED, WIDE, HUGE)
@@ -159,23 +162,41 @@ def turns(case: Case) -> list[tuple[str, bool]]:
     return [(arms, grown) for grown in (False, True)[: 1 + case.grown] for arms in case.arms]
 
 
-@st.composite
-def pairs(draw: Any, case: Case, turn: st.SearchStrategy[tuple[str, bool]] | None = None) -> Pair:
-    """Draw a pair of neighbours for a case, of one of its arms and small or grown."""
-    arms, grown = draw(st.sampled_from(turns(case)) if turn is None else turn)
-    if grown:
-        case = replace(case, spread=1.0, sizes=(8000,), epsilons=LARGE, deltas=DELTAS[:1])
-    bounds = draw(st.sampled_from(case.bounds))
-    schema, size = case.schema(bounds), draw(st.sampled_from(case.sizes))
+def pairs(case: Case) -> Iterator[Pair]:
+    """Yield pairs of neighbours of a case, each of its turns after the other, without end.
+
+    They are the same in every run.  The first is the simplest: all rows at a bound.
+    """
+    rng = np.random.default_rng([*case.name.encode()])
+    choose = _first
+    for arms, grown in itertools.cycle(turns(case)):
+        large = {"spread": 1.0, "sizes": (8000,), "epsilons": LARGE, "deltas": DELTAS[:1]}
+        yield _pair(choose, replace(case, **large) if grown else case, arms)
+        choose = partial(_any, rng)
+
+
+def _first(options: Sequence[Any]) -> Any:
+    return options[0]
+
+
+def _any(rng: np.random.Generator, options: Sequence[Any]) -> Any:
+    return options[int(rng.integers(len(options)))]
+
+
+def _pair(choose: Choose, case: Case, arms: str) -> Pair:
+    bounds = choose(case.bounds)
+    schema, size = case.schema(bounds), choose(case.sizes)
     tables = (
-        _panel(draw, case, schema, size) if case.panel else _rows(draw, case, schema, size, arms)
+        _panel(choose, case, schema, size)
+        if case.panel
+        else _rows(choose, case, schema, size, arms)
     )
-    delta = draw(st.sampled_from(case.deltas))
-    return Pair(case, schema, *tables, Budget(draw(st.sampled_from(case.epsilons)), delta))
+    delta = choose(case.deltas)
+    return Pair(case, schema, *tables, Budget(choose(case.epsilons), delta))
 
 
 def _rows(
-    draw: Any, case: Case, schema: Schema, n: int, arms: str
+    choose: Choose, case: Case, schema: Schema, n: int, arms: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     columns: dict[str, Any] = {}
     for name in (*case.private, *case.public):
@@ -186,15 +207,15 @@ def _rows(
             columns[name] = (
                 _spread(column, n, case.spread)
                 if case.spread
-                else _values(draw, column, n, may_miss)
+                else _values(choose, column, n, may_miss)
             )
     one = pd.DataFrame(columns)
-    place = draw(st.integers(0, n // case.rows - 1))
+    place = choose(range(n // case.rows))
     if case.spread:
         for name in (name for name in case.private if name not in DESIGN):
             corners = _corners(schema.column(name))
             for row in range(case.rows * place, case.rows * (place + 1)):
-                one.loc[row, name] = draw(st.sampled_from(corners))
+                one.loc[row, name] = choose(corners)
     other = one.copy()
     for row in range(case.rows * place, case.rows * (place + 1)):
         for name in case.private:
@@ -208,7 +229,7 @@ def _rows(
                 options = [np.nan, *options]
             # where both are drawn from corners, half of the pairs would not differ in a column
             moved = [value for value in options if value != one.loc[row, name]]
-            other.loc[row, name] = draw(st.sampled_from(moved))
+            other.loc[row, name] = choose(moved)
     _keep_exclusive(schema, other)
     return one, other
 
@@ -258,9 +279,9 @@ def _corners(column: Column) -> list[Any]:
     return [low, high, 0.0 if low <= 0 <= high else low]
 
 
-def _values(draw: Any, column: Column, n: int, may_miss: bool) -> Any:
+def _values(choose: Choose, column: Column, n: int, may_miss: bool) -> Any:
     corners = _corners(column)
-    kind = draw(st.sampled_from(["low", "high", "turns", *(["holes", "missing"] * may_miss)]))
+    kind = choose(["low", "high", "turns", *(["holes", "missing"] * may_miss)])
     values = [corners[i % len(corners)] for i in range(n)]
     if kind in ("low", "high"):
         values = [corners[kind == "high"]] * n
@@ -283,28 +304,28 @@ def _spread(column: Column, n: int, part: float) -> Any:
     return values if column.decimals is None else values.round(column.decimals)
 
 
-def _panel(draw: Any, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _panel(choose: Choose, case: Case, schema: Schema, n: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw a panel of ``n`` donors and, the last, a treated region."""
     corners = _corners(schema.column("y"))[:2]
     series = np.empty((n + 1, PERIODS))
-    kind = draw(st.sampled_from(["low", "high", "turns", "steps"]))
+    kind = choose(["low", "high", "turns", "steps"])
     for region in range(n + 1):
         for year in range(PERIODS):
             turn = {"low": 0, "high": 1, "turns": year % 2, "steps": (region + year) % 2}[kind]
             series[region, year] = corners[turn]
     moved = series.copy()
-    changed = draw(st.integers(0, n if case.treated_private else n - 1))
-    moved[changed] = [draw(st.sampled_from(corners)) for _ in range(PERIODS)]
+    changed = choose(range(n + case.treated_private))
+    moved[changed] = [choose(corners) for _ in range(PERIODS)]
     if (moved == series).all():
         moved[changed] = [sum(corners) - value for value in series[changed]]
     one, other = _long(series), _long(moved)
-    if len(case.private) > 1 and draw(st.booleans()):
+    if len(case.private) > 1 and choose((False, True)):
         other["y"] = one["y"]  # then the predictors alone tell the two apart
     for name in case.private[1:]:
         ends = _corners(schema.column(name))[:2]
         one[name] = other[name] = [ends[kind != "low"]] * len(one)
         changes = [ends[kind == "low"], *([np.nan] if name in case.may_miss else [])]
-        other.loc[other["region"] == changed, name] = draw(st.sampled_from(changes))
+        other.loc[other["region"] == changed, name] = choose(changes)
     return one, other
 
 

@@ -9,13 +9,12 @@ the guarantee says so.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 
@@ -217,20 +216,11 @@ def _asked(budget: Budget) -> tuple[Any, ...]:
 
 
 def audited(name: str, examples: int) -> None:
-    """Audit drawn pairs of neighbours of a published form."""
-
-    @hypothesis.settings(
-        max_examples=examples, database=None, derandomize=True, deadline=None,
-        phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
-    @hypothesis.given(st.booleans(), pairs(CASES[name].case))
-    def audit(swapped: bool, pair: Pair) -> None:
-        if swapped:
-            pair = Pair(pair.case, pair.schema, pair.other, pair.one, pair.budget)
-        lost, promised = _audited(CASES[name], pair)
+    """Audit pairs of neighbours of a published form, with either table as the true one."""
+    for place, pair in enumerate(itertools.islice(pairs(CASES[name].case), examples)):
+        turned = Pair(pair.case, pair.schema, pair.other, pair.one, pair.budget)
+        lost, promised = _audited(CASES[name], turned if place % 2 else pair)
         assert lost.share(promised) <= 1 + 1e-9, (lost, promised)
-
-    audit()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -247,16 +237,8 @@ def test_a_published_guarantee_is_kept_at_length(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_small_noise_of_a_published_form_is_found(name: str) -> None:
     """With a budget of half of what the noise costs, some pair passes it."""
-    passed = []
-
-    @hypothesis.settings(
-        max_examples=12, database=None, derandomize=True, deadline=None,
-        phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
-    @hypothesis.given(pairs(CASES[name].case))
-    def audit(pair: Pair) -> None:
-        lost, promised = _audited(CASES[name], pair)
-        passed.append(lost.share(Budget(promised.epsilon / 8, promised.delta / 8)) > 1)
-
-    audit()
-    assert any(passed)
+    audits = (_audited(CASES[name], pair) for pair in itertools.islice(pairs(CASES[name].case), 12))
+    assert any(
+        lost.share(Budget(promised.epsilon / 8, promised.delta / 8)) > 1
+        for lost, promised in audits
+    )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,7 @@ from dprct.schema.facts import (
     resolves,
     text_width,
 )
+from dprct.schema.schema import Schema
 from dprct.schema.tables import collected, table
 
 
@@ -223,3 +225,19 @@ def test_engines_divide_to_the_last_bit(n: int) -> None:
 def test_polars_alone_divides_by_a_number_otherwise() -> None:
     x = np.random.default_rng(1).uniform(0, 100, 1000)  # why divided() is there
     assert (pl.DataFrame({"x": x}).select(pl.col("x") / 35.0)["x"].to_numpy() != x / 35.0).any()
+
+
+@pytest.mark.parametrize("codes", [(".",), (".", ".a"), ("",)])
+@pytest.mark.parametrize("levels", [("a", "b"), ("a", "b", ""), None])
+def test_a_text_column_with_missing_codes_is_refused_wherever_it_is_made(
+    codes: tuple[str, ...], levels: tuple[str, ...] | None
+) -> None:
+    """Methods would charge the budget and then find no code of it."""
+    text = Column("g", "str4", levels=levels, missing=())
+    for make in (
+        lambda: Column("g", "str4", levels=levels, missing=codes),
+        lambda: replace(text, missing=codes),
+        lambda: Schema((text,)).declare(g={"missing": list(codes)}),
+    ):
+        with pytest.raises(SchemaError, match=r"column 'g'.*missing"):
+            make()

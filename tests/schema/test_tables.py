@@ -18,6 +18,7 @@ from dprct.schema.tables import (
     eager,
     has_payloads,
     numbers_of,
+    owners,
     table,
     text_of,
     whole_beyond,
@@ -223,3 +224,9 @@ def test_another_number_of_rows_than_at_the_door_is_refused() -> None:
         for n in (1, 3):
             with pytest.raises(EngineError, match=f"had {n} rows .* store it first"):
                 check_there(table(data), n)
+
+
+@pytest.mark.parametrize("engine", [pd.DataFrame, pl.DataFrame])
+def test_ids_that_differ_in_a_nul_at_their_end_are_two_persons(engine: type) -> None:
+    frame = eager(engine({"id": ["a", "a\0", "a", "b", "a\0\0"]}))
+    assert owners(frame, "id").tolist() == [0, 1, 0, 2, 3]
