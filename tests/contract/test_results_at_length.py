@@ -82,6 +82,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("subgroup_means", "column"): [{"column": "t"}],
     ("wald_test", "hypothesis"): [{"hypothesis": "t = 0"}],
     ("wald_test", "wanted"): [{"wanted": "t = 0"}, {"wanted": ["t = 0", "x = 0"]}],
+    ("without", "names"): [{"names": ["t"]}],
     ("with_row", "name"): [{"name": "Sample"}],
     ("write_dta", "path"): [{"path": "released.dta"}],
     # what others of the same result call, with what only they have
