@@ -306,6 +306,8 @@ class Spec(ABC, Generic[AnyFacts]):
     """Name of its R function, where that is not the key."""
     page: ClassVar[str] = ""
     """Page of ``docs/`` that explains the method."""
+    wide: ClassVar[bool] = False
+    """Whether the method may read columns that no option names, as of a panel of donors."""
     method: ClassVar[str]
     """What ledgers and certificates call the method."""
     formula_gives: ClassVar[tuple[str, ...]] = ()

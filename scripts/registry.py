@@ -1,4 +1,4 @@
-"""Write what lists the methods in files that cannot ask for them: the names of ``dprct``.
+"""Write what lists the methods in files that cannot ask for them: ``dprct/__init__.py``, and R.
 
 The classes say what there is (:mod:`dprct.study.methods`); a test compares the files.
 
@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dprct.study.methods import STRICT
+from dprct.study.methods import BY_NAME, STRICT, makes_file, spec_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,9 +37,23 @@ def written(path: Path, blocks: Iterable[str]) -> str:
     )
 
 
+def by_name() -> str:
+    """Text of ``r-wrapper/R/by_name.R``: the methods that read only the columns named in a call."""
+    found = sorted(
+        name
+        for name, model in BY_NAME.items()
+        if not makes_file(model) and not spec_class(model).wide
+    )
+    listed = ",\n".join(f'  "{name}"' for name in found)
+    return f"# Written by scripts/registry.py.\nby_name <- c(\n{listed}\n)\n"
+
+
 def files() -> Mapping[Path, str]:
     """All files that list methods, with their text."""
-    return {TOP / "dprct" / "__init__.py": names()}
+    return {
+        TOP / "dprct" / "__init__.py": names(),
+        TOP / "r-wrapper" / "R" / "by_name.R": by_name(),
+    }
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import dprct
 from dprct.model import Spec
 from dprct.study.methods import BY_NAME, EVERY, METHODS, STRICT, r_name, spec_class
 from scripts import registry
+from tests.contract.registry import SUBJECTS
+from tests.replay.cases import GIVEN
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -28,6 +30,26 @@ def test_a_method_says_its_key_and_a_page_that_names_it(name: str) -> None:
     assert own[0] is spec, "the key of another method is inherited"
     text = (DOCS / spec.page).read_text("utf-8")
     assert name in text or name.startswith("published.")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/which_method.md"])
+def test_tables_of_methods_have_every_strict_one(page: str) -> None:
+    rows = [x for x in (DOCS.parent / page).read_text("utf-8").splitlines() if x[:1] == "|"]
+    lacking = {m.__name__ for m in STRICT.values() if not any(f"`{m.__name__}`" in x for x in rows)}
+    assert lacking == set()
+
+
+@pytest.mark.parametrize("key", STRICT)
+def test_the_page_of_a_method_is_on_the_site(key: str) -> None:
+    nav = (DOCS.parent / "mkdocs.yml").read_text("utf-8")
+    assert f": {spec_class(STRICT[key]).page}\n" in nav
+
+
+@pytest.mark.parametrize("key", STRICT)
+def test_a_method_has_subjects_in_the_contract_and_cases_in_the_replay(key: str) -> None:
+    model = STRICT[key]
+    assert any(name.split(",")[0] == model.__name__ for name in SUBJECTS)
+    assert model in GIVEN
 
 
 def test_keys_and_names_in_r_are_those_of_one_method() -> None:

@@ -287,6 +287,7 @@ class PublishedControlSpec(Spec[PanelFacts]):
 
     key: ClassVar[str] = "published_synthetic_control"
     page: ClassVar[str] = "papers.md"
+    wide: ClassVar[bool] = True
 
     outcome: str
     treated: Name

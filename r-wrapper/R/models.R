@@ -318,11 +318,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
 # Whether a method reads only the columns that its call names: an estimate does. A file is made of
 # all columns, a wide panel has a column per donor, and a function may look at any.
 reads_by_name <- function(method, options) {
-  estimates <- c(
-    "PrivateATE", "IPW", "CATE", "PrivateAdditive", "PrivateMoments", "published.IPW",
-    "published.CATE"
-  )
-  method %in% estimates && !any(vapply(options, is.function, NA))
+  method %in% by_name && !any(vapply(options, is.function, NA))
 }
 
 # The call without data: do.call() puts whole data frames into it, and a formula its environment,

@@ -85,6 +85,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
 
     key: ClassVar[str] = "synthetic_control"
     page: ClassVar[str] = "synthetic_control.md"
+    wide: ClassVar[bool] = True
     method: ClassVar[str] = "SyntheticControl (noise on ridge weights and on the path)"
 
     outcome: str

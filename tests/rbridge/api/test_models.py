@@ -15,7 +15,8 @@ from dprct.rbridge.api.results import plan_record
 from dprct.rbridge.convert import Table
 from dprct.rbridge.registry import exported
 from dprct.schema import Schema
-from dprct.study.methods import BY_NAME
+from dprct.study import methods
+from dprct.study.methods import BY_NAME, r_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,14 +130,7 @@ def test_a_formula_names_the_columns_of_a_class_that_takes_columns(nsw: Table) -
         exported("model")("published.CATE", nsw, {"treatment": "treat"}, "re78 + age ~ educ")
 
 
-ESTIMATES = {
-    "private_ate": dprct.PrivateATE,
-    "ipw": dprct.IPW,
-    "cate": dprct.CATE,
-    "private_additive": dprct.PrivateAdditive,
-    "synthetic_control": dprct.SyntheticControl,
-    "private_moments": dprct.PrivateMoments,
-}
+ESTIMATES = {r_name(model): model for model in methods.ESTIMATES.values()}
 
 
 def keys_by_field(spec: Any) -> dict[str, str]:
@@ -155,7 +149,7 @@ def test_an_r_function_has_the_options_of_its_specification(name: str, checkout:
     if name == "ipw":
         options -= {"weights"}  # which is there to be refused
     assert arguments - {"formula", "data", "schema", "..."} == options
-    passed_on = dict(re.findall(r"(\w+) = (\w+)", named[2]))
+    passed_on = dict(re.findall(r"(?<![\w.])(\w+) = (\w+)", named[2]))
     assert passed_on == {option: option for option in options}
     text = (checkout / "r-wrapper" / "man" / f"{page}.Rd").read_text("utf-8")
     documented = {
