@@ -323,14 +323,24 @@ def _along_rows(
         [0.0 if c in public else _public_digits(table.columns.get(c), decimals) for c in numeric]
     )
     rows = max(1, _CELLS_AT_ONCE // p)
-    down = [([at], slice(None)) for at in range(p) if width[at]]
     across = [([*range(p)], slice(begin, begin + rows)) for begin in range(0, n, rows)]
-    for columns, part in [*(across if stream.column is None else []), *down]:
-        names = [numeric[at] for at in columns]
-        cells, which = _cells(table, names, decimals, vocabulary, part)
+    for columns, part in across if stream.column is None else ():
+        cells, which = _cells(table, numeric, decimals, vocabulary, part)
         most = width[columns][which]
         at = _runs(cells, most, token, stream.whole, vocabulary, said, rare)
         yield from _places(texts, stream, at)
+    many = max(1, _CELLS_AT_ONCE // (n + 1))
+    private = [at for at in range(p) if width[at]]
+    for begin in range(0, len(private), many):
+        mine: list[Codes] = []
+        widths: list[Array] = []
+        for at in private[begin : begin + many]:
+            cells, _ = _cells(table, [numeric[at]], decimals, vocabulary, slice(None))
+            mine += [cells, np.array([-1])]  # no run goes on into the next column
+            widths.append(np.full(len(cells) + 1, width[at]))
+        whole, most = np.concatenate(mine), np.concatenate(widths)
+        found = _runs(whole, most, token, stream.whole, vocabulary, said, rare)
+        yield from _places(texts, stream, found)
 
 
 def _roundings(stream: _Stream, table: Table, numeric: list[str]) -> list[int | None]:

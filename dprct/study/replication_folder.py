@@ -134,7 +134,7 @@ def folder_of(
                     raise FileError(
                         f"[package] public names {name!r}, which cannot be checked: "
                         f"{found.unread}; look at it yourself, and if it holds no rows of people, "
-                        f"vouch for it with [package] unread = [{name!r}]"
+                        "vouch for it by naming it in [package] unread"
                     )
                 if found.unread:
                     without[name] = found.unread

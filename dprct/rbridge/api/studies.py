@@ -174,6 +174,7 @@ def study_package(
             *(f"  {line}" for line in summary(found)),
             f"  files copied: {len(contents.folder.copied)}; left out: "
             f"{len(contents.folder.left_out)}",
+            *(f"    copied: {name}" for name in contents.folder.copied),
         ]
     )
     fields = {

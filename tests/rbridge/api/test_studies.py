@@ -89,6 +89,8 @@ def test_a_package_says_what_each_regression_is_worth_and_is_charged_once(tmp_pa
     assert (tmp_path / "ponds_package" / "ponds.dta").is_file()
     assert made["regressions"]["verdict"].tolist() == ["valid", "artefact"]
     assert made["copied"] == ["a.do"]
+    assert "copied: a.do" in made["text"]
+    assert made["unread"] == {}
     assert made["left_out"].keys() == {"ponds.dta", "ponds.openings.jsonl"}
     again = exported("study_package")(study, folder=str(tmp_path / "again")).fields
     assert (made["charged"], again["charged"]) == (1, 0)
