@@ -327,8 +327,8 @@ def _along_rows(
     for columns, part in across if stream.column is None else ():
         cells, which = _cells(table, numeric, decimals, vocabulary, part)
         most = width[columns][which]
-        at = _runs(cells, most, token, stream.whole, vocabulary, said, rare)
-        yield from _places(texts, stream, at)
+        found = _runs(cells, most, token, stream.whole, vocabulary, said, rare)
+        yield from _places(texts, stream, found)
     many = max(1, _CELLS_AT_ONCE // (n + 1))
     private = [at for at in range(p) if width[at]]
     for begin in range(0, len(private), many):

@@ -204,7 +204,8 @@ def _unpacked(raw: bytes, most: int) -> bytes | str | None:
     if known is None:
         return None
     marks, opened = known
-    inner, rest = b"", raw
+    inner: bytes = b""
+    rest = raw
     try:
         while rest.startswith(marks):
             if rest.startswith(_GZIP) and rest[3] & _NOTED:
