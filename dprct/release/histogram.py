@@ -746,6 +746,11 @@ def _refusal(n: int, cells: int, t: int, share: float) -> str:
             "give ``confirm=True``, which says that nobody will read effects, errors or p-values "
             "off this file"
         )
+    return few_survivors(n, t)
+
+
+def few_survivors(n: int, t: int) -> str:
+    """Refusal of a histogram of which fewer than five combinations survive; empty otherwise."""
     if n / t >= FEWEST_SURVIVORS:
         return ""
     return (

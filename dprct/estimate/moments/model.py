@@ -62,6 +62,7 @@ from dprct.estimate.moments.one_step import (
     vectors_of,
 )
 from dprct.estimate.moments.plan import (
+    declared_errors,
     effect_error,
     effects_said,
     errors_of,
@@ -471,23 +472,23 @@ class MomentsSpec(Spec[MomentsFacts]):
         return replace(facts, layout=self.layout(facts.schema, facts.n, budget))
 
     def _error_at(
-        self, facts: MomentsFacts, sigma: float, budget: Budget
+        self, facts: MomentsFacts, sigma: float, allocation: Allocation
     ) -> Callable[[Place], float]:
-        """Return the planned error over that without privacy, as a function of an outcome's place.
+        """Planned error over that without privacy, as a function of an outcome's place.
 
         It is that of the first coefficient of a regression that explains it, else of an effect.
         """
         schema, places = facts.schema, self.places(facts.schema)
-        served = self.served(schema)
+        by_step = declared_errors(facts, allocation)
 
         def error(of: Place) -> float:
+            if of.name in by_step:
+                return by_step[of.name](of)
             with_it = tuple(of if one.name == of.name else one for one in places)
-            layout = self._layout_of(with_it, schema, facts.n, budget)
-            for one, by in served.items():
+            layout = self._layout_of(with_it, schema, facts.n, allocation.budget)
+            for one in self.declared:
                 if of.name not in one.parsed.outcome_names or not self.covariates:
                     continue
-                if not isinstance(by, str):  # steps have shares and noise of their own
-                    return 1.0
                 errors, _ = errors_of(
                     one.formula, replace(facts, layout=layout), sigma, outcomes=self.outcomes,
                     group_columns=self.group_columns,
@@ -782,7 +783,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | kept_said(
-            facts.layout.places, self._error_at(facts, sigma, allocation.budget)
+            facts.layout.places, self._error_at(facts, sigma, allocation)
         )
         shown |= effects_said(facts, sigma)
         warnings: list[str] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dprct.estimate.moments.layout import Layout, Place
-    from dprct.estimate.moments.one_step import StepAllocation
+    from dprct.estimate.moments.one_step import Planned, StepAllocation
     from dprct.estimate.moments.release import MomentsFacts
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 
@@ -119,6 +120,35 @@ def steps_said(facts: MomentsFacts, allocation: StepAllocation) -> dict[str, str
             f"by one step, {one.estimand}, {kind}: standard error {_some(lines, 6)}{pays}"
         )
     return found
+
+
+def declared_errors(
+    facts: MomentsFacts, allocation: Allocation
+) -> dict[str, Callable[[Place], float]]:
+    """Planned error of declared regressions over that without privacy, by outcome and its bounds.
+
+    The noise of a coefficient grows with half the width of the bounds, and with the clip of the fit
+    where covariates are used; the rest of the error stays.
+    """
+    found: dict[str, Callable[[Place], float]] = {}
+    planned = getattr(allocation, "planned", ())
+    clips = getattr(allocation, "clips", ())
+    for bound, clip, errors in zip(facts.steps.bound, clips, planned, strict=True):
+        place = next(p for p in facts.layout.places if p.name == bound.step.outcome)
+        fit = place.scale if clip.most else 0.0
+        found.setdefault(place.name, partial(_declared_error, errors, _half(place) + fit, fit))
+    return found
+
+
+def _declared_error(errors: Planned, reach: float, fit: float, place: Place) -> float:
+    other = float(errors.noise[0]) * (_half(place) + fit) / reach
+    rest = max(0.0, float(errors.error[0]) ** 2 - float(errors.noise[0]) ** 2)
+    return math.sqrt(rest + other**2) / float(errors.alone[0])
+
+
+def _half(place: Place) -> float:
+    low, high = place.variable.bounds
+    return (high - low) / 2
 
 
 def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:

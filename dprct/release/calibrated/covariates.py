@@ -37,6 +37,7 @@ from dprct.release.histogram import (
     HistogramSpec,
     MarginalsSpec,
     drawn_counts,
+    few_survivors,
     revived_counts,
     saved_counts,
 )
@@ -101,8 +102,17 @@ class Covariates:
         return tuple(self.schema.names)
 
     def plan(self, rule: Rule, allocation: Allocation) -> Plan:
-        """Return the plan of a rule, for what :meth:`allocation` bought."""
-        return self._counted(rule).plan(self.facts, _counts(allocation, rule))
+        """Plan of a rule, for what :meth:`allocation` bought.
+
+        The file says which of its regressions are valid, and no other one is read off it: its
+        covariates may look more related than they are, which a histogram by itself refuses.
+        """
+        plan = self._counted(rule).plan(self.facts, _counts(allocation, rule))
+        if rule == "marginals":
+            return plan
+        cells = _counts(allocation, rule)[COUNTS]
+        assert isinstance(cells, (SparseHistogram, StabilityHistogram))
+        return replace(plan, refusal=few_survivors(self.n, cells.threshold), file_note="")
 
     def chosen(self, budget: Budget) -> tuple[Rule, str]:
         """Return the rule that is worth ``budget``, and why; a function of public facts.
