@@ -462,6 +462,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
     facts: AnyFacts
     _table: BoundTable
     _bought: tuple[Budget, Allocation] | None = None
+    _plan: tuple[Allocation, Plan] | None = None
 
     warns: ClassVar[bool] = False
     """Whether ``fit`` repeats the warnings of the plan."""
@@ -548,7 +549,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         allocation = self._allocated(Budget.asked(epsilon, delta))
         claimed = self._claimed(allocation)
         self._check_delta(claimed, accept_large_delta)
-        plan = self.spec.plan(self.facts, allocation)
+        plan = self._planned(allocation)
         return replace(
             plan,
             caution="" if claimed is None else caution(claimed, self.n),
@@ -583,6 +584,12 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         if self._bought is None or self._bought[0] != budget:
             self._bought = budget, self.spec.allocation(self.facts, budget)
         return self._bought[1]
+
+    def _planned(self, allocation: Allocation) -> Plan:
+        """Return the plan of what a budget buys, made once."""
+        if self._plan is None or self._plan[0] is not allocation:
+            self._plan = allocation, self.spec.plan(self.facts, allocation)
+        return self._plan[1]
 
     def fit(
         self,
@@ -625,7 +632,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         budget = Budget.asked(epsilon, delta)
         allocation = self._allocated(budget)
         self._check_delta(self._claimed(allocation), accept_large_delta)
-        plan = self.spec.plan(self.facts, allocation)
+        plan = self._planned(allocation)
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():
             warnings.warn(warning, DprctWarning, stacklevel=2)
@@ -665,7 +672,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         entry = ledger.entry(entry_id)
         state = self._saved_for(ledger, entry)
         allocation = self._allocated(entry.budget)
-        plan = self.spec.plan(self.facts, allocation)
+        plan = self._planned(allocation)
         if state.get(_STUDY) != self._study(allocation):
             raise LedgerError(
                 f"the data file or what the study declares is not what it was when entry "
