@@ -116,7 +116,11 @@ def test_a_release_of_modelled_columns_is_the_same_to_the_bit(
 
 
 def modelled(method: Any, data: Any, engines: ModuleType) -> Any:
-    return method(data, _only(engines.SCHEMA, "y", "x", "g")).fit(epsilon=2, rng=8).protected
+    return (
+        method(data, _only(engines.SCHEMA, "y", "x", "g"))
+        .fit(epsilon=2, rng=8, confirm=True)
+        .protected
+    )
 
 
 @functools.cache
@@ -130,7 +134,9 @@ def test_a_release_is_the_same_but_for_the_order_of_public_columns(
     people: Any, engines: ModuleType
 ) -> None:
     one, other = (
-        MVHistogram(data, engines.SCHEMA).fit(epsilon=2, rng=8).protected[["y", "x", "g"]]
+        MVHistogram(data, engines.SCHEMA)
+        .fit(epsilon=2, rng=8, confirm=True)
+        .protected[["y", "x", "g"]]
         for data in (engines.rows(), people)
     )
     # public columns come in the engine's order, and the file is sorted by all columns
