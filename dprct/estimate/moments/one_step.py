@@ -204,7 +204,12 @@ def bound_steps(
     clusters = None
     if names:
         clusters = np.asarray(units_of(rows, (), next(iter(names))).member, np.int64)
-    found = tuple(_bound(one, values, sizes, codes, clusters, number, lacking) for one in steps)
+    assigned = clusters
+    if of_clusters and names != {of_clusters}:
+        assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
+    found = tuple(
+        _bound(one, values, sizes, codes, (clusters, assigned), number, lacking) for one in steps
+    )
     return Steps(found, PublicCells(len(values), codes, clusters, combinations))
 
 
@@ -213,11 +218,11 @@ def _bound(
     values: Sequence[Mapping[str, Any]],
     sizes: NDArray[np.int64],
     codes: NDArray[np.int64],
-    clusters: NDArray[np.int64] | None,
+    clustered: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
     number: NDArray[Any],
     lacking: Mapping[str, str],
 ) -> BoundStep:
-    """Weigh the cells for one regression."""
+    """Weigh the cells for one regression; clusters are those of errors, and those assigned."""
     T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
     W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
     named = [step.outcome, *(a.column for c in step.covariates for a in c.atoms)]
@@ -249,22 +254,31 @@ def _bound(
     spread = np.array([(weights**2 * n).sum(1)] * 2)
     groups, joint = 0, True
     if step.clusters:
-        assert clusters is not None
+        own, assigned = clustered
+        assert own is not None
+        assert assigned is not None
         inside = counts[codes]
-        size = len(n)
-        same = _same_columns(weights)
-        pair, place = np.unique(clusters[inside] * size + same[codes[inside]], return_inverse=True)
-        rows = np.bincount(place, number[inside], minlength=len(pair))
-        of, at = np.divmod(pair, size)
-        member = np.unique(of, return_inverse=True)[1]
-        groups = int(member.max()) + 1
-        joint = groups == len(pair) or len(T) > 1
-        total = np.array([np.bincount(member, rows * row[at]) for row in weights])
-        spread[1] = (total**2).sum(1)
-        joint = groups == len(pair)
+        groups, joint, spread[1] = _of_clusters(weights, own[inside], codes[inside], number[inside])
+        if assigned is not own:  # people of an assigned cluster are alike within larger ones too
+            finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside])[2]
+            spread[1] = np.maximum(spread[1], finer)
         if groups < 3:
             raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
     return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
+
+
+def _of_clusters(
+    weights: Array, clusters: NDArray[np.int64], cells: NDArray[np.int64], number: NDArray[Any]
+) -> tuple[int, bool, Array]:
+    """Return G, whether rows of a cluster have the same weights, and sums of (sum a)^2; (q,)."""
+    size = weights.shape[1]
+    pair, place = np.unique(clusters * size + _same_columns(weights)[cells], return_inverse=True)
+    rows = np.bincount(place, number, minlength=len(pair))
+    of, at = np.divmod(pair, size)
+    member = np.unique(of, return_inverse=True)[1]
+    total = np.array([np.bincount(member, rows * row[at]) for row in weights])
+    groups = total.shape[1]
+    return groups, groups == len(pair), (total**2).sum(axis=1)
 
 
 def _same_columns(weights: Array) -> NDArray[np.int64]:
@@ -539,7 +553,7 @@ def _clip(
 def _squares_clip(bound: BoundStep, c: float, reach: int) -> tuple[int, ...]:
     """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
     if not bound.joint:
-        share = np.sqrt(bound.spread[:, 1] / bound.spread[:, 1].sum())
+        share = np.sqrt(bound.spread.sum(axis=1) / bound.spread.sum())
         return tuple(max(1, math.floor(c * s * FINEST / bound.longest)) for s in share)
     length = np.sqrt((bound.weights**2).sum(axis=0))
     most = 2 * reach * (1 if not bound.clusters else 1 << 28)

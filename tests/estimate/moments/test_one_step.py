@@ -1,0 +1,267 @@
+"""Declared regressions by one step: the regression as written, and what is refused by name."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import dprct
+from dprct import Column, Moments, PrivateMoments, Regression, Schema
+from dprct.errors import ParameterError
+from dprct.estimate.moments.one_step import EFFECTS, SQUARES, TOTALS
+
+NEVER: Any = {"missing": ()}
+BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(-4, 6), sd=1.3, **NEVER),
+        Column("late", bounds=(-4, 6), sd=1.3, missing=(".",)),
+        Column("works", **BINARY),
+        Column("t1", **BINARY), Column("t2", **BINARY), Column("treat", **BINARY),
+        Column("x", bounds=(-3, 3), sd=1.0, **NEVER),
+        Column("block", "byte", levels=tuple(range(6)), **NEVER),
+        Column("village", "int", **NEVER), Column("town", "int", **NEVER),
+    ),
+    dataset_id="study",
+)  # fmt: skip
+PUBLIC = "replace-one-design-public"
+
+
+def table(seed: int = 1) -> pd.DataFrame:
+    """Three arms within six blocks of unequal shares; 200 villages, half of them treated."""
+    rng = np.random.default_rng(seed)
+    n = 6000
+    block = np.repeat(np.arange(6.0), 1000)
+    arm = np.concatenate([
+        rng.permutation(np.repeat([0, 1, 2], (200, 300, 500) if b < 3 else (400, 400, 200)))
+        for b in range(6)
+    ])  # fmt: skip
+    village = rng.permutation(np.repeat(np.arange(200.0), 30))
+    treat = rng.permutation(np.arange(200) % 2.0)[village.astype(int)]
+    x = rng.normal(size=n).clip(-3, 3)
+    y = 0.6 * x + 0.2 * block + 0.3 * (arm == 1) + 0.6 * (arm == 2) + 0.2 * treat
+    y = y + 0.4 * rng.normal(size=200)[village.astype(int)] + rng.normal(size=n)
+    return pd.DataFrame({
+        "y": y.clip(-4, 6), "late": np.where(rng.random(n) < 0.2, np.nan, y.clip(-4, 6)),
+        "works": (y > 1) * 1.0, "t1": (arm == 1) * 1.0, "t2": (arm == 2) * 1.0, "treat": treat,
+        "x": x, "block": block, "village": village, "town": village // 4,
+    })  # fmt: skip
+
+
+ROWS = table()
+BLOCKS = dprct.Block(
+    ["t1", "t2"], block="block",
+    shares={float(b): [0.3, 0.5] if b < 3 else [0.4, 0.2] for b in range(6)},
+)  # fmt: skip
+VILLAGES = dprct.Cluster("treat", cluster="village", shares=0.5)
+
+
+def model(data: Any = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
+    given: dict[str, Any] = {"assignment": BLOCKS, "neighbors": PUBLIC, **options}
+    return PrivateMoments(data, schema, **given)
+
+
+def within(found: Any, plain: Any, terms: list[str], most: float = 5.0) -> None:
+    """The coefficients differ by noise, and by what the fit leaves of covariates, and no more."""
+    gap = np.abs(found.params[terms] - plain.params[terms].to_numpy())
+    assert (gap < most * np.hypot(found.bse_noise[terms], 0.15 * plain.bse[terms])).all()
+
+
+@pytest.mark.parametrize(
+    ("formula", "terms"),
+    [
+        ("y ~ t1 + t2 + C(block)", ["t1", "t2"]),
+        ("y ~ t1 + t2 | block", ["t1", "t2"]),
+        ("works ~ t1 + t2 + x | block", ["t1", "t2"]),
+        ("y ~ t1 + C(block)", ["t1"]),
+        ("y ~ t1*t2 + C(block)", None),
+    ],
+)
+def test_the_coefficients_are_those_of_the_regression(formula: str, terms: Any) -> None:
+    asked = lambda: model(formulas=[formula])  # noqa: E731
+    if terms is None:  # no arm has both
+        with pytest.raises(ParameterError, match="cannot be told from each other"):
+            asked()
+        return
+    m = asked().fit(epsilon=20, delta=1e-6)
+    found, plain = m.ols(formula), dprct.ols(formula.replace("| block", "+ C(block)"), ROWS)
+    assert list(found.params.index) == terms
+    within(found, plain, terms)
+    np.testing.assert_allclose(found.bse, plain.bse[terms], rtol=0.15)
+    assert found.df_inference == plain.df_resid
+    assert found.cov_type == "HC1"
+    ends = found.conf_int()
+    assert ((ends[0] < found.params) & (found.params < ends[1])).all()
+    if len(terms) > 1:
+        wanted = plain.cov.loc["t1", "t2"]
+        assert found.cov.loc["t1", "t2"] == pytest.approx(wanted, rel=0.25)
+        other = found.lincom("t2 - t1")
+        assert other.params.iloc[0] == pytest.approx(found.params["t2"] - found.params["t1"])
+        assert other.bse.iloc[0] == pytest.approx(plain.lincom("t2 - t1").bse.iloc[0], rel=0.15)
+        assert found.wald_test("t1 = t2 = 0").pvalue < 0.01
+
+
+def test_without_noise_public_weights_give_least_squares_to_the_grid() -> None:
+    formula = "y ~ t1 + t2 | block"
+    bound = model(formulas=[formula]).facts.steps.bound[0]
+    cells = model(formulas=[formula]).facts.steps.cells
+    plain = dprct.ols("y ~ t1 + t2 + C(block)", ROWS)
+    weights = bound.weights[:, cells.codes]
+    np.testing.assert_allclose(weights @ ROWS["y"] / len(ROWS), plain.params[["t1", "t2"]],
+                               atol=1e-12)  # fmt: skip
+    for block in range(6):
+        assert np.abs(weights[:, ROWS["block"] == block].sum(axis=1)).max() < 1e-6
+    assert bound.coefficients == len(plain.params)
+
+
+def test_clusters_have_the_errors_of_clusters() -> None:
+    formulas = ["y ~ treat + x", "y ~ treat"]
+    m = model(assignment=VILLAGES, formulas=formulas, cov_type="CR1").fit(16, 1e-6)
+    for formula in formulas:
+        found, plain = m.ols(formula), dprct.ols(formula, ROWS, cluster="village")
+        within(found, plain, ["treat"])
+        np.testing.assert_allclose(found.bse, plain.bse[["treat"]], rtol=0.2)
+        assert found.df_inference == 199
+        assert found.cov_type == "CR1"
+        # errors of people alone are far too small
+        assert found.bse.iloc[0] > 1.5 * dprct.ols(formula, ROWS).bse["treat"]
+    with pytest.raises(ParameterError, match="clusters of village were assigned"):
+        m.effects()
+    with pytest.raises(ParameterError, match="clusters of village were assigned"):
+        m.ols("y ~ x")
+
+
+def test_treatment_that_varies_within_clusters_of_errors_has_no_joint_test() -> None:
+    design = dprct.BlockCluster("treat", block="town", cluster="village", shares=0.5)
+    rows = ROWS.assign(treat=(ROWS["village"] % 2).astype(float))
+    one = Regression("y ~ treat + x | town", name="town", cluster="town")
+    m = model(rows, assignment=design, formulas=[one]).fit(16, 1e-6)
+    found = m.ols("town")
+    plain = dprct.ols("y ~ treat + x + C(town)", rows, cluster="town")
+    within(found, plain, ["treat"])
+    np.testing.assert_allclose(found.bse, plain.bse[["treat"]], rtol=0.35)
+    assert found.of.groups == 50
+
+
+def test_who_has_no_value_is_left_out_where_that_is_public() -> None:
+    formula = "late ~ t1 + t2 + x | block"
+    m = model(formulas=[formula], missing={"late": "public"}).fit(16, 1e-6)
+    found = m.ols(formula)
+    plain = dprct.ols("late ~ t1 + t2 + x + C(block)", ROWS)
+    assert found.nobs == plain.nobs < len(ROWS)
+    within(found, plain, ["t1", "t2"])
+    filled = model(formulas=[formula], missing={"late": 1.0}).fit(16, 1e-6).ols(formula)
+    assert filled.nobs == len(ROWS)
+    assert any("counts as 1" in note for note in filled.notes)
+
+
+def test_a_covariate_makes_the_interval_shorter_and_a_fit_moves_nothing() -> None:
+    formulas = [Regression("y ~ t1 + t2 | block", name="raw"), "y ~ t1 + t2 + x | block"]
+    m = model(formulas=formulas).fit(16, 1e-6)
+    assert (m.ols("raw").bse > 1.05 * m.ols(formulas[1]).bse).all()
+
+
+def test_regressions_are_found_by_formula_value_and_name() -> None:
+    named = Regression("y ~ t1 + t2 + x | block", name="main")
+    m = model(formulas=[named, "works ~ t1 + t2 | block"]).fit(4, 1e-6)
+    for ask in ("main", named, "y ~ t1+t2+x | block"):
+        pd.testing.assert_series_equal(m.ols(ask).params, m.regressions[0].params)
+    with pytest.raises(ParameterError, match=r"'y ~ t1' was not declared.*main; works"):
+        m.ols(Regression("y ~ t1"))
+    twice = model(formulas=[named, Regression(named.formula, name="again")]).fit(4, 1e-6)
+    with pytest.raises(ParameterError, match="by its name: 'main', 'again'"):
+        twice.ols(named.formula)
+    with pytest.raises(ParameterError, match="two regressions are named 'main'"):
+        model(formulas=[named, Regression("y ~ t1 | block", name="main")])
+    assert list(m.tidy()["regression"]) == ["main"] * 2 + ["works ~ t1 + t2 | block"] * 2
+    assert "y clipped to [-4, 6]" in str(m.ols("main"))
+    assert m.ols("main").estimand == "y clipped to [-4, 6]"
+
+
+def test_several_outcomes_of_a_formula_are_regressions_each() -> None:
+    m = model(formulas=["y + works ~ t1 + t2 | block"]).fit(4, 1e-6)
+    assert [one.outcome for one in m.regressions] == ["y", "works"]
+    assert m.ols("works ~ t1 + t2 | block").outcome == "works"
+
+
+def test_a_release_comes_back_as_it_was(tmp_path: Any) -> None:
+    m = model(formulas=["y ~ t1 + t2 + x | block"], columns=["works"]).fit(4, 1e-6)
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert back.to_dict() == m.to_dict()
+    assert back.summary() == m.summary()
+    assert str(back.ols("y ~ t1 + t2 + x | block")) == str(m.ols("y ~ t1 + t2 + x | block"))
+    content = json.loads(json.dumps(m.to_dict()))
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(content, json.loads(rules))
+    assert content["moments"] == 6
+    assert str(pickle.loads(pickle.dumps(m)).ols(m.declared[0].title)) == str(m.regressions[0])
+
+
+def test_rows_in_an_engine_give_the_same_numbers() -> None:
+    formulas = ["y ~ t1 + t2 + x | block"]
+    one = model(formulas=formulas).fit(4, 1e-6, rng=3)
+    other = model(pl.from_pandas(ROWS).lazy(), formulas=formulas).fit(4, 1e-6, rng=3)
+    pd.testing.assert_series_equal(one.regressions[0].params, other.regressions[0].params)
+    pd.testing.assert_series_equal(one.regressions[0].bse, other.regressions[0].bse)
+
+
+def test_the_budget_is_divided_by_public_facts_and_whole() -> None:
+    asked = model(formulas=["y ~ t1 + t2 + x | block"])
+    allocation: Any = asked._allocated(dprct.Budget(2, 1e-6))
+    assert sum(allocation.shares.values()) == 1
+    assert {EFFECTS, TOTALS, SQUARES} <= set(allocation.shares)
+    more = model(formulas=["y ~ t1 + t2 + x | block"], columns=["works"])
+    assert more._allocated(dprct.Budget(2, 1e-6)).shares["moments"] == 0.5  # type: ignore[attr-defined]
+    said = " ".join(str(asked.plan(2, 1e-6)).split())
+    assert "by one step, y clipped to [-4, 6], HC1: standard error t1" in said
+    assert "shares of mu squared" in said
+
+
+def test_a_plan_keeps_its_word() -> None:
+    asked = model(formulas=["y ~ t1 + t2 + x | block"])
+    planned = asked._allocated(dprct.Budget(4, 1e-6)).planned[0]  # type: ignore[attr-defined]
+    found = asked.fit(4, 1e-6).regressions[0]
+    np.testing.assert_allclose(found.bse_noise, planned.noise, rtol=0.02)
+    np.testing.assert_allclose(found.bse, planned.error, rtol=0.3)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"formulas": [Regression("y ~ t1 + t2 | block", where="x == 1")]}, "where= of a declared"),
+    ({"formulas": [Regression("y ~ t1 + t2 | block", weights="x")]}, "weights= of one declared"),
+    ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is no column of the design"),
+    ({"formulas": ["y ~ t1 + t2 + x"]}, "shares differ between blocks"),
+    ({"formulas": [3.0]}, "formulas= has float"),
+    (
+        {"formulas": ["y ~ treat + x"], "assignment": VILLAGES, "cov_type": "HC1"},
+        "clusters were assigned; say 'CR1'",
+    ),
+    ({"formulas": ["y ~ x"], "assignment": VILLAGES}, "is not served by one step"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_what_is_not_offered_is_refused_by_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        model(**options)
+
+
+def test_other_families_are_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match="leave it out, which is least squares"):
+        Regression("works ~ t1", family="logit")
+
+
+def test_differences_in_means_alone_are_read_off_the_moments() -> None:
+    rows = dprct.Complete("treat", shares=0.5)
+    asked = model(ROWS, assignment=rows, formulas=["y ~ treat"], attrition=True)
+    assert not asked.facts.steps
+    private = model(ROWS, assignment=dprct.Simple("treat"), formulas=["y ~ treat + x"],
+                    neighbors="replace-one")  # fmt: skip
+    assert not private.facts.steps
