@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -88,11 +86,12 @@ class Fit:
         if not 0 <= self.most <= LARGEST_FIT or not 0 <= self.shift <= 1000:
             raise ParameterError("a fit is clipped to half of the outcome's range at most")
 
-    def whole(self) -> nw.Expr:
-        """Return f of each row as a double, of a frame that is ``prepared``."""
-        terms = [c.whole() * float(g) for c, g in zip(self.columns, self.slopes, strict=True)]
-        total = reduce(add, terms) - float(self.level)
-        return (total * 2.0**-self.shift).floor().clip(-float(self.most), float(self.most))
+    def of(self, steps: NDArray[Any]) -> NDArray[np.float64]:
+        """Return f of rows of which the columns are these whole steps; (n, d) to (n,)."""
+        total = steps.astype(np.float64) @ np.array(self.slopes, np.float64) - float(self.level)
+        most = float(self.most)
+        found: NDArray[np.float64] = np.clip(np.floor(total * 2.0**-self.shift), -most, most)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +133,12 @@ class Residual:
         ]
         return [part.column for part in parts if part.level is not None]
 
-    def whole(self) -> nw.Expr:
-        """Return r of each row as a double, of a frame that is ``prepared``."""
+    def centred(self) -> nw.Expr:
+        """Return 2 k - 2^20 of each row as a double, of a frame that is ``prepared``."""
         low, high = self.outcome.bounds
         y = self.outcome.value()
         k = (divided(y - low if low else y, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
-        centred = k * 2.0 - float(GRID)
-        return centred if self.fit is None or not self.fit.most else centred - self.fit.whole()
+        return k * 2.0 - float(GRID)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -368,22 +366,28 @@ class ResidualRows:
         """
         coded = {column.name: column for one in residuals for column in one.coded}
         table = prepared(frame, list(coded.values()))
-        wanted = {f"r{k}": one.whole() for k, one in enumerate(residuals)}
-        types = dict.fromkeys(wanted, nw.Int32)
-        where = cells.combinations
-        if where is None:
-            found = compact(table, wanted, types)
-            return cls(list(found.values()), cells.codes, cells.clusters)
-        keys = [nw.col(name).alias(f"{_CELL}{i}") for i, name in enumerate(where.columns)]
-        rows = collected(
-            table.select(*keys, *[e.cast(types[name]).alias(name) for name, e in wanted.items()])
-        )
-        there = zip(*[rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))], strict=True)
-        # who was not there at the door is in no cell, and no error
-        places = np.array([where.places.get(_found(key), -1) for key in there], np.int64)
-        last = np.where(places >= 0, cells.codes[places], -1)
-        clusters = None if cells.clusters is None else cells.clusters[places]
-        return cls([rows[name].to_numpy() for name in wanted], last, clusters)
+        outcomes = list(dict.fromkeys(one.outcome for one in residuals))
+        fits = [one.fit for one in residuals if one.fit is not None and one.fit.most]
+        columns = list(dict.fromkeys(column for fit in fits for column in fit.columns))
+        centred = {one.outcome: one.centred() for one in residuals}
+        wanted = {f"y{j}": centred[one] for j, one in enumerate(outcomes)}
+        wanted |= {f"x{j}": one.whole() for j, one in enumerate(columns)}
+        found, places = _read(table, wanted, cells.combinations)
+        at = cells.codes if places is None else np.where(places >= 0, cells.codes[places], -1)
+        clusters = cells.clusters
+        if places is not None and clusters is not None:
+            clusters = clusters[places]
+        values = []
+        for one in residuals:
+            r = found[f"y{outcomes.index(one.outcome)}"]
+            if one.fit is not None and one.fit.most:
+                r = r.copy()
+                of = [found[f"x{columns.index(column)}"] for column in one.fit.columns]
+                for start in range(0, len(r), _CHUNK):
+                    steps = np.column_stack([x[start : start + _CHUNK] for x in of])
+                    r[start : start + _CHUNK] -= one.fit.of(steps).astype(np.int32)
+            values.append(r)
+        return cls(values, at, clusters)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -473,6 +477,27 @@ class ResidualRows:
             sum(min(max(u, -int(c)), int(c)) ** 2 for u in one.values())
             for one, c in zip(found, most, strict=True)
         ]
+
+
+_CHUNK = 1 << 18
+"""Rows of which fits are computed at a time."""
+
+
+def _read(
+    table: Any, wanted: dict[str, nw.Expr], where: Combinations | None
+) -> tuple[dict[str, NDArray[np.int32]], Whole | None]:
+    """Return whole numbers of every row in one pass, and, of an engine, its public combination."""
+    types = dict.fromkeys(wanted, nw.Int32)
+    if where is None:
+        return compact(table, wanted, types), None
+    keys = [nw.col(name).alias(f"{_CELL}{i}") for i, name in enumerate(where.columns)]
+    rows = collected(
+        table.select(*keys, *[e.cast(nw.Int32).alias(name) for name, e in wanted.items()])
+    )
+    there = zip(*[rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))], strict=True)
+    # who was not there at the door is in no cell, and no error
+    places = np.array([where.places.get(_found(key), -1) for key in there], np.int64)
+    return {name: rows[name].to_numpy() for name in wanted}, places
 
 
 def _found(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -194,6 +194,14 @@ class MomentsSpec(Spec[MomentsFacts]):
         ParameterError
             If one asks for what no release serves.
         """
+        known = self.__dict__.get("_found")
+        if known is not None and known[0] is schema:
+            return known[1]  # type: ignore[no-any-return]
+        found = self._served_by_step(schema)
+        object.__setattr__(self, "_found", (schema, found))
+        return found
+
+    def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
         found = {one: self._served(one, schema) for one in self.declared}
         steps = [step for one in found.values() if not isinstance(one, str) for step in one]
         if any(step.needed for step in steps):
