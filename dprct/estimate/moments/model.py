@@ -138,6 +138,9 @@ ScoreErrors = Literal["HC1", "CR1", "nonrobust"]
 LEAST_CLIPPED, MOST_CLIPPED = 1e-4, 0.5
 """Of mu squared, for the numbers of rows outside the ball."""
 
+TYPICAL_RADIUS = 1.5
+"""Of the ball of moments that serve fits alone, in typical rows."""
+
 NOMINAL = Budget(1, Fraction(1, 10**6))
 """What a layout is for until a budget is asked for; what is refused does not depend on it."""
 
@@ -252,6 +255,14 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Whether something is asked for that is read off the moments."""
         return bool(self.released) or any(isinstance(x, str) for x in self.served(schema).values())
 
+    def fit_only(self, schema: Schema) -> bool:
+        """Whether moments serve the fits of declared regressions and nothing else.
+
+        A fit that predicts is all that these need: outcomes may be in the ball as well, since what
+        it does to them costs precision, and moves no estimand.
+        """
+        return bool(self.steps(schema)) and not self.read(schema) and not self.clipped
+
     def within_blocks(self, schema: Schema) -> bool:
         """Whether all regressions on treatment compare people of the same block."""
         blocks = set(getattr(self.assignment, "block_columns", ()))
@@ -271,6 +282,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         clusters = getattr(self.assignment, "cluster_columns", ())
         if clusters and schema.unit.max_rows == 1:
             return f"clusters of {', '.join(clusters)} were assigned"
+        if self.fit_only(schema):
+            return "nothing besides declared regressions was asked for"
         return ""
 
     @property
@@ -445,7 +458,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return the columns with centres and scales; outcomes are in no ball."""
         variables = self.variables(schema)
         sd, centre = scales_of(variables)
-        return with_outcomes(one_hot(places_of(variables, sd, centre)), self.explained(schema))
+        found = one_hot(places_of(variables, sd, centre))
+        return found if self.fit_only(schema) else with_outcomes(found, self.explained(schema))
 
     def layout(self, schema: Schema, n: int, budget: Budget = NOMINAL) -> Layout:
         """Return the public layout that is planned to have the least errors at a budget."""
@@ -457,7 +471,12 @@ class MomentsSpec(Spec[MomentsFacts]):
         weight = self.weight(schema)
         count = self.count_private(schema) or weight is not None
         rows = schema.unit.max_rows
-        if self.use != "regressions":
+        if self.fit_only(schema):
+            free = sum(not place.exempt for place in places)
+            typical = TYPICAL_RADIUS * math.sqrt(free)
+            inner = min(typical, radius_of(places, "box")) if self.radius is None else (
+                radius_of(places, self.radius))  # fmt: skip
+        elif self.use != "regressions":
             if self.radius is not None:
                 radius_of(places, self.radius, rows)
             places, inner = weighted_alike(places), 0.0
@@ -791,9 +810,14 @@ class MomentsSpec(Spec[MomentsFacts]):
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | kept_said(
-            facts.layout.places, self._error_at(facts, sigma, allocation)
+            [
+                replace(place, exempt=True) if place.name in self.outcomes else place
+                for place in facts.layout.places
+            ],
+            self._error_at(facts, sigma, allocation),
         )
-        shown |= effects_said(facts, sigma)
+        if not facts.withheld:
+            shown |= effects_said(facts, sigma)
         warnings: list[str] = []
         if isinstance(allocation, StepAllocation):
             shown |= steps_said(facts, allocation)
@@ -807,7 +831,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             warnings += [problem] if problem else []
         projected = (
             ""
-            if grid.projects_nobody
+            if grid.projects_nobody or facts.withheld
             else (
                 "; covariates are projected into a ball, so that their own slopes, and effects of "
                 "a treatment that was chosen, are those of projected rows"

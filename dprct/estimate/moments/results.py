@@ -470,8 +470,9 @@ class Moments(ReleasedMoments):
         """Refuse errors that would take people to be independent."""
         if self.withheld:
             raise ParameterError(
-                f"{what}: {self.withheld}, which moments do not tell apart; read off them are no "
-                f"effects and no errors, and declared are {self._declared_said()}"
+                f"{what}: {self.withheld}, so that no effects and no errors are read off the "
+                "moments; name what else is to be read in ``columns=`` of the release, or in "
+                f"``formulas=``; declared are {self._declared_said()}"
             )
 
     def _terms(self, parsed: Formula) -> tuple[list[Term], tuple[str, ...]]:
@@ -742,10 +743,15 @@ class Moments(ReleasedMoments):
     def _estimand(self, names: Sequence[str] | None = None) -> str:
         """Return what the estimands are of a fit of these columns, or of all that explain."""
         used = [place for place in self.layout.places if names is None or place.name in names]
-        named = clipped_words(place.variable for place in used if names is not None or place.exempt)
+        declared = {one.outcome for one in self.declared}
+        named = clipped_words(
+            place.variable
+            for place in used
+            if names is not None or place.exempt or place.name in declared
+        )
         filled = filled_words(place.variable for place in used)
         said = f"Estimands are those of {named or 'columns within their bounds'}{filled}."
-        if self.layout.grid.projects_nobody or all(place.exempt for place in used):
+        if self.withheld or self.layout.grid.projects_nobody or all(p.exempt for p in used):
             return said
         return (
             f"{said} Covariates further from their centres than {self.layout.shrunk_radius:.4g} "
