@@ -213,6 +213,11 @@ def grouping_of(
     return found, table.with_frame(frame)
 
 
+def everybody_of(n: int, like: Grouping) -> Grouping:
+    """Return the one group of all rows, where no groups are read."""
+    return Grouping((Group(rows=n),), MomentCells(), (), (), (n,), uneven=like.uneven)
+
+
 def _flag(column: Column) -> nw.Expr:
     return has_value(column).cast(nw.Int64)
 

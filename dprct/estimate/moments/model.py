@@ -34,6 +34,7 @@ from dprct.estimate.moments.declared import (
 )
 from dprct.estimate.moments.groups import (
     check_subgroups,
+    everybody_of,
     flags_of,
     grouping_of,
     public_keys,
@@ -253,7 +254,9 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def read(self, schema: Schema) -> bool:
         """Whether something is asked for that is read off the moments."""
-        return bool(self.released) or any(isinstance(x, str) for x in self.served(schema).values())
+        return bool(self.released or self.subgroups) or any(
+            isinstance(x, str) for x in self.served(schema).values()
+        )
 
     def fit_only(self, schema: Schema) -> bool:
         """Whether moments serve the fits of declared regressions and nothing else.
@@ -990,6 +993,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             hidden=spec.hidden, attrition=spec.attrition,
             within_blocks=spec.within_blocks(known.schema),
         )  # fmt: skip
+        if spec.fit_only(known.schema) and not spec.present_public(known.schema):
+            grouping = everybody_of(known.n, grouping)  # arms apart would have noise of their own
         if spec.weights is not None:  # what is released is the sum of weights, not rows
             unknown = tuple(replace(group, rows=None) for group in grouping.groups)
             grouping = replace(grouping, groups=unknown)

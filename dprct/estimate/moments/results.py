@@ -205,6 +205,7 @@ class Moments(ReleasedMoments):
         ColumnError
             If an outcome was not released.
         """
+        self._check_withheld("effects")
         if len(self.arms) < 2:
             raise ParameterError(
                 "the release has no arms, so no effects; regress the outcome on a released column "
