@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Frame
 
 
 # Which code a number has, as expressions that every data frame engine computes alike.
@@ -435,31 +434,6 @@ def _preparation(frame: Table, column: Column) -> nw.Expr | nw.Series[Any]:
         _, codes = numbers_of(frame, name)
         return nw.new_series(name + COMPANION, codes, nw.Int8, backend=frame.implementation)
     return missing_code(frame, name)
-
-
-def with_clipped(frame: Frame, column: Column) -> Frame:
-    """Return the frame with a column whose values beyond its bounds are moved to the bound.
-
-    Notes
-    -----
-    Row by row and by public constants, so that one record still changes one record.  Missing stays
-    missing, with its code.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from dprct.schema import Column
-    >>> from dprct.schema.tables import eager
-    >>> frame = eager(pd.DataFrame({"y": [3.0, -5.0, np.nan]}))
-    >>> with_clipped(frame, Column("y", bounds=(0, 2)))["y"].to_list()
-    [2.0, 0.0, nan]
-    """
-    assert column.bounds is not None
-    y = numbers_of(frame, column.name)[0]
-    moved = np.where(np.isnan(y), y, np.clip(y, *column.bounds))
-    series = nw.new_series(column.name, moved, nw.Float64, backend=frame.implementation)
-    out: Frame = frame.with_columns(series)
-    return out
 
 
 def _of_levels(column: Column, levels: tuple[Any, ...]) -> Encoding:

@@ -165,7 +165,6 @@ def experiment_of(
     control: Level | None,
     blocks: BlockRule,
     privacy_unit: UnitRule,
-    largest_cluster: int | None,
     attrition: bool,
     counted: Counted | None = None,
 ) -> Experiment:
@@ -194,7 +193,7 @@ def experiment_of(
     place = np.empty(len(order), np.int64)
     place[list(order)] = np.arange(len(order))
     block, cluster = _columns_of(design, blocks)
-    _check_clusters(cluster, privacy_unit, largest_cluster)
+    _check_clusters(cluster, privacy_unit, design.cluster_facts.largest)
     if not block:
         _check_constant(design, rows)
     units = units_of(rows, block, cluster)
@@ -209,7 +208,7 @@ def experiment_of(
         place[design.groups.codes(rows)],
         units,
         bool(cluster),
-        _largest(units, cluster, largest_cluster, number),
+        _largest(units, cluster, design.cluster_facts.largest, number),
         combinations,
         number,
     )
@@ -237,8 +236,9 @@ def blocks_of(design: Design, blocks: BlockRule) -> tuple[str, ...]:
     return _columns_of(design, blocks)[0]
 
 
-def likely_arms(groups: Comparison, n: int, largest: int | None) -> Arms:
+def likely_arms(groups: Comparison, n: int) -> Arms:
     """Return arms as n rows may fill them: all of one size, and at least two rows in each."""
+    largest = groups.design.cluster_facts.largest
     size = max(2, n // len(groups.arms))
     clustered = bool(clusters_of(groups.design))
     none = np.empty(0, np.int64)
@@ -257,7 +257,6 @@ def compared(
     control: Level | None,
     blocks: BlockRule,
     privacy_unit: UnitRule,
-    largest_cluster: int | None,
 ) -> Comparison:
     """Return what is compared, refusing rules that a design does not allow; no row is read.
 
@@ -268,7 +267,7 @@ def compared(
     design = design_of(treatment, assignment)
     names, order = _control_first(design, control)
     _, cluster = _columns_of(design, blocks)
-    _check_clusters(cluster, privacy_unit, largest_cluster)
+    _check_clusters(cluster, privacy_unit, design.cluster_facts.largest)
     return Comparison(design, names, order, privacy_unit)
 
 
@@ -341,14 +340,12 @@ def _check_constant(design: Design, rows: Any) -> None:
 
 def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | None) -> None:
     check_choice("privacy_unit", unit, ("person", "cluster"))
-    if not cluster and (unit == "cluster" or declared is not None):
-        raise ParameterError(
-            "``privacy_unit='cluster'`` and ``largest_cluster=`` need a design of clusters"
-        )
+    if not cluster and unit == "cluster":
+        raise ParameterError("``privacy_unit='cluster'`` needs a design of clusters")
     if unit == "cluster" and declared is None:
         raise SchemaError(
-            "``privacy_unit='cluster'`` needs ``largest_cluster=``, the most rows that a cluster "
-            "can have, from public knowledge"
+            "``privacy_unit='cluster'`` needs ``largest=`` of the design, the most rows that a "
+            "cluster can have, from public knowledge"
         )
 
 
@@ -364,14 +361,9 @@ def _largest(
     sizes = np.bincount(units.member, weights=number)
     if declared is None:
         return int(sizes.max())
-    if type(declared) is not int:
-        raise ParameterError(
-            f"``largest_cluster={given(declared)}``; give the most rows that a cluster can have, "
-            "as a whole number"
-        )
     if (sizes > declared).any():
         raise ParameterError(
-            "a cluster has more rows than ``largest_cluster=``; declare the true limit"
+            "a cluster has more rows than ``largest=`` of the design; declare the true limit"
         )
     return declared
 

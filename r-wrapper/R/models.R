@@ -86,13 +86,10 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param missing What to do with missing outcomes: `"public"`, `"private"` or a number, or a list
 #'   of these by outcome.
 #' @param budget_shares,parts,split How the budget, or the rows, are divided: lists by name.
-#' @param sd,alphas Standard deviations of outcomes, known from elsewhere, for the plan and, with
-#'   `delta`, the scales of the outcomes; test sizes at which standard errors give valid intervals.
-#' @param privacy_unit,largest_cluster `"person"` or `"cluster"`: who is protected if clusters were
-#'   assigned; the largest number of rows of a cluster.
-#' @param icc,cluster_mean_bounds Public facts of clusters that were assigned: an upper bound on the
-#'   correlation of two people of one cluster; bounds on the mean of every cluster. One of them makes
-#'   errors cheaper; where it does not hold, intervals are too short. Lists by outcome, if several.
+#' @param sd Standard deviation of the outcome, known from elsewhere, for the plan.
+#' @param alphas Test sizes at which standard errors give valid intervals.
+#' @param privacy_unit `"person"` or `"cluster"`: who is protected if clusters were assigned. What is
+#'   known of the clusters is declared with the design.
 #' @param index,index_columns,index_bounds A public prediction that is subtracted from the outcome:
 #'   a formula as text, a function or the file of a pilot; its covariates; bounds of the difference.
 #' @param attrition Whether rows were lost after the assignment.
@@ -122,13 +119,12 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- declare(schema(file),
-#'     re78 = list(bounds = c(0, 40000), missing = "never"),
+#'     re78 = list(bounds = c(0, 40000), sd = 6500, clip = TRUE, missing = "never"),
 #'     treat = list(levels = 0:1, missing = "never")
 #'   )
 #'   nsw <- read_dta(file, facts)
-#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- private_ate(re78 ~ treat, nsw,
-#'     assignment = design_complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+#'     assignment = design_complete("treat", shares = 185 / 445)
 #'   )
 #'   result <- fit(model, epsilon = 1)
 #'   summary(result)
@@ -141,17 +137,13 @@ NULL
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
                         ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
-                        sd = NULL, subgroups = NULL, effects = NULL,
-                        blocks = NULL, privacy_unit = NULL, largest_cluster = NULL, icc = NULL,
-                        cluster_mean_bounds = NULL, index = NULL,
-                        index_columns = NULL, index_bounds = NULL, alphas = NULL,
+                        subgroups = NULL, effects = NULL, blocks = NULL, privacy_unit = NULL,
+                        index = NULL, index_columns = NULL, index_bounds = NULL, alphas = NULL,
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
-    missing = missing, budget_shares = budget_shares, sd = sd,
-    subgroups = subgroups, effects = effects, blocks = blocks, privacy_unit = privacy_unit,
-    largest_cluster = largest_cluster, icc = icc, cluster_mean_bounds = cluster_mean_bounds,
-    index = index, index_columns = index_columns,
+    missing = missing, budget_shares = budget_shares, subgroups = subgroups, effects = effects,
+    blocks = blocks, privacy_unit = privacy_unit, index = index, index_columns = index_columns,
     index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
 }

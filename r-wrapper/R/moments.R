@@ -74,12 +74,11 @@ private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas =
                             assignment = NULL, control = NULL, subgroups = NULL, radius = NULL,
                             missing = NULL, attrition = NULL, cov_type = NULL, clipped = NULL,
                             weights = NULL, neighbors = NULL) {
-  only_known(..., .facts = TRUE)
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
     subgroups = subgroups, radius = radius, missing = missing, attrition = attrition,
-    cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors
+    cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors, ...
   )
 }
 

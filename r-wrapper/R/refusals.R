@@ -40,7 +40,7 @@ narrowed <- function(lines, width) {
 # Refuses what a function with dots does not use: a misspelt argument would vanish in them. Nothing
 # that was given is looked at, so that it works before any other argument is there. `.also` are
 # names that the function's callers in R pass on.
-only_known <- function(..., .also = character(), .facts = FALSE) {
+only_known <- function(..., .also = character()) {
   given <- as.list(substitute(list(...)))[-1L]
   if (!length(given)) return(invisible())
   names <- if (is.null(names(given))) rep("", length(given)) else names(given)
@@ -48,8 +48,6 @@ only_known <- function(..., .also = character(), .facts = FALSE) {
   if (!length(unknown)) return(invisible())
   caller <- sys.call(-1L)
   known <- c(setdiff(names(formals(sys.function(-1L))), "..."), .also)
-  # what is true of a column or of the design is declared there, which Python says in one place
-  if (.facts) dprct_call("elsewhere", option = unknown[1L], .call = plain_call(caller))
   refuse("parameter", unused(unknown[1L], known), plain_call(caller))
 }
 

@@ -12,6 +12,7 @@ import pytest
 from dprct.assignment import Simple
 from dprct.estimate import Moments, PrivateMoments
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +38,8 @@ def file(tmp_path: Path) -> Path:
             "soil": np.array(["clay", "sand"], object)[rng.integers(0, 2, 2000)],
         }
     )
-    model = PrivateMoments(
-        data, schema, formulas=["yield ~ seed + rain"], assignment=Simple("seed"),
+    model = declaring(
+        PrivateMoments, data, schema, formulas=["yield ~ seed + rain"], assignment=Simple("seed"),
         subgroups=["soil"], sd={"yield": 1.0, "rain": 1.0},
     )  # fmt: skip
     return model.fit(epsilon=4, delta=1e-6).save(tmp_path / "farm.moments.json")

@@ -11,6 +11,7 @@ import pytest
 import dprct
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
+from tests.declaring import declaring
 
 SCHEMA = dprct.Schema(
     (
@@ -32,8 +33,13 @@ def data() -> pd.DataFrame:
 
 
 def effect(**options: Any) -> dprct.PrivateATE:
-    return dprct.PrivateATE(
-        data(), SCHEMA, outcome="y", assignment=dprct.Cluster("t", cluster="g"), **options
+    return declaring(
+        dprct.PrivateATE,
+        data(),
+        SCHEMA,
+        outcome="y",
+        assignment=dprct.Cluster("t", cluster="g"),
+        **options,
     )
 
 
@@ -72,8 +78,8 @@ def test_public_missingness_under_replace_one_stands_beside_the_sum() -> None:
     rows.loc[1, "y"] = np.nan
     schema = SCHEMA.declare(y={"missing": ["."]})
     accountant = dprct.Accountant(1)
-    dprct.PrivateATE(
-        rows, schema, outcome="y", assignment=dprct.Simple("t", shares=0.5),
+    declaring(
+        dprct.PrivateATE, rows, schema, outcome="y", assignment=dprct.Simple("t", shares=0.5),
         neighbors="replace-one", missing="public",
     ).fit(epsilon=0.5, accountant=accountant)  # fmt: skip
     assert "whether anybody's y is missing" in str(accountant)

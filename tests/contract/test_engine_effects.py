@@ -10,6 +10,7 @@ import pytest
 
 from dprct import CATE, IPW, PrivateAdditive
 from dprct.model import saved
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +21,22 @@ if TYPE_CHECKING:
 SHAPES = {"outcome": "y", "features": ["x", "g"], "missing": 0.5, "pairs": [("x", "g")]}
 
 FORMS: dict[str, Callable[[Any, Schema], Any]] = {
-    "weighting": lambda data, schema: IPW.from_formula(
-        "t ~ x * whole", data, schema, outcome="y", missing=0.5, hajek=True, overlap=True
+    "weighting": lambda data, schema: declaring(
+        IPW.from_formula,
+        "t ~ x * whole",
+        data,
+        schema,
+        outcome="y",
+        missing=0.5,
+        hajek=True,
+        overlap=True,
     ),
-    "shapes": lambda data, schema: PrivateAdditive(data, schema, **SHAPES),
-    "effects in one step": lambda data, schema: CATE(
-        data, schema, treatment="t", propensity=0.5, **SHAPES
+    "shapes": lambda data, schema: declaring(PrivateAdditive, data, schema, **SHAPES),
+    "effects in one step": lambda data, schema: declaring(
+        CATE, data, schema, treatment="t", propensity=0.5, **SHAPES
     ),
-    "effects in parts": lambda data, schema: CATE(
-        data, schema, treatment="t", learner="r", **SHAPES
+    "effects in parts": lambda data, schema: declaring(
+        CATE, data, schema, treatment="t", learner="r", **SHAPES
     ),
 }
 

@@ -13,6 +13,7 @@ from dprct import MVHistogram, PrivateATE, PrivateMoments, Simple
 from dprct.queries import ball, sums, together
 from dprct.schema import Column
 from dprct.schema.tables import COMPANION, _legal, _rules, collected, schema_of, table
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,25 +25,25 @@ LAZY = ["Polars, lazy", "DuckDB", "Spark"]
 TWO = ["y", "x"]
 
 MODELS: dict[str, Callable[[Any, Schema], Any]] = {
-    "effects, who has a value being public": lambda data, schema: PrivateATE(
-        data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"}
+    "effects, who has a value being public": lambda data, schema: declaring(
+        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"}
     ),
-    "effects, who has a value being private": lambda data, schema: PrivateATE(
-        data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "private"}
+    "effects, who has a value being private": lambda data, schema: declaring(
+        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "private"}
     ),
-    "effects, treatment being private": lambda data, schema: PrivateATE(
-        data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"},
+    "effects, treatment being private": lambda data, schema: declaring(
+        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"},
         neighbors="replace-one",
     ),
-    "effects, jointly": lambda data, schema: PrivateATE(
-        data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": 0.5}
+    "effects, jointly": lambda data, schema: declaring(
+        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": 0.5}
     ),
-    "moments of public groups": lambda data, schema: PrivateMoments(
-        data, schema, columns=TWO, assignment=Simple("t"), missing="public",
+    "moments of public groups": lambda data, schema: declaring(
+        PrivateMoments, data, schema, columns=TWO, assignment=Simple("t"), missing="public",
         neighbors="replace-one-design-public",
     ),
-    "moments of private cells": lambda data, schema: PrivateMoments(
-        data, schema, columns=TWO, assignment=Simple("t"), missing=0.5
+    "moments of private cells": lambda data, schema: declaring(
+        PrivateMoments, data, schema, columns=TWO, assignment=Simple("t"), missing=0.5
     ),
     "histogram": lambda data, schema: MVHistogram(
         data, schema.select(["x", "g"]), columns=["x", "g"]

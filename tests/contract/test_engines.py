@@ -25,6 +25,7 @@ from dprct.privacy.aggregates import _open
 from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager, table
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,7 @@ def test_effects_are_the_same_in_every_engine(
 
 
 def effects(design: str, data: Any, engines: ModuleType) -> list[Any]:
-    model = PrivateATE(data, engines.SCHEMA, outcome="y", **EFFECTS[design])
+    model = declaring(PrivateATE, data, engines.SCHEMA, outcome="y", **EFFECTS[design])
     result = model.fit(epsilon=1, rng=3)
     return [*result.params, *result.bse, str(model.guarantee(result.guarantee.budget))]
 
@@ -96,7 +97,9 @@ def test_effects_can_tell_data_apart(engines: ModuleType) -> None:
     other = rows.with_columns(t=1 - pl.col("t"), y=-pl.col("y").clip(-2, 2))
     for design in EFFECTS.values():
         one, another = (
-            PrivateATE(data, engines.SCHEMA, outcome="y", **design).fit(epsilon=1, rng=3).params
+            declaring(PrivateATE, data, engines.SCHEMA, outcome="y", **design)
+            .fit(epsilon=1, rng=3)
+            .params
             for data in (rows, other)
         )
         assert [*one] != [*another]
@@ -167,7 +170,7 @@ def test_a_calibrated_file_is_made_from_an_engine(
 def calibrated(design: str, data: Any, engines: ModuleType) -> Any:
     used = {"observed": ("y", "t"), "clusters in blocks": ("y", "whole", "block", "school")}[design]
     schema = _only(engines.SCHEMA, *used, fate=None)
-    return Calibrated(data, schema, outcome="y", **EFFECTS[design]).fit(epsilon=4, rng=2)
+    return declaring(Calibrated, data, schema, outcome="y", **EFFECTS[design]).fit(epsilon=4, rng=2)
 
 
 @functools.cache
@@ -195,18 +198,21 @@ def test_a_wrong_assignment_is_refused_alike(engine: ToEngine, engines: ModuleTy
         sentences = []
         for data in (lopsided, engine(lopsided)):
             with pytest.raises(ParameterError) as refusal:
-                PrivateATE(data, engines.SCHEMA, outcome="y", assignment=design, missing=0.0)
+                declaring(
+                    PrivateATE, data, engines.SCHEMA, outcome="y", assignment=design, missing=0.0
+                )
             sentences.append(str(refusal.value))
         assert sentences[0] == sentences[1]
     exact = Complete("t", counts=[100])
     for data in (lopsided, engine(lopsided)):
-        PrivateATE(data, engines.SCHEMA, outcome="y", assignment=exact, missing=0.0)
+        declaring(PrivateATE, data, engines.SCHEMA, outcome="y", assignment=exact, missing=0.0)
 
 
 @pytest.mark.parametrize("engine", ["Polars, lazy", "DuckDB", "Spark"], indirect=True)
 def test_an_index_in_python_is_refused_with_what_to_do(people: Any, engines: ModuleType) -> None:
     with pytest.raises(EngineError, match="collect the columns"):
-        PrivateATE(
+        declaring(
+            PrivateATE,
             people, engines.SCHEMA, outcome="y", treatment="t", missing=0.0, attrition=True,
             index="2*x", index_bounds=(-3, 3),
         )  # fmt: skip

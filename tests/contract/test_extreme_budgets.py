@@ -18,6 +18,7 @@ import pytest
 import dprct
 from dprct import Accountant, Budget, Column, Schema
 from dprct.errors import DprctError, DprctWarning, ParameterError
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,7 +112,9 @@ def rows(y: Bounds, w: Bounds) -> pd.DataFrame:
 
 
 def _effect(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return dprct.PrivateATE(rows(y, w), declared(y, w), outcome="y", treatment="t", **options)
+    return declaring(
+        dprct.PrivateATE, rows(y, w), declared(y, w), outcome="y", treatment="t", **options
+    )
 
 
 def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
@@ -122,14 +125,26 @@ def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
 
 
 def _cate(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return dprct.CATE(
-        rows(y, w), declared(y, w), outcome="y", features=["w", "block"], treatment="t", **options
+    return declaring(
+        dprct.CATE,
+        rows(y, w),
+        declared(y, w),
+        outcome="y",
+        features=["w", "block"],
+        treatment="t",
+        **options,
     )
 
 
 def _weighted(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return dprct.IPW(
-        rows(y, w), declared(y, w), outcome="y", treatment="t", covariates=["w"], **options
+    return declaring(
+        dprct.IPW,
+        rows(y, w),
+        declared(y, w),
+        outcome="y",
+        treatment="t",
+        covariates=["w"],
+        **options,
     )
 
 

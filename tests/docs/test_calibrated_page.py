@@ -12,6 +12,7 @@ import pytest
 
 from dprct import Calibrated, Column, PrivateATE, Schema, read_dta
 from dprct.cli.demo import demo_file
+from tests.declaring import declaring
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibrated.md"
 TEXT = " ".join(PAGE.read_text("utf-8").split())
@@ -29,7 +30,7 @@ def liberia(outcomes: int) -> PrivateATE:
     columns = [Column(name, bounds=(-2, 6), missing=()) for name in names]
     columns += [Column(name, levels=(0.0, 1.0), missing=()) for name in arms]
     sd = dict.fromkeys(names, 1.0)
-    return PrivateATE(data, Schema(tuple(columns)), outcome=names, treatment=arms, sd=sd)
+    return declaring(PrivateATE, data, Schema(tuple(columns)), outcome=names, treatment=arms, sd=sd)
 
 
 def nsw(levels: tuple[float, ...]) -> PrivateATE:
@@ -40,7 +41,9 @@ def nsw(levels: tuple[float, ...]) -> PrivateATE:
     schema = Schema.from_dta(demo_file("nsw_mixtape.dta")).declare(confirm_header=True, **facts)
     data, schema = read_dta(demo_file("nsw_mixtape.dta"), schema)
     data["re78"] = data["re78"].clip(0, 40_000)
-    return PrivateATE.from_formula("re78 ~ treat", data, schema, sd={"re78": 6500}, alphas=levels)
+    return declaring(
+        PrivateATE.from_formula, "re78 ~ treat", data, schema, sd={"re78": 6500}, alphas=levels
+    )
 
 
 def test_the_price_of_several_outcomes() -> None:

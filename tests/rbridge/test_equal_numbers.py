@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dprct
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +82,8 @@ class InPython:
         return model.fit(1, rng=9, confirm=True).protected.sum()
 
     def calibrated(self) -> Any:
-        model = dprct.Calibrated.from_formula(
+        model = declaring(
+            dprct.Calibrated.from_formula,
             "re78 ~ treat",
             self.data,
             self.rest,

@@ -27,6 +27,7 @@ from dprct.privacy.composition import per_row, sequential
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ def calibrated(data: pd.DataFrame, schema: Schema, formula: str = FORMULA, **opt
     left = formula.split("~")[0]
     rest = [name for name in {"earn", "works"} & set(schema.names) if name not in left]
     schema = schema.declare(**{name: {"fate": "withheld"} for name in rest})
-    return Calibrated.from_formula(formula, data, schema, **options)
+    return declaring(Calibrated.from_formula, formula, data, schema, **options)
 
 
 def agrees(release: Release, formula: str, outcome: str = "earn", **how: Any) -> None:

@@ -17,6 +17,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from dprct.release import Release
@@ -62,7 +63,7 @@ def model(data: pd.DataFrame, **options: Any) -> dprct.Calibrated:
         "sd": {"yield": 0.4, "loans": 1.5}, "specifications": SETS, "covariate_release": "filler",
         **options,
     }  # fmt: skip
-    return dprct.Calibrated(data, schema, **given)
+    return declaring(dprct.Calibrated, data, schema, **given)
 
 
 EQUAL = {1.0: (60, 40), 2.0: (60, 40), 10.0: (60, 40)}
@@ -234,7 +235,8 @@ def test_missing_values_that_are_public_keep_effects_in_levels() -> None:
     data.loc[data.groupby(["soil", "seed"]).head(5).index, "yield"] = np.nan
     schema = SCHEMA.with_columns([Column("yield", bounds=(0, 3), missing=(".",))])
     schema = Schema(tuple(column for column in schema.columns if column.name in data))
-    release = dprct.Calibrated(
+    release = declaring(
+        dprct.Calibrated,
         data, schema, outcome=["yield", "loans"], treatment="seed", subgroups=["soil"],
         assignment=dprct.Block("seed", block="soil", shares=None), attrition=True,
         missing={"yield": "public"}, covariate_release="filler",

@@ -20,6 +20,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.release.calibrated.covariates import FEWEST, sizes_of
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ def calibrated(data: pd.DataFrame, schema: Schema, formula: str = TWO, **options
     options = {"covariate_release": "filler", **options}
     if "assignment" not in options:
         options["treatment"] = ARMS
-    return Calibrated.from_formula(formula, data, schema, **options)
+    return declaring(Calibrated.from_formula, formula, data, schema, **options)
 
 
 def agrees(release: Release, right: str = "age + C(region)", outcomes: Any = None) -> None:

@@ -23,6 +23,7 @@ from dprct.privacy.noise import Secure
 from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.outcomes import PublicRows, constructed_anywhere
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,8 +70,8 @@ def gone() -> pd.DataFrame:
 def model(data: Any, **options: Any) -> Calibrated:
     options = {"covariates": ["x", "C(village)"], "missing": {"y": "private"}, **options}
     if "outcome" in options:
-        return Calibrated(data, BOTH, treatment=["t", "t2"], **options)
-    return Calibrated(data, ONE, outcome="y", treatment=["t", "t2"], **options)
+        return declaring(Calibrated, data, BOTH, treatment=["t", "t2"], **options)
+    return declaring(Calibrated, data, ONE, outcome="y", treatment=["t", "t2"], **options)
 
 
 MODELS: dict[str, Callable[[Any], Calibrated]] = {
@@ -309,7 +310,7 @@ def test_a_missing_outcome_is_legal_in_the_released_schema(legal: Any, missing: 
     data["y"] = np.where(data["y"].isna(), tagged(np.ones(N)), data["y"])
     schema = SCHEMA.declare(y={"missing": [".a"]}, w={"fate": "withheld"})
     options: dict[str, Any] = {"missing": missing, "legal": legal, "covariate_release": "filler"}
-    made = Calibrated(data, schema, outcome="y", treatment=["t", "t2"], **options)
+    made = declaring(Calibrated, data, schema, outcome="y", treatment=["t", "t2"], **options)
     release = made.fit(epsilon=50)
     assert release.protected["y"].isna().any()
     assert release.schema.column("y").missing == (".", ".a")

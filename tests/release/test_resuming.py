@@ -15,6 +15,7 @@ from dprct.privacy.budget import Budget
 from dprct.release import histogram
 from dprct.results.plan import Plan
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +39,13 @@ def table(seed: int = 1) -> pd.DataFrame:
 
 def calibrated(data: pd.DataFrame, schema: Schema = SCHEMA, **options: Any) -> Calibrated:
     schema = schema.declare(t={"fate": "public"})
-    model: Calibrated = Calibrated.from_formula(
-        "y ~ t + a", data, schema, treatment="t", **{"covariate_release": "histogram", **options}
+    model: Calibrated = declaring(
+        Calibrated.from_formula,
+        "y ~ t + a",
+        data,
+        schema,
+        treatment="t",
+        **{"covariate_release": "histogram", **options},
     )
     return model
 

@@ -20,6 +20,7 @@ from dprct.study.expected_regressions import entries
 from dprct.study.replication import stata_line
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import Verdict, of_table
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from dprct import Release
@@ -43,7 +44,8 @@ def fitted(delta: float, sizes: tuple[int, int, int], *, clustered: bool = False
         "cash": (arm == 1) * 1.0, "food": (arm == 2) * 1.0, "village": np.arange(len(arm)) // 6,
     })  # fmt: skip
     design = dprct.Cluster(["cash", "food"], cluster="village") if clustered else None
-    model = dprct.Calibrated(
+    model = declaring(
+        dprct.Calibrated,
         data, SCHEMA, outcome="meals", treatment=["cash", "food"], assignment=design,
         sd={"meals": 0.3},
     )  # fmt: skip

@@ -18,6 +18,7 @@ from dprct.formula import parse
 from dprct.study import read_do
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import of_file
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,7 +282,8 @@ def test_the_ratio_of_two_effects_is_two_stage_least_squares(
     assigned: dict[str, Any] = {"assignment": dprct.Complete("offer")}
     if clustered:
         assigned = {"assignment": dprct.Cluster("offer", cluster="village"), "icc": 0.05}
-    release = dprct.Calibrated.from_formula(
+    release = declaring(
+        dprct.Calibrated.from_formula,
         "profit + loan ~ offer", pd.DataFrame(columns).astype(float), schema,
         sd={"profit": 1.6, "loan": 0.5}, **assigned,
     ).fit(8, 1e-6)  # fmt: skip

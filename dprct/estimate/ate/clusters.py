@@ -7,147 +7,53 @@ upper bound on the intra-cluster correlation, or bounds on the means of clusters
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dprct.arguments import given
 from dprct.defaults import GUESSED_SD, MANY_ARM_SHARES, PLANNED_ICC, TWO_ARM_SHARES
 from dprct.errors import ParameterError
-from dprct.estimate.experiment import clusters_of
 from dprct.estimate.noise_law import quantile
-from dprct.privacy.budget import exact
 from dprct.queries.clusters import Correlated, MeansWithin, design_effect
 from dprct.queries.sums import GRID, Clipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dprct.assignment.groups import Design
+    from dprct.assignment.clusters import ClusterFacts
     from dprct.estimate.experiment import UnitRule
     from dprct.queries.clusters import ClusterRule
     from dprct.queries.sums import Arms
     from dprct.schema import Column
 
-    ICC = float | Mapping[str, float]
-    MeanBounds = Sequence[float] | Mapping[str, Sequence[float]]
 
-
-def correlations_of(icc: Any, outcomes: Sequence[str]) -> dict[str, Fraction]:
-    """Return the declared correlation of each outcome that has one.
-
-    Raises
-    ------
-    ParameterError
-        If it names no outcome, or is no number from 0 to 1.
-
-    Examples
-    --------
-    >>> correlations_of(0.1, ["y", "z"])["z"], correlations_of({"y": 0.2}, ["y", "z"])
-    (Fraction(1, 10), {'y': Fraction(1, 5)})
-    """
-    if icc is None:
-        return {}
-    each = icc if isinstance(icc, Mapping) else dict.fromkeys(outcomes, icc)
-    _check_outcomes("icc", each, outcomes)
-    found = {name: exact(value, f"icc of {name!r}") for name, value in each.items()}
-    for name, value in found.items():
-        if not 0 <= value <= 1:
-            raise ParameterError(
-                f"icc of {name!r} is {float(value):g}; declare an upper bound from 0 to 1 on the "
-                "correlation of two people of one cluster, from public knowledge"
-            )
-    return found
-
-
-def mean_bounds_of(bounds: Any, outcomes: Sequence[str]) -> dict[str, tuple[Fraction, Fraction]]:
-    """Return the declared bounds on cluster means of each outcome that has some.
-
-    Raises
-    ------
-    ParameterError
-        If they name no outcome, or are no two finite numbers in ascending order.
-
-    Examples
-    --------
-    >>> mean_bounds_of((0.2, 0.6), ["y"])
-    {'y': (Fraction(1, 5), Fraction(3, 5))}
-    """
-    if bounds is None:
-        return {}
-    each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(outcomes, bounds)
-    if not isinstance(bounds, Mapping) and len(outcomes) > 1:
-        raise ParameterError(
-            "there are several outcomes; give ``cluster_mean_bounds=`` as a ``mapping`` from "
-            "outcome to ``(low, high)``"
-        )
-    _check_outcomes("cluster_mean_bounds", each, outcomes)
-    found = {}
-    for name, pair in each.items():
-        if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise ParameterError(
-                f"cluster_mean_bounds of {name!r} is ``{given(pair)}``; give ``(low, high)``, "
-                "between which the mean of every cluster lies, from public knowledge"
-            )
-        low, high = (exact(end, f"cluster_mean_bounds of {name!r}") for end in pair)
-        if low >= high:
-            raise ParameterError(
-                f"cluster_mean_bounds of {name!r} is ({float(low):g}, {float(high):g}); the first "
-                "number must be below the second"
-            )
-        found[name] = (low, high)
-    return found
-
-
-def _check_outcomes(what: str, mapping: Mapping[Any, Any], outcomes: Sequence[str]) -> None:
-    for name in mapping:
-        if name not in outcomes:
-            raise ParameterError(
-                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
-                f"{', '.join(outcomes)}"
-            )
-
-
-def check_rules(
-    icc: Any, bounds: Any, outcomes: Sequence[str], design: Design, privacy_unit: UnitRule
-) -> None:
-    """Refuse facts of clusters that contradict each other, the design, or who is protected.
+def check_rules(facts: ClusterFacts, outcomes: Sequence[str], privacy_unit: UnitRule) -> None:
+    """Refuse facts of clusters that do not go with the outcomes, or with who is protected.
 
     Raises
     ------
     ParameterError
     """
-    known, within = correlations_of(icc, outcomes), mean_bounds_of(bounds, outcomes)
-    if not known and not within:
-        return
-    if not clusters_of(design):
-        raise ParameterError("``icc=`` and ``cluster_mean_bounds=`` need a design of clusters")
-    both = [name for name in known if name in within]
-    if both:
+    facts.means(outcomes)
+    if facts.correlations(outcomes) and privacy_unit == "cluster":
         raise ParameterError(
-            f"{both[0]!r} has both ``icc=`` and ``cluster_mean_bounds=``; its variance is found "
-            "from one of them, so leave the other out"
-        )
-    if known and privacy_unit == "cluster":
-        raise ParameterError(
-            "``icc=`` needs ``privacy_unit='person'``: a correlation of people does not bound "
-            "what a whole cluster moves; declare ``cluster_mean_bounds=`` instead"
+            "``icc=`` of the design needs ``privacy_unit='person'``: a correlation of people does "
+            "not bound what a whole cluster moves; declare ``cluster_mean_bounds=`` instead"
         )
 
 
-def ruled(arms: Arms, column: Column, icc: Any, bounds: Any, outcomes: Sequence[str]) -> Arms:
-    """Return arms that know what is declared of their clusters, on the grid of an outcome.
+def ruled(arms: Arms, column: Column, facts: ClusterFacts, outcomes: Sequence[str]) -> Arms:
+    """Arms that know what is declared of their clusters, on the grid of an outcome.
 
     Raises
     ------
     ParameterError
         If means of clusters are said to lie beyond the bounds of the outcome.
     """
-    known, within = correlations_of(icc, outcomes), mean_bounds_of(bounds, outcomes)
+    known, within = facts.correlations(outcomes), facts.means(outcomes)
     rule: ClusterRule | None = None
     if column.name in known:
         rule = Correlated(known[column.name])
@@ -265,7 +171,7 @@ def words_of(rule: ClusterRule, name: str) -> str:
 def clusters_said(arms: Arms, parts: Sequence[Fraction]) -> str:
     """Return what a plan says of clusters: the correlation that it assumes, and shares."""
     known = isinstance(arms.rule, Correlated)
-    source = "declared" if known else "a guess: declare ``icc=``, or plan with a larger one"
+    source = "declared" if known else "a guess: declare icc with the design"
     shares = " and ".join(f"{float(part):.3g}" for part in parts[:2])
     found = (
         f"at most {arms.largest:,} rows; sampling errors are those of an intra-cluster correlation "
@@ -276,5 +182,5 @@ def clusters_said(arms: Arms, parts: Sequence[Fraction]) -> str:
     if known:
         return f"{found}, which is that of people times the design effect"
     if arms.unit == "person" and arms.largest > 1:
-        return f"{found}; ``icc=`` or ``cluster_mean_bounds=`` would make the variance cheaper"
+        return f"{found}; icc or cluster_mean_bounds of the design would make the variance cheaper"
     return found

@@ -133,8 +133,8 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
         if arms is None or arms.unit != "person" or not isinstance(arms.rule, Correlated):
             raise ParameterError(
                 "clusters were assigned, whose errors with delta above 0 come from the variance of "
-                f"people; declare ``icc=`` for {outcome.column.name!r}, an upper bound on the "
-                "correlation within a cluster, with ``privacy_unit='person'``, or leave delta out"
+                f"people; declare ``icc=`` of the design for {outcome.column.name!r}, an upper bound "
+                "on the correlation within a cluster, with ``privacy_unit='person'``, or leave delta out"
             )
     if subgroups:
         raise ParameterError(

@@ -124,14 +124,10 @@ class ATESpec(Spec[ATEFacts]):
     control: Level | None = None
     missing: MissingRule | Mapping[str, MissingRule] | None = None
     budget_shares: Mapping[str, Real] | None = None
-    sd: Mapping[str, float] | None = None
     subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
-    largest_cluster: int | None = None
-    icc: float | Mapping[str, float] | None = None
-    cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None
     index: IndexRule | Mapping[str, IndexRule] | None = None
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
@@ -186,19 +182,15 @@ class ATESpec(Spec[ATEFacts]):
 
     def protects(self, schema: Schema) -> Unit:
         """Return who is protected: a whole cluster, where that was asked for."""
-        if self.privacy_unit != "cluster" or self.largest_cluster is None:
+        largest = self.design.cluster_facts.largest
+        if self.privacy_unit != "cluster" or largest is None:
             return schema.unit
-        return cluster_unit(self.design, self.largest_cluster)
+        return cluster_unit(self.design, largest)
 
     @property
     def design(self) -> Design:
         """How treatment was assigned."""
         return design_of(self.treatment, self.assignment)
-
-    @property
-    def rules_clusters(self) -> bool:
-        """Whether something is declared of the clusters of an outcome."""
-        return self.icc is not None or self.cluster_mean_bounds is not None
 
     @property
     def design_columns(self) -> tuple[str, ...]:
@@ -239,10 +231,8 @@ class ATESpec(Spec[ATEFacts]):
         yield from (partial(self._bounded, schema, name) for name in self.outcome)
         yield self.comparison
         yield lambda: self.design.groups.check_levels(schema)
-        if self.rules_clusters:
-            yield lambda: check_rules(
-                self.icc, self.cluster_mean_bounds, self.outcome, self.design, self.privacy_unit
-            )
+        yield lambda: check_rules(self.design.cluster_facts, self.outcome, self.privacy_unit)
+        yield from (partial(schema.column, name) for name in self.design.cluster_facts.outcomes)
         yield lambda: self._check_private(schema)
         before = (*self.subgroups, *covariate_names(self.index, self.index_columns))
         yield lambda: check_fixed_before(schema, before, self.design.columns)
@@ -251,7 +241,6 @@ class ATESpec(Spec[ATEFacts]):
         yield self.shares
         yield lambda: self._check_missing(schema)
         yield from (partial(self._check_policy, schema, name) for name in self.outcome)
-        yield lambda: sds_of(self.sd, self.outcome)
         if self.subgroups:
             yield lambda: check_within(
                 self.subgroups, schema, self.design, self.blocks, self.outcome,
@@ -271,7 +260,7 @@ class ATESpec(Spec[ATEFacts]):
         return compared(
             self.treatment, self.assignment, control=self.control,
             blocks="ignore" if self.treatment_private else self.blocks,
-            privacy_unit=self.privacy_unit, largest_cluster=self.largest_cluster,
+            privacy_unit=self.privacy_unit,
         )  # fmt: skip
 
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -354,7 +343,7 @@ class ATESpec(Spec[ATEFacts]):
                 hidden = hidden_arms(groups.design, groups.order, facts.n)
                 known = HiddenOutcome(column, hidden, share, fill, policy == "public")
             else:
-                arms = likely_arms(groups, facts.n, self.largest_cluster)
+                arms = likely_arms(groups, facts.n)
                 known = Outcome(column, arms, share, fill, policy == "public")
                 if policy == "private":
                     if blocks_of(groups.design, self.blocks):
@@ -368,15 +357,11 @@ class ATESpec(Spec[ATEFacts]):
         )  # fmt: skip
 
     def declared(self, outcome: AnyOutcome) -> AnyOutcome:
-        """Return an outcome that knows its declared sd, and what is declared of its clusters."""
+        """Return an outcome that knows what is declared of its clusters."""
         if not isinstance(outcome, Outcome):
             return outcome
-        arms = outcome.arms
-        if self.rules_clusters:
-            facts = self.icc, self.cluster_mean_bounds, self.outcome
-            arms = ruled(arms, outcome.column, *facts)
-        sd = sds_of(self.sd, self.outcome).get(outcome.column.name)
-        return replace(outcome, arms=arms, sd=sd)
+        facts = self.design.cluster_facts
+        return replace(outcome, arms=ruled(outcome.arms, outcome.column, facts, self.outcome))
 
     def _check_pure(self) -> None:
         """Refuse options of the joint release where there is none."""
@@ -416,12 +401,12 @@ class ATESpec(Spec[ATEFacts]):
             allocation = self.allocation(facts, budget)
         except ParameterError:  # no sampler reaches the scale
             return False
-        sds = sds_of(self.sd, self.outcome)
+        sds = sds_of(facts.outcomes)
         return joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
-        sds = sds_of(self.sd, self.outcome)
+        sds = sds_of(facts.outcomes)
         cells = bool(facts.private_subgroups)
         return joint.layout(facts.outcomes, sds, cells=cells)
 
@@ -431,14 +416,14 @@ class ATESpec(Spec[ATEFacts]):
 
     def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
         """Return prices, noise and expected standard errors."""
-        sds = sds_of(self.sd, self.outcome)
+        sds = sds_of(facts.outcomes)
         if allocation.budget.delta:
             return joint_plan(facts, self.layout(facts), allocation, sds, self.alphas)
         return plan_of(self.method, facts, allocation.budget, sds, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""
-        sds = sds_of(self.sd, self.outcome)
+        sds = sds_of(facts.outcomes)
         if allocation.budget.delta:
             return joint_power_table(facts, self.layout(facts), allocation, sds, self.alphas)
         epsilon = allocation.budget.epsilon
@@ -474,8 +459,8 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     else:
         groups = experiment = experiment_of(
             table.frame, spec.treatment, spec.assignment, control=spec.control,
-            blocks=spec.blocks, privacy_unit=spec.privacy_unit,
-            largest_cluster=spec.largest_cluster, attrition=spec.attrition, counted=table.counted,
+            blocks=spec.blocks, privacy_unit=spec.privacy_unit, attrition=spec.attrition,
+            counted=table.counted,
         )  # fmt: skip
         outcomes += [
             outcome_of(table, column, experiment, spec.missing, shares[column.name])
@@ -504,13 +489,17 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         If it lives in an engine, its rows stay there; only counts of the public combinations of
         treatment, blocks and clusters, and the sums that are released, leave it.
     schema : Schema
-        Public facts.  Every outcome needs bounds or levels, and a policy for missing values.
+        Public facts.  Every outcome needs bounds or levels, and a policy for missing values.  Its
+        ``sd`` is used by :meth:`plan` and :meth:`power`, which take the largest that the bounds
+        allow where none is declared.  With ``delta`` it says how the noise is divided among
+        outcomes, too; every outcome is clipped at its own bounds, and nothing else.
     outcome : str or sequence of str
         One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
         0/1 treatment columns.  Rows with all zeros form the control group.
     assignment : Design, optional
-        How treatment was assigned.  By default, complete randomisation of rows.
+        How treatment was assigned.  By default, complete randomisation of rows.  What is known of
+        clusters (``largest``, ``icc``, ``cluster_mean_bounds``) is declared with the design.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     missing : {"public", "private"}, number, or mapping from outcome to these, optional
@@ -521,10 +510,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         changes the estimand.
     budget_shares : mapping from outcome to number, optional
         Shares of the budget, which sum to one.  By default, equal shares.
-    sd : mapping from outcome to number, optional
-        Standard deviations known from elsewhere, used by :meth:`plan` and :meth:`power`.  By
-        default, the largest that the bounds allow.  With ``delta`` they say how the noise is
-        divided among outcomes, too; every outcome is clipped at its own bounds, and nothing else.
     subgroups : sequence of str, optional
         Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
         result).  Blocks of the design are public groups; other columns are private, and the numbers
@@ -541,16 +526,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         two people with others that have the same shares, and weights the rest.
     privacy_unit : {"person", "cluster"}
         Who is protected if whole clusters were assigned: a person, or a cluster with everybody in
-        it.
-    largest_cluster : int, optional
-        Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
-    icc : number, or mapping from outcome to number, optional
-        Public upper bound on the correlation of two people of one cluster.  Errors then come from
-        the variance of people times the design effect, which needs far less noise.  Where the bound
-        is too low, intervals are too short.  For ``privacy_unit="person"``.
-    cluster_mean_bounds : (low, high), or mapping from outcome to such, optional
-        Public bounds on the mean of every cluster, narrower than those of the outcome.  Errors then
-        come from totals clipped to them.  Where they are too narrow, intervals are too short.
+        it, of which the design then needs the ``largest`` size.
     index : callable, str, path, or mapping from outcome to these, optional
         A public prediction g0(X) of the outcome.  The method works with the outcome minus g0(X),
         clipped to ``index_bounds``; narrower bounds mean less noise.  Give a function of a data
@@ -600,8 +576,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     root of the number of outcomes, not with the number, and the result has their joint covariance.
     :meth:`plan` says which of the two is more precise.  Treatment is then private at hardly any
     price: the numbers of people in the arms are released for nothing more.  Assigned clusters need
-    ``icc``.  Options that only the release without ``delta`` has (``budget_shares``,
-    ``cluster_mean_bounds``, ``missing="private"``) are refused.
+    ``icc``.  What only the release without ``delta`` can use (``budget_shares``,
+    ``cluster_mean_bounds``, ``missing="private"``) is refused.
 
     Under ``"replace-one"`` without ``delta`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
@@ -636,14 +612,10 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         control: Level | None = None,
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
         budget_shares: Mapping[str, Real] | None = None,
-        sd: Mapping[str, float] | None = None,
         subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
-        largest_cluster: int | None = None,
-        icc: float | Mapping[str, float] | None = None,
-        cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None,
         index: IndexRule | Mapping[str, IndexRule] | None = None,
         index_columns: Sequence[str] = (),
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
@@ -653,10 +625,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     ) -> None:
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
-            missing=missing, budget_shares=budget_shares, sd=sd,
-            subgroups=subgroups, effects=effects, blocks=blocks, privacy_unit=privacy_unit,
-            largest_cluster=largest_cluster, icc=icc, cluster_mean_bounds=cluster_mean_bounds,
-            index=index, index_columns=index_columns,
+            missing=missing, budget_shares=budget_shares, subgroups=subgroups, effects=effects,
+            blocks=blocks, privacy_unit=privacy_unit, index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,15 +22,14 @@ from dprct.estimate.moments.plan import effect_error, kept_said, middle_said
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.variables import clipped_words
 from dprct.estimate.noise_law import quantile
-from dprct.privacy.budget import Budget, Guarantee, exact
+from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.results.plan import Plan, PlannedNumber
-from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
@@ -348,7 +346,7 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     shown += [f"the index of {name}: {index.text}" for name, index in facts.indexes.items()]
     shown += ["who has a value of " + ", ".join(known)] if known else []
     if jointly:
-        shown.append("centres, scales and weights of the release: functions of these and of sd=")
+        shown.append("centres, scales and weights of the release: functions of these and of sd")
     uncovered = ["participation of anybody"]
     if hidden is None:
         uncovered = ["participation, treatment, blocks and clusters of anybody"]
@@ -628,29 +626,10 @@ def _better(count: int, of: int) -> str:
     return f"this release for {count} of {of} effects, leaving delta out for the others"
 
 
-def sds_of(sd: object, names: Sequence[str]) -> dict[str, float]:
-    """Return the declared standard deviations of outcomes.
-
-    Raises
-    ------
-    ParameterError
-        If it is no mapping, names no outcome, or is no number above 0.
-    """
-    if sd is None:
-        return {}
-    if not isinstance(sd, Mapping):
-        raise ParameterError(
-            f"``sd={given(sd)}``; give a ``mapping`` from outcome, such as "
-            f"``sd={{{names[0]!r}: 1.0}}``"
-        )
-    check_outcomes("sd", sd, names)
-    found = {name: float(exact(value, f"sd of {name!r}")) for name, value in sd.items()}
-    for name, value in found.items():
-        if not 0 < value <= EXTREMES[1]:
-            raise ParameterError(
-                f"sd of {name!r} is {value:g}; declare a number above 0 and up to {EXTREMES[1]:g}"
-            )
-    return found
+def sds_of(outcomes: Iterable[AnyOutcome]) -> dict[str, float]:
+    """Standard deviations by outcome, where they are declared."""
+    columns = [outcome.column for outcome in outcomes]
+    return {column.name: column.sd for column in columns if column.sd is not None}
 
 
 def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) -> None:

@@ -61,8 +61,6 @@ class Outcome:
     fill : float or None
     among_observed : bool
         Who has a value is public, and the others do not count.
-    sd : float or None
-        Declared; the epsilon of clusters is divided by it.
     """
 
     column: Column
@@ -70,7 +68,6 @@ class Outcome:
     share: Fraction
     fill: float | None = None
     among_observed: bool = False
-    sd: float | None = None
 
     @property
     def presence_public(self) -> bool:
@@ -99,7 +96,7 @@ class Outcome:
         """
         shares: tuple[Fraction, ...] = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
         if self.arms.inflation > 1:
-            sampling = sampling_of(self.arms, float(self.width), self.sd)
+            sampling = sampling_of(self.arms, float(self.width), self.column.sd)
             own = Fraction(epsilon) * self.share
             shares = shares_of(own, self.reaches(), self.arms.inflation, sampling)
         return tuple(epsilon * self.share * part for part in shares)

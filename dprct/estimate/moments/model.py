@@ -331,7 +331,6 @@ class MomentsSpec(Spec[MomentsFacts]):
             return None
         return compared(
             None, self.assignment, control=self.control, blocks="ignore", privacy_unit="person",
-            largest_cluster=None,
         )  # fmt: skip
 
     def variables(self, schema: Schema) -> tuple[Variable, ...]:

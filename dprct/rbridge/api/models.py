@@ -13,7 +13,6 @@ import dprct
 from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import Moments
 from dprct.formula import names
-from dprct.model import ELSEWHERE
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.options import options_for
@@ -83,13 +82,6 @@ def model(
     else:
         made = kind(data.data, data.schema, **_named_by(formula, kind), **given)
     return Record(("dprct_model",), {"method": method_in_r(method)}, live=Bound(made, data.like))
-
-
-@export("elsewhere")
-def elsewhere(option: str) -> None:
-    """Refuse an option that is a fact of a column or of the design, which is declared there."""
-    if option in ELSEWHERE:
-        raise ParameterError(f"there is no option {option!r}; {ELSEWHERE[option]}")
 
 
 def _index_of(index: Any, table: Table) -> Any:

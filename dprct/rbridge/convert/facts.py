@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _TYPES = {"logical": "byte", "factor": "long", "character": "strL"}
 _FORMATS = {"date": ("d", "%td"), "time": ("c", "%tc")}
 _WHOLE = ("integer", "integer64")
-_DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "role", "fate", "derived",
-             "made_of")  # fmt: skip
+_DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "sd", "sd_within", "centre",
+             "clip", "role", "fate", "derived", "made_of")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,9 @@ def _labels(name: str, taken: Mapping[str, Any], recoding: Recoding) -> Mapping[
 def _warn_of_lost_facts(header: Header, known: Schema) -> None:
     """Say that a column is no longer the one whose facts were declared, where any were."""
     name = header.column.name
-    lost = [fact for fact in _DECLARED if getattr(known.column(name), fact) not in (None, "")]
+    column = known.column(name)
+    usual = Column(name, column.type)
+    lost = [fact for fact in _DECLARED if getattr(column, fact) != getattr(usual, fact)]
     if lost:
         _warn(
             f"column {name!r} is no longer as its schema describes it (its label, value labels or "

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Self
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -14,8 +13,7 @@ from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, units_of
 from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
-from dprct.encoding import with_clipped
-from dprct.errors import EngineError, ParameterError
+from dprct.errors import ParameterError
 from dprct.estimate.ate import (
     BlockRule,
     Bounds,  # read from annotations
@@ -31,11 +29,10 @@ from dprct.estimate.ate import (
     results_of,
     state_of,
     states_of,
-    with_bounds,
     with_pairs,
 )
 from dprct.estimate.ate import released as released_effects
-from dprct.model import BoundTable, Facts, revived, saved
+from dprct.model import Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.sums import observed
@@ -112,7 +109,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         memory.
     schema : Schema
         Public facts: a fate for every column, and bounds or levels and a policy for missing values
-        for outcomes and covariates.
+        for outcomes and covariates; an outcome's ``sd`` is used as for :class:`dprct.PrivateATE`.
     outcome : str or sequence of str
         One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
@@ -145,15 +142,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Whether synthetic outcomes vary with covariates: not at all, or by coefficients from noisy
         moments.  Moments take a fifth of epsilon and need a delta.  They make the file look more
         like the original, but do not improve the effects.
-    clip : sequence of str
-        Outcomes whose values beyond their bounds are moved to the bound, row by row, before
-        anything is computed; effects are then those on the clipped outcome.  By default, such
-        values are refused.  Not for a table in an engine, which clips by itself.
     missing : {"public", "private"}, number, or mapping from outcome to these, optional
         What to do with missing outcomes, as for :class:`dprct.PrivateATE`.
-    sd : mapping from outcome to number, optional
-        Standard deviations known from elsewhere, for :meth:`plan` and :meth:`power`.  With
-        ``delta`` they are the scales of the outcomes too.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     blocks : {"weight", "ignore"} or mapping from block to name of a pool
@@ -161,11 +151,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         blocks out of the estimate; a mapping pools blocks, as for :class:`dprct.PrivateATE`.
     privacy_unit : {"person", "cluster"}
         Who is protected if whole clusters were assigned: a person, or a cluster with everybody in
-        it.
-    largest_cluster : int, optional
-        Public upper limit on the rows of a cluster; required for ``privacy_unit="cluster"``.
-    icc, cluster_mean_bounds : optional
-        Public facts of clusters, as for :class:`dprct.PrivateATE`.
+        it, of which the design then needs the ``largest`` size.
     index : callable, str, path, or mapping from outcome to these, optional
         A public prediction of the outcome by which it is adjusted before it is clipped to
         ``index_bounds``, as for :class:`dprct.PrivateATE`.  A study file states it as a formula
@@ -265,15 +251,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         alphas: Sequence[float] = VALID_LEVELS,
         legal: Legal = "calibrated",
         gamma: Gamma = "zero",
-        clip: Sequence[str] = (),
         missing: MissingRule | Mapping[str, MissingRule] | None = None,
-        sd: Mapping[str, float] | None = None,
         control: Level | None = None,
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
-        largest_cluster: int | None = None,
-        icc: float | Mapping[str, float] | None = None,
-        cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None,
         index: IndexRule | Mapping[str, IndexRule] | None = None,
         index_columns: Sequence[str] = (),
         index_bounds: Bounds | Mapping[str, Bounds] | None = None,
@@ -285,15 +266,13 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         spec = CalibratedSpec.of(
             outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
             covariate_release=covariate_release, specifications=specifications,
-            budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma, clip=clip,
-            missing=missing, sd=sd, control=control, blocks=blocks,
-            privacy_unit=privacy_unit, largest_cluster=largest_cluster, icc=icc,
-            cluster_mean_bounds=cluster_mean_bounds, index=index, index_columns=index_columns,
-            index_bounds=index_bounds, subgroups=subgroups, attrition=attrition, keep=keep,
-            neighbors=neighbors,
+            budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma,
+            missing=missing, control=control, blocks=blocks, privacy_unit=privacy_unit,
+            index=index, index_columns=index_columns, index_bounds=index_bounds,
+            subgroups=subgroups, attrition=attrition, keep=keep, neighbors=neighbors,
         )  # fmt: skip
         check_schema(schema)
-        declared = self._bind(spec, _clipped(BoundTable(data), schema, spec.clip), schema)
+        declared = self._bind(spec, data, schema)
         prepared = spec.prepared(schema).seal_beside_data()
         effects, adjusted = public_facts(spec.effects, declared, self._table)
         present = [o.column for o in effects.outcomes if o.presence_public]
@@ -628,16 +607,3 @@ def _errors_of(outcomes: Sequence[str], targets: Sequence[Target]) -> dict[str, 
         outcome: np.sqrt(np.diag(target.on_all_rows[1])).tolist()
         for outcome, target in zip(outcomes, targets, strict=True)
     }
-
-
-def _clipped(table: BoundTable, schema: Schema, names: Iterable[str]) -> BoundTable:
-    """Return the table with outcomes within their public bounds; missing codes stay."""
-    frame = table.frame
-    for name in names:
-        if isinstance(frame, nw.LazyFrame):
-            raise EngineError(
-                "``clip=`` moves values in memory, and this table lives in an engine; clip the "
-                "outcome in the engine, or collect the columns that the release uses"
-            )
-        frame = with_clipped(frame, with_bounds(schema.column(name)))
-    return table.with_frame(frame)

@@ -25,12 +25,10 @@ from dprct.estimate.ate import (
     UnitRule,
     blocks_of,
     blocks_of_levels,
-    check_outcomes,
     check_relation,
     levels_of,
     promise_of,
     smallest_arm,
-    with_bounds,
 )
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
@@ -298,15 +296,10 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     alphas: tuple[float, ...] = VALID_LEVELS
     legal: Legal = "calibrated"
     gamma: Gamma = "zero"
-    clip: tuple[str, ...] = ()
     missing: MissingRule | Mapping[str, MissingRule] | None = None
-    sd: Mapping[str, float] | None = None
     control: Level | None = None
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
-    largest_cluster: int | None = None
-    icc: float | Mapping[str, float] | None = None
-    cluster_mean_bounds: Bounds | Mapping[str, Bounds] | None = None
     index: IndexRule | Mapping[str, IndexRule] | None = None
     index_columns: tuple[str, ...] = ()
     index_bounds: Bounds | Mapping[str, Bounds] | None = None
@@ -323,7 +316,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         covariates: Sequence[str] = (),
         specifications: Iterable[str | Sequence[str]] = (),
         alphas: Sequence[float] = VALID_LEVELS,
-        clip: Sequence[str] = (),
         index_columns: Sequence[str] = (),
         subgroups: Sequence[str] = (),
         keep: Iterable[str] = (),
@@ -337,7 +329,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             covariates=listed_names(covariates, "covariates"),
             specifications=tuple(" + ".join(terms) for terms in term_sets(specifications)),
             alphas=levels_of(alphas),
-            clip=listed_names(clip, "clip"),
             index_columns=listed_names(index_columns, "index_columns"),
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
             keep=listed_names(keep, "keep"),
@@ -377,13 +368,10 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         """
         return ATESpec.of(
             outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
-            control=self.control, missing=self.missing, budget_shares=self.parts[1], sd=self.sd,
-            neighbors=self.neighbors,
-            blocks=self.blocks, privacy_unit=self.privacy_unit,
-            largest_cluster=self.largest_cluster, icc=self.icc,
-            cluster_mean_bounds=self.cluster_mean_bounds, index=self.index,
-            index_columns=self.index_columns, index_bounds=self.index_bounds, alphas=self.alphas,
-            subgroups=self.subgroups, attrition=self.attrition,
+            control=self.control, missing=self.missing, budget_shares=self.parts[1],
+            neighbors=self.neighbors, blocks=self.blocks, privacy_unit=self.privacy_unit,
+            index=self.index, index_columns=self.index_columns, index_bounds=self.index_bounds,
+            alphas=self.alphas, subgroups=self.subgroups, attrition=self.attrition,
         )  # fmt: skip
 
     @property
@@ -438,12 +426,13 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def drawn_covariates(self, facts: Facts) -> Covariates:
         """Return the modelled covariates, by public facts; the schema is one from ``prepared``."""
         layout = self.layout(facts.schema)
+        largest = self.effects.design.cluster_facts.largest
         return covariates_of(
             layout.covariates,
             layout.complete,
             facts.n,
             filler=self.covariate_release == "filler",
-            rows=(self.largest_cluster or 1) if self.privacy_unit == "cluster" else 1,
+            rows=(largest or 1) if self.privacy_unit == "cluster" else 1,
         )
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
@@ -453,7 +442,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         yield lambda: self.effects
         yield self._check_subgroups
         yield from self._checks_of_effects(facts)
-        yield lambda: self._check_clipped(schema)
         yield lambda: check_slopes(self.regressions) if self.has_slopes else self.regressions
         yield lambda: self.cluster
         yield lambda: self.prepared(schema)
@@ -497,11 +485,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 f"{said} does not go with ``gamma='moments'``, whose coefficients are those of "
                 "everybody; say ``gamma='zero'``"
             )
-
-    def _check_clipped(self, schema: Schema) -> None:
-        check_outcomes("clip", dict.fromkeys(self.clip), self.outcome)
-        for name in self.clip:
-            with_bounds(schema.column(name))
 
     def _check_fates(self, facts: Facts) -> None:
         check_fates(self.prepared(facts.schema), facts.n)

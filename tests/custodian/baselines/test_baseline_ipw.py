@@ -13,6 +13,7 @@ import pytest
 from dprct.custodian.baselines import IPW
 from dprct.errors import DisclosureError, FormulaError, ParameterError
 from dprct.results.base import is_confidential
+from tests.declaring import declaring
 
 R = json.loads((Path(__file__).parents[2] / "reference" / "ipw_r.json").read_text(encoding="utf-8"))
 STACKED = {
@@ -26,7 +27,7 @@ def rows() -> pd.DataFrame:
 
 
 def fit(**options):
-    return IPW.from_formula("t ~ x1 + x2", rows(), outcome="y", **options).fit()
+    return declaring(IPW.from_formula, "t ~ x1 + x2", rows(), outcome="y", **options).fit()
 
 
 @pytest.mark.parametrize("case", list(STACKED))

@@ -14,6 +14,7 @@ from dprct.errors import ColumnError, SchemaError
 from dprct.model import saved
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,7 +80,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def fitted(data: Any, delta: float, **options: Any) -> dict[str, Any]:
-    model = PrivateAdditive(data, SCHEMA, **{**ASKED, **options})
+    model = declaring(PrivateAdditive, data, SCHEMA, **{**ASKED, **options})
     assert model.n == 900
     found = saved(model.fit(1, delta, rng=3).fit.sums)
     assert isinstance(found, dict)
@@ -106,8 +107,8 @@ def test_levels_without_order_and_a_clip_in_an_engine() -> None:
 def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(age=pl.lit(3.0), **{"age" + COMPANION: pl.lit(-1, pl.Int8)})
     with pytest.raises(SchemaError, match="age: a value outside the bounds"):
-        PrivateAdditive(ENGINES[engine](far), SCHEMA, **ASKED)
+        declaring(PrivateAdditive, ENGINES[engine](far), SCHEMA, **ASKED)
     with pytest.raises(ColumnError, match="'town'"):
-        PrivateAdditive(ENGINES[engine](rows().drop("town")), SCHEMA, **ASKED)
+        declaring(PrivateAdditive, ENGINES[engine](rows().drop("town")), SCHEMA, **ASKED)
     with pytest.raises(SchemaError, match="say missing="):
-        PrivateAdditive(ENGINES[engine](rows()), SCHEMA, **{**ASKED, "missing": None})
+        declaring(PrivateAdditive, ENGINES[engine](rows()), SCHEMA, **{**ASKED, "missing": None})

@@ -16,13 +16,14 @@ from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.additive.model import features_of_formula
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
+from tests.declaring import declaring
 
 NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
 
 
 def model_of(people, schema, n=4000, **options):
     asked = {"outcome": "y", "features": ["x", "town"], **options}
-    return dprct.PrivateAdditive(people(n), schema, **asked)
+    return declaring(dprct.PrivateAdditive, people(n), schema, **asked)
 
 
 def test_shapes_are_found(people, schema):

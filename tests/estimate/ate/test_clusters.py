@@ -23,6 +23,7 @@ from dprct.estimate.noise_law import correction, quantile
 from dprct.queries.clusters import Correlated, MeansWithin, factor_of
 from dprct.queries.sums import GRID
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 RUNS = 20_000
 SIZES = np.array([19] + [12, 17, 14, 10, 15, 18, 13] * 5 + [16, 17, 19, 19])
@@ -46,7 +47,7 @@ def experiment(p: float = 0.3) -> tuple[pd.DataFrame, Schema]:
 
 
 def model(**options: Any) -> PrivateATE:
-    return PrivateATE.from_formula("y ~ t", *experiment(), assignment=DESIGN, **options)
+    return declaring(PrivateATE.from_formula, "y ~ t", *experiment(), assignment=DESIGN, **options)
 
 
 def test_public_facts_make_errors_smaller_and_are_in_the_guarantee() -> None:
@@ -102,13 +103,20 @@ def test_facts_that_cannot_be_are_refused(options: dict[str, Any], words: str) -
 @pytest.mark.parametrize("option", [{"icc": 0.1}, {"cluster_mean_bounds": (0.1, 0.5)}])
 def test_they_need_clusters(option: dict[str, Any]) -> None:
     with pytest.raises(ParameterError, match="need a design of clusters"):
-        PrivateATE.from_formula("y ~ t", *experiment(), **option)
+        declaring(PrivateATE.from_formula, "y ~ t", *experiment(), **option)
 
 
 def test_a_calibrated_file_has_the_errors() -> None:
     data, schema = experiment()
-    made = Calibrated.from_formula(
-        "y ~ t", data, schema, assignment=DESIGN, treatment="t", icc=0.05, sd={"y": 0.46}
+    made = declaring(
+        Calibrated.from_formula,
+        "y ~ t",
+        data,
+        schema,
+        assignment=DESIGN,
+        treatment="t",
+        icc=0.05,
+        sd={"y": 0.46},
     )
     release = made.fit(1, rng=3)
     wide = Calibrated.from_formula("y ~ t", data, schema, assignment=DESIGN, treatment="t")

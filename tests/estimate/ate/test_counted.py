@@ -21,6 +21,7 @@ from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,8 +109,14 @@ def test_the_estimand_and_what_is_private_are_said(
     trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     data = trial(3_000).drop(columns="village")
-    model = PrivateATE(
-        data, schema, outcome="got", treatment=["t", "t2"], missing="private", sd={"got": 0.5}
+    model = declaring(
+        PrivateATE,
+        data,
+        schema,
+        outcome="got",
+        treatment=["t", "t2"],
+        missing="private",
+        sd={"got": 0.5},
     )
     result = model.fit(epsilon=2)
     text = result.summary().replace("\n", " ")
@@ -136,8 +143,8 @@ def test_blocks_and_clusters_are_refused(
         clustered = isinstance(design, Cluster)
         frame = data.assign(**{a: (data["village"] % 3 == i) * 1.0 for i, a in enumerate(arms)})
         with pytest.raises(ParameterError, match="not offered with clusters or weighted blocks"):
-            PrivateATE(
-                frame if clustered else data, schema, outcome="got", assignment=design,
+            declaring(
+                PrivateATE, frame if clustered else data, schema, outcome="got", assignment=design,
                 missing="private", attrition=True,
             )  # fmt: skip
 

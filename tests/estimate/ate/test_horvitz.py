@@ -24,6 +24,7 @@ from dprct.privacy.noise import source
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.schema import Column
 from dprct.schema.tables import eager
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
 
 def private(data: pd.DataFrame, schema: Schema, **options: Any) -> PrivateATE:
     asked = {"assignment": HALF, "neighbors": "replace-one"} | options
-    return PrivateATE(data, schema, outcome=asked.pop("outcome", "y"), **asked)
+    return declaring(PrivateATE, data, schema, outcome=asked.pop("outcome", "y"), **asked)
 
 
 def two_arms(data: pd.DataFrame) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.facts import Linear, indexes_of, is_file, pilot_index
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,8 +108,8 @@ def test_an_index_narrows_the_noise_and_keeps_the_effect(kind: str, pilot: Path)
         "function": {"index": by_function, "index_columns": ["age", "town"]},
         "pilot": {"index": pilot, "index_columns": ["age"]},
     }
-    plain = PrivateATE(people(), SCHEMA, **OPTIONS).fit(epsilon=4, rng=1)
-    model = PrivateATE(people(), SCHEMA, **OPTIONS, **BOUNDS, **rules[kind])
+    plain = declaring(PrivateATE, people(), SCHEMA, **OPTIONS).fit(epsilon=4, rng=1)
+    model = declaring(PrivateATE, people(), SCHEMA, **OPTIONS, **BOUNDS, **rules[kind])
     result = model.fit(epsilon=4, rng=1)
     assert result.effects[0].scales[0] == pytest.approx(plain.effects[0].scales[0] / 4)
     # uniform errors of sd 2.3: a sampling error of .035, and 25 noise scales
@@ -123,7 +124,7 @@ def test_an_index_narrows_the_noise_and_keeps_the_effect(kind: str, pilot: Path)
 
 def test_a_covariate_that_is_missing_counts_as_a_residual_of_zero() -> None:
     data = people(2_000).assign(age=np.nan, y=50.0)
-    model = PrivateATE(data, SCHEMA, **OPTIONS, index="age", **BOUNDS)
+    model = declaring(PrivateATE, data, SCHEMA, **OPTIONS, index="age", **BOUNDS)
     found = model.fit(epsilon=200)
     assert found.control.loc["y", "mean"] == pytest.approx(0, abs=0.1)
 
@@ -131,7 +132,7 @@ def test_a_covariate_that_is_missing_counts_as_a_residual_of_zero() -> None:
 def test_a_declared_value_for_the_missing_is_adjusted_too() -> None:
     data = people(20_000).assign(y=np.nan, age=40.0)
     options = OPTIONS | {"missing": 35}
-    model = PrivateATE(data, SCHEMA, **options, index="30 + 0*age", **BOUNDS)
+    model = declaring(PrivateATE, data, SCHEMA, **options, index="30 + 0*age", **BOUNDS)
     assert model.fit(epsilon=200).control.loc["y", "mean"] == pytest.approx(5, abs=0.05)
 
 
@@ -152,7 +153,15 @@ def test_a_function_that_looks_at_other_rows_is_refused(name: str, constant: boo
     if constant:
         data["age"] = 30.0
     with pytest.raises(ParameterError, match="from that row alone"):
-        PrivateATE(data, SCHEMA, **OPTIONS, **BOUNDS, index=LOOKING[name], index_columns=["age"])
+        declaring(
+            PrivateATE,
+            data,
+            SCHEMA,
+            **OPTIONS,
+            **BOUNDS,
+            index=LOOKING[name],
+            index_columns=["age"],
+        )
 
 
 def test_a_function_that_fails_on_some_row_is_no_refusal_and_moves_no_other_row() -> None:
@@ -239,7 +248,7 @@ def test_what_is_no_index_is_refused(
     options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(Exception, match=words) as caught:
-        PrivateATE(people(50), SCHEMA, **OPTIONS, **options)
+        declaring(PrivateATE, people(50), SCHEMA, **OPTIONS, **options)
     assert isinstance(caught.value, error) or "height" in words
     assert "age is" not in str(caught.value)
 
@@ -250,7 +259,15 @@ def test_nothing_of_what_a_function_raises_stays() -> None:
 
     for rule in (secret, ours):
         with pytest.raises(ParameterError, match=r"ended with \w+Error; give a") as caught:
-            PrivateATE(people(50), SCHEMA, **OPTIONS, **BOUNDS, index=rule, index_columns=["age"])
+            declaring(
+                PrivateATE,
+                people(50),
+                SCHEMA,
+                **OPTIONS,
+                **BOUNDS,
+                index=rule,
+                index_columns=["age"],
+            )
         assert "age is" not in str(caught.value)
         assert caught.value.__context__ is caught.value.__cause__ is None
 
@@ -258,7 +275,7 @@ def test_nothing_of_what_a_function_raises_stays() -> None:
 @pytest.mark.parametrize("bounds", [["Zebediah", 1.0], 3.0, (1.0, 0.0)])
 def test_bounds_that_are_none_leave_nothing_of_themselves(bounds: Any) -> None:
     with pytest.raises(ParameterError, match=r"declare \(low, high\)") as caught:
-        PrivateATE(people(50), SCHEMA, **OPTIONS, index="age", index_bounds=bounds)
+        declaring(PrivateATE, people(50), SCHEMA, **OPTIONS, index="age", index_bounds=bounds)
     assert "Zebediah" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -268,6 +285,8 @@ def test_several_outcomes_name_theirs() -> None:
     data = people(4_000).assign(glad=1.0)
     options = OPTIONS | {"outcome": ["y", "glad"]}
     with pytest.raises(ParameterError, match="mapping from outcome"):
-        PrivateATE(data, schema, **options, index="age", **BOUNDS)
-    model = PrivateATE(data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)})
+        declaring(PrivateATE, data, schema, **options, index="age", **BOUNDS)
+    model = declaring(
+        PrivateATE, data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)}
+    )
     assert [outcome.column.bounds for outcome in model.facts.outcomes] == [(0, 10), (0, 1)]

@@ -18,6 +18,7 @@ from dprct.estimate.ate import joint
 from dprct.privacy.noise import source
 from dprct.queries import observed_together
 from dprct.queries.sums import Arms
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -72,7 +73,7 @@ def with_holes(data: pd.DataFrame) -> pd.DataFrame:
 def model(data: Any, **options: Any) -> PrivateATE:
     given = {"outcome": OUTCOMES, "treatment": ["t", "t2"], **options}
     holes = {name: (".",) for name in OUTCOMES} if "missing" in given else {}
-    return PrivateATE(data, schema(**holes), **given)
+    return declaring(PrivateATE, data, schema(**holes), **given)
 
 
 def private(data: Any, **options: Any) -> PrivateATE:
@@ -225,8 +226,10 @@ def test_eight_outcomes_and_three_arms_have_the_noise_that_is_promised() -> None
     }  # fmt: skip
     design = dprct.Simple(["t1", "t2", "t3"], shares=[0.25] * 3)
     for epsilon, most in ((1, 0.82), (2, 0.43), (4, 0.24)):
-        public = PrivateATE(data, facts, treatment=["t1", "t2", "t3"], **options)
-        hidden = PrivateATE(data, facts, assignment=design, neighbors="replace-one", **options)
+        public = declaring(PrivateATE, data, facts, treatment=["t1", "t2", "t3"], **options)
+        hidden = declaring(
+            PrivateATE, data, facts, assignment=design, neighbors="replace-one", **options
+        )
         noise = [one.plan(epsilon, DELTA).table["noise_sd"].iloc[1:] for one in (public, hidden)]
         assert noise[0].max() < most
         assert noise[1].max() == pytest.approx(noise[0].max(), rel=0.02)  # at no price
@@ -389,7 +392,8 @@ def test_an_effect_is_kept_whatever_the_law(law: str) -> None:
              "sd three times too small": 1 + 0.4 * t + rng.normal(size=n)}[law]  # fmt: skip
         y = np.clip(y, -4, 12)
         sd = float(y.std()) / (3 if law.startswith("sd") else 1)
-        made = PrivateATE(pd.DataFrame({"y": y, "t": t * 1.0}), facts, outcome="y", treatment="t",
+        made = declaring(PrivateATE,
+            pd.DataFrame({"y": y, "t": t * 1.0}), facts, outcome="y", treatment="t",
                           sd={"y": round(sd, 2)})  # fmt: skip
         result = made.fit(4, DELTA, rng=seed)
         gaps.append(result.params["t"] - (y[t == 1].mean() - y[t == 0].mean()))

@@ -12,6 +12,7 @@ from scipy.stats import binom
 import dprct
 from dprct import Calibrated, Cluster, Column, PrivateATE, Schema
 from dprct.errors import ParameterError
+from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -45,11 +46,11 @@ def pupils(seed: int) -> pd.DataFrame:
 def test_it_finds_what_each_outcome_by_itself_finds() -> None:
     """At budgets whose noise is small, effects and errors without delta are the same."""
     data = pupils(1)
-    alone = PrivateATE(data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25)
-    found = PrivateATE(data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25, delta=1e-6)
+    alone = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25)
+    found = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25, delta=1e-6)
     assert found.params.to_numpy() == pytest.approx(alone.params.to_numpy(), abs=0.05)
     assert found.bse.to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=0.1)
-    people = PrivateATE(data, SCHEMA, icc=0, **BOTH).fit(epsilon=25, delta=1e-6)
+    people = declaring(PrivateATE, data, SCHEMA, icc=0, **BOTH).fit(epsilon=25, delta=1e-6)
     assert (found.bse.to_numpy() > 1.6 * people.bse.to_numpy()).all()
     assert "with the declared correlation (0.15 for score, 0.15 for height)" in " ".join(
         found.notes
@@ -60,9 +61,9 @@ def test_the_errors_are_those_of_people_times_the_design_effect() -> None:
     """By arm and outcome, and between outcomes by the root of the product; of one draw."""
     data = pupils(2)
     model: Any = {"epsilon": 4, "delta": 1e-6, "rng": 3}
-    people = PrivateATE(data, SCHEMA, icc=0, **BOTH).fit(**model)
+    people = declaring(PrivateATE, data, SCHEMA, icc=0, **BOTH).fit(**model)
     rule = {"score": 0.2, "height": 0.1}
-    found = PrivateATE(data, SCHEMA, icc=rule, **BOTH).fit(**model)
+    found = declaring(PrivateATE, data, SCHEMA, icc=rule, **BOTH).fit(**model)
     assert found.params.equals(people.params)
     rows = data.groupby(["meal", "school"]).size()
     for place, name in enumerate(BOTH["outcome"]):
@@ -83,7 +84,7 @@ def test_intervals_and_joint_tests_hold() -> None:
     runs, within, small, blind = 100, 0, 0, 0
     for seed in range(runs):
         data = pupils(100 + seed)
-        found = PrivateATE(data, SCHEMA, icc=CORRELATION, **BOTH).fit(4, 1e-6, rng=seed)
+        found = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(4, 1e-6, rng=seed)
         low, high = found.conf_int().loc["score: meal"]
         within += low <= EFFECT <= high
         small += found.wald_test([f"`score: meal` = {EFFECT}", "`height: meal` = 0"]).pvalue < 0.05
@@ -97,7 +98,8 @@ def test_intervals_and_joint_tests_hold() -> None:
 
 def test_a_file_returns_them_clustered_by_school() -> None:
     data = pupils(3)
-    model = Calibrated.from_formula(
+    model = declaring(
+        Calibrated.from_formula,
         "score + height ~ meal + girl", data, SCHEMA, treatment="meal", assignment=DESIGN,
         icc=CORRELATION, sd=BOTH["sd"],
     )  # fmt: skip
@@ -124,12 +126,12 @@ def test_what_the_moments_of_people_do_not_tell_is_refused(
     options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ParameterError) as caught:
-        PrivateATE(pupils(4), SCHEMA, **BOTH, **options).fit(epsilon=4, delta=1e-6)
+        declaring(PrivateATE, pupils(4), SCHEMA, **BOTH, **options).fit(epsilon=4, delta=1e-6)
     assert words in str(caught.value)
 
 
 def test_a_plan_has_the_design_effects() -> None:
-    model = PrivateATE(pupils(5), SCHEMA, icc={"score": 0.0, "height": 0.5}, **BOTH)
+    model = declaring(PrivateATE, pupils(5), SCHEMA, icc={"score": 0.0, "height": 0.5}, **BOTH)
     text = " ".join(str(model.plan(epsilon=4, delta=1e-6)).split())
     assert "sampling variances of people times design effects 1, " in text
     assert "the declared upper bound on the intra-cluster correlation of height, 0.5" in str(

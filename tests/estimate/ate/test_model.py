@@ -19,6 +19,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import source
 from dprct.queries.horvitz_thompson import PrivateArms
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,16 +63,16 @@ def test_what_was_paid_for_is_resumed_to_the_last_digit(
         data = data[data["t2"] == 0]
     options = {"outcome": ["y", "got"], "treatment": arms, "missing": {"got": "private"}}
     purse = Accountant(2, relation="replace-one-design-public")
-    result = PrivateATE(data, schema, **options).fit(1, accountant=purse)
+    result = declaring(PrivateATE, data, schema, **options).fit(1, accountant=purse)
     (entry,) = purse.ledger
     json.dumps(purse.recover(entry.id), allow_nan=False)
-    again = PrivateATE(data, schema, **options).resume(entry.id, accountant=purse)
+    again = declaring(PrivateATE, data, schema, **options).resume(entry.id, accountant=purse)
     assert again.effects == result.effects
     assert again.means == result.means
     assert again.params.equals(result.params)
     assert again.bse.equals(result.bse)
     assert purse.remaining == Budget(1)
-    other = PrivateATE(data, schema, **{**options, "outcome": ["got", "y"]})
+    other = declaring(PrivateATE, data, schema, **{**options, "outcome": ["got", "y"]})
     with pytest.raises(LedgerError, match="is not what it was"):
         other.resume(entry.id, accountant=purse)
 
@@ -190,7 +191,7 @@ def test_what_is_drawn_costs_what_was_charged(
 
     monkeypatch.setattr(DiscreteLaplace, "release", watched)
     purse = Accountant(3, relation=options.get("neighbors", "replace-one-design-public"))
-    PrivateATE(data if arms == 3 else data[data["t2"] == 0], schema, **options).fit(
+    declaring(PrivateATE, data if arms == 3 else data[data["t2"] == 0], schema, **options).fit(
         1.5, accountant=purse
     )
     assert sum((mechanism.budget for mechanism, _ in drawn), Budget(0)) == Budget(1.5)

@@ -26,6 +26,7 @@ from dprct.privacy.budget import Budget
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,9 @@ ARMS = ["cashassonly", "tpassonly", "tpcashass"]
 
 
 def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
-    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0})
+    model = declaring(
+        PrivateATE, trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0}
+    )
     table = model.power(1)
     assert list(table.columns) == list(COLUMNS)
     row = table.loc[("y", "t")]
@@ -91,7 +94,9 @@ def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schem
 def test_an_effect_above_one_standard_deviation_is_not_usable(
     trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = PrivateATE(trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0})
+    model = declaring(
+        PrivateATE, trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0}
+    )
     assert model.power(8)["usable"].all()
     poor = model.power(0.1)
     assert not poor["usable"].any()
@@ -108,8 +113,8 @@ def liberia(outcomes: int, folder: Path, **how: Any) -> Calibrated:
     columns += [Column("muslim_b", "byte", **covariate)]
     frame = data[[*ARMS, "muslim_b"]].assign(**{n: np.zeros(len(data)) for n in names})
     formula = " + ".join(names) + " ~ " + " + ".join([*ARMS, "muslim_b"])
-    return Calibrated.from_formula(
-        formula, frame, Schema(tuple(columns)), treatment=ARMS,
+    return declaring(
+        Calibrated.from_formula, formula, frame, Schema(tuple(columns)), treatment=ARMS,
         assignment=Complete(ARMS), attrition=True, sd=dict.fromkeys(names, 0.87), **how,
     )  # fmt: skip
 
@@ -186,8 +191,8 @@ def test_a_promise_rests_on_what_is_public_and_says_so(
     uncovered: str,
 ) -> None:
     asked = {"missing": 0.0} | options
-    model = PrivateATE(
-        trial(), schema, outcome=["y", "got"], assignment=Complete(["t", "t2"]), **asked
+    model = declaring(
+        PrivateATE, trial(), schema, outcome=["y", "got"], assignment=Complete(["t", "t2"]), **asked
     )
     promise = promise_of(Budget(1), model.facts)
     assert promise == model.guarantee(Budget(1))

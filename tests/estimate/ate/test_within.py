@@ -14,6 +14,7 @@ import dprct
 from dprct import Budget, Column, PrivateATE, Schema
 from dprct.errors import DprctError, ParameterError
 from dprct.privacy.noise import source
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -66,7 +67,7 @@ def model(data: Any, *, private: bool = False, **options: Any) -> PrivateATE:
     )  # fmt: skip
     given |= options
     facts = given.pop("facts", {})
-    return PrivateATE(data, schema(**facts), **given)
+    return declaring(PrivateATE, data, schema(**facts), **given)
 
 
 def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any]:
@@ -230,7 +231,7 @@ def test_subgroups_need_the_joint_release() -> None:
     rows = trial(100).assign(c0=1.0, c1=1.0, c2=1.0)
     given: dict[str, Any] = {"outcome": "y", "treatment": "t", "subgroups": ["c0", "c1", "c2"]}
     with pytest.raises(ParameterError, match="release fewer columns or fewer groups"):
-        PrivateATE(rows, many, **given).plan(1, DELTA)
+        declaring(PrivateATE, rows, many, **given).plan(1, DELTA)
 
 
 def test_the_guarantee_says_what_is_public_of_subgroups() -> None:

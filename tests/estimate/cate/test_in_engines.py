@@ -14,6 +14,7 @@ from dprct.errors import EngineError, SchemaError
 from dprct.model import BoundTable, saved
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +87,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:
-    result = CATE(data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
+    result = declaring(CATE, data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
     return {name: saved(fit.sums) for name, fit in result.models.items()}
 
 
@@ -118,19 +119,19 @@ def test_without_a_seed_no_row_is_sorted(monkeypatch: pytest.MonkeyPatch) -> Non
         raise AssertionError("a sort that only a simulation needs")
 
     monkeypatch.setattr("dprct.queries.additive.canonical_order", fail)
-    result = CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
+    result = declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
     assert sum(result.sizes.values()) == 901
     # what ends a draw from an engine, whatever it is, is named by its type and withheld
     with pytest.raises(EngineError, match="ended with AssertionError") as caught:
-        CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
+        declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
     assert "only a simulation" not in str(caught.value)
 
 
 MODELS: dict[str, Callable[[Any], Any]] = {
-    "in parts": lambda data: CATE(data, SCHEMA, **ASKED),
-    "one step": lambda data: CATE(data, SCHEMA, **ASKED, propensity=0.5),
-    "additive": lambda data: PrivateAdditive(
-        data, SCHEMA, outcome="y", features=["x"], missing=0.5
+    "in parts": lambda data: declaring(CATE, data, SCHEMA, **ASKED),
+    "one step": lambda data: declaring(CATE, data, SCHEMA, **ASKED, propensity=0.5),
+    "additive": lambda data: declaring(
+        PrivateAdditive, data, SCHEMA, outcome="y", features=["x"], missing=0.5
     ),
 }
 
@@ -153,7 +154,7 @@ def test_a_table_that_changed_is_refused_before_the_charge(form: str, gone: str)
 
 
 def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = CATE(in_pieces(rows()), SCHEMA, **ASKED)
+    model = declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED)
     monkeypatch.setattr(BoundTable, "check_there", lambda _: None)
     model._table.frame = model._table.frame.head(900)
     with pytest.raises(EngineError, match="another number"):
@@ -164,7 +165,7 @@ def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(t=2 * pl.col("t"))
     with pytest.raises(SchemaError, match="t: a value outside the declared levels"):
-        CATE(ENGINES[engine](far), SCHEMA, **ASKED)
+        declaring(CATE, ENGINES[engine](far), SCHEMA, **ASKED)
 
 
 def test_interpret_takes_no_engine() -> None:

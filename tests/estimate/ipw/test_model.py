@@ -23,6 +23,7 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.schema import Column, Schema, Unit
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,9 @@ VARIANTS: list[dict[str, Any]] = [
 def test_every_variant_finds_the_effect(
     study: Callable[..., pd.DataFrame], schema: Schema, options: dict[str, Any]
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(20_000), schema, outcome="earnings", **options)
+    model = declaring(
+        IPW.from_formula, FORMULA, study(20_000), schema, outcome="earnings", **options
+    )
     result = model.fit(30, 1e-3, rng=1)
     assert result.params.iloc[0] == pytest.approx(0.2, abs=0.04)
     assert result.guarantee.simulation
@@ -121,8 +124,13 @@ def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
     }
     found = {}
     for name, given in engines.items():
-        model = IPW.from_formula(
-            "treat ~ age*city + educ", given, schema, outcome="earnings", **options
+        model = declaring(
+            IPW.from_formula,
+            "treat ~ age*city + educ",
+            given,
+            schema,
+            outcome="earnings",
+            **options,
         )
         result = model.fit(4, 1e-4, rng=3)
         assert model.n == 600
@@ -202,7 +210,7 @@ def test_hopeless_data_are_mapped_without_an_error(
         "separated": (data["age"] > 0).astype(float),
         "one treated": (np.arange(300) == 7).astype(float),
     }[t]
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", **options)
+    model = declaring(IPW.from_formula, FORMULA, data, schema, outcome="earnings", **options)
     result = model.fit(5, 1e-4, rng=1)
     assert np.isfinite(result.bse.iloc[0])
     assert result.notes
@@ -280,7 +288,9 @@ def test_bad_input_is_one_sentence(
     words: str,
 ) -> None:
     with pytest.raises(error, match=words) as caught:
-        IPW.from_formula(FORMULA, study(100), schema, **{"outcome": "earnings", **options})
+        declaring(
+            IPW.from_formula, FORMULA, study(100), schema, **{"outcome": "earnings", **options}
+        )
     assert "\n" not in str(caught.value)
 
 

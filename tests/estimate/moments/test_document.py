@@ -15,6 +15,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import FileError, SimulationError
 from dprct.estimate.moments.document import digest_of
+from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -42,8 +43,8 @@ def moments() -> Moments:
             "trained": rng.integers(0, 2, n).astype(float),
         }
     )
-    asked = PrivateMoments(
-        data, SCHEMA.declare(wage={"sd": 1}), columns=["late"],
+    asked = declaring(
+        PrivateMoments, data, SCHEMA.declare(wage={"sd": 1}), columns=["late"],
         formulas=["wage ~ trained + C(region) + trained:C(region)"],
         missing={"late": "public"}, subgroups=["town"],
         assignment=dprct.Simple("trained"),

@@ -21,6 +21,7 @@ from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import score_sums
 from dprct.queries.ball import moment_sums
+from tests.declaring import declaring
 
 MAY: Any = {"missing": (".", ".a")}
 NEVER: Any = {"missing": ()}
@@ -59,7 +60,9 @@ ROWS = farms()
 
 
 def model(data: Any = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
-    return PrivateMoments(data, schema, **{"missing": "private", "radius": "box", **options})
+    return declaring(
+        PrivateMoments, data, schema, **{"missing": "private", "radius": "box", **options}
+    )
 
 
 NEXT_TO_NONE = 1e6

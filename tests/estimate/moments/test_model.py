@@ -17,6 +17,7 @@ from dprct.estimate.moments.release import DrawnMoments, matrices
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries.ball import moment_sums
+from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -62,7 +63,7 @@ ROWS = people()
 
 
 def model(schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
-    return PrivateMoments(ROWS, schema, **options)
+    return declaring(PrivateMoments, ROWS, schema, **options)
 
 
 def scaled(**sd: float) -> Schema:
@@ -108,7 +109,7 @@ def test_without_noise_instruments_are_two_stage_least_squares(grouped: bool) ->
     formula = "wage ~ age + [flat ~ trained] | region"
     rows = ROWS.assign(flat=2.5 + 0.3 * ROWS["trained"] - 0.05 * ROWS["age"])
     options: dict[str, Any] = {"assignment": HALF} if grouped else {}
-    asked = PrivateMoments(rows, SCHEMA, formulas=[formula], radius="box", **options)
+    asked = declaring(PrivateMoments, rows, SCHEMA, formulas=[formula], radius="box", **options)
     found = without_noise(asked).iv(formula, cov_type="nonrobust")
     region = pd.get_dummies(rows["region"], dtype=float).to_numpy()
     X = np.column_stack([region, rows["age"], rows["flat"]])
@@ -196,7 +197,7 @@ def test_engines_release_the_same_layout_and_effects() -> None:
         "columns": ["wage", "late", "C(region)"], "assignment": HALF, "missing": "public",
         "neighbors": "replace-one-design-public", "attrition": True,
     }  # fmt: skip
-    here, there = model(**options), PrivateMoments(data, SCHEMA, **options)
+    here, there = model(**options), declaring(PrivateMoments, data, SCHEMA, **options)
     assert [vars_of(g) for g in here.facts.grouping.groups] == [
         vars_of(g) for g in there.facts.grouping.groups
     ]
@@ -253,9 +254,9 @@ def test_a_plan_is_a_function_of_public_facts() -> None:
     known, asked = scaled(wage=1.5, age=1.0), {"formulas": ["wage ~ trained + age"]}
     plan = str(model(known, **asked).plan(1, 1e-6))
     other = ROWS.assign(wage=-8.0, age=4.0, trained=1.0)
-    assert str(PrivateMoments(other, known, **asked).plan(1, 1e-6)) == plan
+    assert str(declaring(PrivateMoments, other, known, **asked).plan(1, 1e-6)) == plan
     assert "error over that without privacy" in plan
-    few = PrivateMoments(people(60), known, **asked).plan(1, 1e-6)
+    few = declaring(PrivateMoments, people(60), known, **asked).plan(1, 1e-6)
     assert "likely not estimated" in str(few)
     assert "clipped at its own bounds" in str(model(columns=["wage"]).plan(1, 1e-6))
 
@@ -410,14 +411,14 @@ def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: 
 
 def test_a_column_without_any_value() -> None:
     rows = ROWS.assign(late=np.nan)
-    filled = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing=0.0)
+    filled = declaring(PrivateMoments, rows, SCHEMA, columns=["wage", "late"], missing=0.0)
     said = "a missing value of late counts as 0"
     assert said in " ".join(str(filled.plan(epsilon=2, delta=1e-6)).split())
     m = filled.fit(epsilon=2, delta=1e-6)
     assert said in " ".join(m.summary().split())
     assert said in " ".join(m.ols("late ~ 1").notes)
     assert abs(float(m.ols("late ~ 1").params.iloc[0])) < 0.2
-    known = PrivateMoments(rows, SCHEMA, columns=["wage", "late"], missing="public")
+    known = declaring(PrivateMoments, rows, SCHEMA, columns=["wage", "late"], missing="public")
     m = known.fit(epsilon=2, delta=1e-6)
     assert [group.name for group in m.groups] == ["without late"]
     with pytest.raises(ParameterError, match="no group of the release has values of all"):

@@ -23,6 +23,7 @@ from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import SLACK_SHARE, gdp_mu
 from dprct.queries import moment_sums, score_sums
+from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -63,7 +64,7 @@ ONE, MANY = pupils(3000, 1), pupils(1000, 3)
 
 def model(data: Any = ONE, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
     given = {"formulas": [FORMULA], "cov_type": "HC1" if schema is SCHEMA else "CR1"}
-    return PrivateMoments(data, schema, **{**given, **options})
+    return declaring(PrivateMoments, data, schema, **{**given, **options})
 
 
 def weighted(data: pd.DataFrame) -> tuple[pd.DataFrame, Schema]:

@@ -16,6 +16,7 @@ from dprct import Column, Moments, PrivateMoments, Schema, Unit
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, SchemaError
 from dprct.estimate.moments.document import digest_of
 from dprct.privacy.noise import Secure
+from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 COLUMNS = (
@@ -55,7 +56,7 @@ ROWS = workers(20_000)
 
 def model(data: pd.DataFrame = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
     given = {"formulas": [FORMULA], "cov_type": "CR1", "radius": "box"}
-    return PrivateMoments(data, schema, **given | options)
+    return declaring(PrivateMoments, data, schema, **given | options)
 
 
 @pytest.fixture

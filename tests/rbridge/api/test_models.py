@@ -17,6 +17,7 @@ from dprct.rbridge.registry import exported
 from dprct.schema import Schema
 from dprct.study import methods
 from dprct.study.methods import BY_NAME, r_name
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,8 @@ def test_another_method_is_refused() -> None:
 
 
 def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
-    direct = dprct.PrivateATE.from_formula(
+    direct = declaring(
+        dprct.PrivateATE.from_formula,
         "re78 ~ treat",
         nsw.data,
         nsw.schema,
@@ -53,7 +55,8 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
 
 
 def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effect: Any) -> None:
-    direct = dprct.PrivateATE.from_formula(
+    direct = declaring(
+        dprct.PrivateATE.from_formula,
         "re78 ~ treat",
         nsw.data,
         nsw.schema,
