@@ -276,11 +276,12 @@ AnyResult = TypeVar("AnyResult", bound=Result)
 OF_CLUSTERS = ("largest", "icc", "cluster_mean_bounds")
 """Facts that are declared with a design of clusters."""
 
-_FORMERLY = {"largest": "largest_cluster"}
+_FORMERLY = {"largest": "largest_cluster", "missing_policy": "missing"}
 
 ELSEWHERE: Mapping[str, str] = {
     **{
-        fact: f"{fact} is a fact of a column: declare it with the column, beside its bounds"
+        _FORMERLY.get(fact, fact): f"{fact} is a fact of a column: declare it with the column, "
+        "beside its bounds"
         for fact in DECLARABLE
     },
     **{

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Groups, Level, Units
     from dprct.schema.columns import Column
+    from dprct.schema.facts import MissingPolicy
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Counted, Frame, Table
 
@@ -621,9 +622,6 @@ def _exact(share: float) -> Fraction:
     return near if abs(float(near) - share) <= _SAME else Fraction(share)
 
 
-MissingRule = str | float
-
-
 def check_sample(schema: Schema) -> None:
     """Refuse what a plain difference in means would get wrong: weights, surveys, panels."""
     kept = {name for _, name, _ in schema.file.characteristics}
@@ -698,19 +696,39 @@ def check_columns(
             raise ColumnError.unknown(name, there, where)
 
 
-def constant_of(policy: object, column: Column) -> float:
-    """Return the declared number that stands for a missing value."""
-    if isinstance(policy, bool) or not isinstance(policy, (int, float)):
-        raise no_policy(policy, column)
-    assert column.bounds is not None
-    if not column.bounds[0] <= policy <= column.bounds[1]:
-        raise ParameterError(f"``missing={policy!r}`` is outside the bounds of {column.name!r}")
-    return float(policy)
+def policy_of(column: Column, what: str = "outcome") -> MissingPolicy | None:
+    """Return what happens to missing values of a column; None if it has none.
+
+    Raises
+    ------
+    SchemaError
+        If it may be missing and nothing is declared of that, or what is not offered here.
+    """
+    if column.missing == ():
+        return None
+    if column.missing_policy in (None, "level"):
+        other = "" if column.missing_policy is None else ", and 'level' is not offered here"
+        raise SchemaError(
+            f"{what} {column.name!r} may be missing{other}; declare ``missing_policy='public'`` of "
+            "it (it is public who has a value), ``missing_policy='private'`` (it is private), or a "
+            "number that stands for a missing value, or declare ``missing='never'``"
+        )
+    return column.missing_policy
 
 
-def no_policy(policy: object, column: Column) -> ParameterError:
-    """Return the error for a policy for missing values that does not exist."""
-    return ParameterError(
-        f"``missing={given(policy)}`` for {column.name!r}; allowed: 'public', 'private', or a "
-        "number within the bounds"
-    )
+def fill_of(column: Column) -> float | None:
+    """Return the number that stands for a missing outcome; None where there is none.
+
+    Raises
+    ------
+    SchemaError
+        If the outcome may be missing and no number is declared.
+    """
+    if column.missing == ():
+        return None
+    if not isinstance(column.missing_policy, float):
+        raise SchemaError(
+            f"outcome {column.name!r} may be missing; declare ``missing_policy=`` of it as a "
+            "number within its bounds that stands for a missing value, or ``missing='never'``"
+        )
+    return column.missing_policy

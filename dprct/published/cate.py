@@ -110,7 +110,6 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     parts: Mapping[str, Real] | None = None
     trim: float = TRIM
     clip: float | None = None
-    missing: float | None = None
     as_printed: bool = False
     base: Callable[[Part], BaseLearner] | None = None
     part_budgets: Mapping[str, Any] | None = None
@@ -118,9 +117,7 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     @property
     def additive(self) -> AdditiveSpec:
         """What is asked of outcome and features."""
-        return AdditiveSpec(
-            outcome=self.outcome, features=self.features, bins=2, missing=self.missing
-        )
+        return AdditiveSpec(outcome=self.outcome, features=self.features, bins=2)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -251,7 +248,7 @@ class CATE(
 
     Parameters
     ----------
-    data, schema, outcome, features, treatment, assignment, propensity, parts, trim, missing
+    data, schema, outcome, features, treatment, assignment, propensity, parts, trim
         As for :class:`dprct.CATE`.  Every feature must be a number with bounds that is never
         missing.
     learner : {"dr", "r", "s"}
@@ -321,7 +318,6 @@ class CATE(
         parts: Mapping[str, Real] | None = None,
         trim: float = TRIM,
         clip: float | None = None,
-        missing: float | None = None,
         accept_uncertified: bool = False,
         as_printed: bool = False,
         base: Callable[[Part], BaseLearner] | None = None,
@@ -337,7 +333,7 @@ class CATE(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
             treatment=one_name(treatment, "treatment"), assignment=assignment,
             propensity=propensity, learner=learner, parts=parts, trim=trim, clip=clip,
-            missing=missing, as_printed=as_printed, base=base, part_budgets=part_budgets,
+            as_printed=as_printed, base=base, part_budgets=part_budgets,
         )  # fmt: skip
         known = self._bind(spec, data, schema, in_memory=True)  # interpret takes arrays of rows
         e, (low, high) = spec.probability(known), spec.additive.target(known).bounds

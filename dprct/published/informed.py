@@ -576,7 +576,9 @@ def _storable(column: Column, values: Array) -> tuple[Array, Column]:
     if column.bounds is not None and len(values):
         low, high = stored(column, np.array(column.bounds))
         if ((values < low) | (values > high)).any():
-            column = replace(column, bounds=None, bins=None, centre=None, clip=False)
+            column = replace(
+                column, bounds=None, bins=None, centre=None, clip=False, missing_policy=None
+            )
     if column.levels is not None and not np.isin(values, column.levels).all():
         column = replace(column, levels=None)
     return values, column

@@ -330,7 +330,14 @@ def _released_column(column: Column) -> Column:
     """Return the column with facts that hold for the values that its fate gives it."""
     if column.fate == "key":
         return replace(
-            column, bounds=None, levels=None, bins=None, decimals=None, centre=None, clip=False
+            column,
+            bounds=None,
+            levels=None,
+            bins=None,
+            decimals=None,
+            centre=None,
+            clip=False,
+            missing_policy=None,
         )
     if column.fate != "withheld" and column.derived is None:
         return column

@@ -25,6 +25,7 @@ from dprct.schema.facts import (
     INTEGER_LIMITS,
     BuiltFrom,
     Fate,
+    MissingPolicy,
     Role,
     check_column,
     check_storage_type,
@@ -111,6 +112,12 @@ class Column:
     missing : tuple of str or None
         The legal missing codes, each of which is a level of its own.  ``()``, which may be
         written ``"never"``, means that no value may be missing, None that nothing was declared.
+    missing_policy : {"public", "private", "level"}, number or None
+        What an estimate does with missing values.  ``"public"``: it is public who has a value, and
+        the others are left out.  ``"private"``: they are left out, and who that is is protected.  A
+        number within ``bounds`` stands for what is missing, which changes the estimand.
+        ``"level"``: missing is a level of its own, as it always is in histograms and for features.
+        A method that does not offer a policy says which it offers.
     exclusive : str or None
         Name of a group of 0/1 columns of which at most one is 1 in each row, such as dummies of
         arms.  They are modelled as one column.
@@ -154,6 +161,7 @@ class Column:
     derived: str | None = None
     made_of: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
+    missing_policy: MissingPolicy | None = None
     exclusive: str | None = None
     built_from: BuiltFrom | None = None
     constants_public: bool = False

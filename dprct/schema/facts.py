@@ -24,6 +24,9 @@ Column = Any
 Fate = Literal["modelled", "filler", "withheld", "key", "public", "drop"]
 Role = Literal["outcome", "treatment", "covariate", "block", "cluster", "id", "weight"]
 BuiltFrom = Literal["own", "cohort"]
+MissingWord = Literal["public", "private", "level"]
+MissingPolicy = float | str
+"""One of the words, or the number that stands for a missing value."""
 
 INTEGER_LIMITS: dict[str, tuple[int, int]] = {
     "byte": (-127, 100),
@@ -166,6 +169,7 @@ _OF_NUMBERS = ("bounds", "bins", "decimals", "sd", "sd_within", "centre")
 def _check_text(column: Column) -> None:
     unfit = [name for name in _OF_NUMBERS if getattr(column, name) is not None]
     unfit += ["clip"] if column.clip else []
+    unfit += ["a number for missing values"] if isinstance(column.missing_policy, float) else []
     if unfit:
         raise SchemaError(
             f"column {column.name!r} holds text and cannot have {', '.join(unfit)}; give levels"
@@ -195,10 +199,13 @@ def _check_numbers(column: Column) -> None:
     if any(not low <= level <= high for level in levels):
         raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
     ends = column.bounds or (min(levels, default=-math.inf), max(levels, default=math.inf))
-    if column.centre is not None and not ends[0] <= column.centre <= ends[1]:
-        raise SchemaError(
-            f"column {column.name!r}: the centre lies outside the bounds or levels; mend one"
-        )
+    for fact in ("centre", "missing_policy"):
+        number = getattr(column, fact)
+        if isinstance(number, float) and not ends[0] <= number <= ends[1]:
+            raise SchemaError(
+                f"column {column.name!r}: ``{fact}={given(number)}`` lies outside the bounds or "
+                "levels; mend one"
+            )
     if isinstance(column.bins, tuple):
         edges = (low, *column.bins, high)
         if any(a >= b for a, b in itertools.pairwise(edges)):
@@ -340,6 +347,18 @@ def _centre(value: object, column: Column) -> float:
     return _finite(value, column, "centre")
 
 
+def _missing_policy(value: object, column: Column) -> MissingPolicy:
+    if isinstance(value, str):
+        check_literal(value, MissingWord, "missing_policy", column.name)
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise SchemaError(
+            f"column {column.name!r}: ``missing_policy={given(value)}``; allowed: "
+            f"{', '.join(get_args(MissingWord))}, or the number that stands for a missing value"
+        )
+    return _finite(value, column, "missing_policy")
+
+
 def _finite(value: object, column: Column, fact: str) -> float:
     """Return a number of which doubles hold the square."""
     number = _number(value, column, fact)
@@ -413,6 +432,7 @@ _READERS: dict[str, Callable[[Any, Column], Any]] = {
     "sd": _scale("sd"),
     "sd_within": _scale("sd_within"),
     "centre": _centre,
+    "missing_policy": lambda value, column: _missing_policy(value, column),
     "clip": _flag("clip"),
     "decimals": _decimals,
     "integer": _flag("integer"),

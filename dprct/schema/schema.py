@@ -512,7 +512,7 @@ def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable
         )
 
 
-_SINCE_0_1 = ("made_of", "sd", "sd_within", "centre", "clip")
+_SINCE_0_1 = ("made_of", "sd", "sd_within", "centre", "clip", "missing_policy")
 """Facts that are hashed where they are declared alone: seals from before there were any stand."""
 
 

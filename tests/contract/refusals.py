@@ -25,6 +25,7 @@ from dprct import Column, Schema, Unit
 from dprct.missing import missing_numbers, tagged
 from dprct.schema.columns import FileFacts
 from dprct.schema.tables import COMPANION
+from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -154,7 +155,7 @@ class Case:
             gone = {name: data[name].isna() for name in ("g", "x", "k", "block")}
             plain = data.assign(**{n: data[n].where(~mask, None) for n, mask in gone.items()})
             table = pl.from_pandas(plain, nan_to_null=True).lazy()
-        return getattr(dprct, self.method)(table, self.schema, **self.options)
+        return declaring(getattr(dprct, self.method), table, self.schema, **self.options)
 
     def neighbours(self) -> Iterator[tuple[str, pd.DataFrame, list[tuple[pd.DataFrame, bool]]]]:
         """Yield sets of legal tables, any two of which differ in one row alone, and none twice.

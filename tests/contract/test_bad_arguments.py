@@ -229,31 +229,28 @@ def calls(folder: Path) -> dict[str, Call]:
     add("Table.plot", drawn.plot, alpha=0.05, keep=None, ax=Figure().subplots())
     model(
         "PrivateATE", **both, outcome="y", treatment="t", assignment=None, control=None,
-        missing=None, budget_shares=None, sd=None, subgroups=(),
-        effects="arms", blocks="weight",
-        privacy_unit="person", largest_cluster=None, icc=None, cluster_mean_bounds=None,
-        index=None, index_columns=(),
-        index_bounds=None, alphas=(0.05,), attrition=False, neighbors="replace-one-design-public",
+        budget_shares=None, subgroups=(), effects="arms", blocks="weight", privacy_unit="person",
+        index=None, index_columns=(), index_bounds=None, alphas=(0.05,), attrition=False,
+        neighbors="replace-one-design-public",
     )  # fmt: skip
     model(
         "Calibrated", data=data, schema=fates, outcome="y", treatment="t", covariates=("w",),
         assignment=None, covariate_release="histogram", specifications=(), budget_shares=None,
-        alphas=(0.05,), legal="calibrated", gamma="zero", clip=(), missing=None, sd=None,
-        control=None, blocks="weight", privacy_unit="person", largest_cluster=None, icc=None,
-        cluster_mean_bounds=None, index=None, index_columns=(), index_bounds=None,
-        subgroups=(), attrition=False, keep=(),
+        alphas=(0.05,), legal="calibrated", gamma="zero",
+        control=None, blocks="weight", privacy_unit="person", index=None, index_columns=(),
+        index_bounds=None, subgroups=(), attrition=False, keep=(),
     )  # fmt: skip
     model("MVHistogram", data=data, schema=cells, columns=None, zeta=None, keep=())
     model("Marginals", data=data, schema=cells, columns=None, default_bins=None, keep=())
     model(
         "IPW", **both, treatment="t", covariates=["w"], outcome="y", estimand="ate",
         neighbors="replace-one", noise="laplace", lam=None, trim=None, split=None,
-        budget_shares=None, hajek=None, missing=None, treated=None, balance=(), overlap=False,
+        budget_shares=None, hajek=None, treated=None, balance=(), overlap=False,
         errors="total", alphas=(0.05,),
     )  # fmt: skip
     additive = {
         "outcome": "y", "features": ["w"], "clip": None, "bins": 4, "categorical": (), "pairs": (),
-        "subgroups": (), "projection": (), "missing": None, "neighbors": "replace-one",
+        "subgroups": (), "projection": (), "neighbors": "replace-one",
     }  # fmt: skip
     model("PrivateAdditive", **both, **additive)
     model("CATE", **both, **additive, treatment="t", propensity=0.5, learner="dr", trim=0.1)
@@ -265,7 +262,7 @@ def calls(folder: Path) -> dict[str, Call]:
     )  # fmt: skip
     model(
         "PrivateMoments", **both, columns=["y", "w"], formulas=(), assignment=None, control=None,
-        subgroups=(), radius=None, missing=None, attrition=False,
+        subgroups=(), radius=None, attrition=False,
         clipped=None, weights=None, neighbors="replace-one",
     )  # fmt: skip
     add("PrivateATE.from_formula", dprct.PrivateATE.from_formula, formula="y ~ t", **both)

@@ -78,5 +78,5 @@ def test_a_missing_policy_is_needed_where_values_may_be_missing() -> None:
     column = Column("y", bounds=(0, 1), missing=(".",))
     assert policy_of(column, {"y": "private"}) == "private"
     assert policy_of(Column("y", bounds=(0, 1), missing=()), "private") is None
-    with pytest.raises(SchemaError, match="missing='private'"):
+    with pytest.raises(SchemaError, match="missing_policy='private'"):
         policy_of(column, {"other": 0.0})

@@ -14,6 +14,7 @@ import polars as pl
 
 import dprct
 from dprct.study.sections import Scope
+from tests.declaring import declaring
 
 from .neighbours import (
     DELTAS,
@@ -48,7 +49,7 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
-        return method(data, schema, **given)
+        return declaring(method, data, schema, **given)
 
     assert words not in CASES
     if "t" in private.split():

@@ -26,7 +26,7 @@ from dprct.estimate.additive.release import (
 from dprct.estimate.additive.results import AdditiveResults
 from dprct.estimate.additive.terms import distinct_pairs, terms_of
 from dprct.estimate.effects import with_bounds
-from dprct.estimate.experiment import check_sample, constant_of
+from dprct.estimate.experiment import check_sample, fill_of
 from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import Block
@@ -104,7 +104,6 @@ class ShapesSpec(Spec[Facts]):
     pairs: tuple[tuple[str, str], ...] = ()
     subgroups: tuple[str, ...] = ()
     projection: tuple[str, ...] = ()
-    missing: float | None = None
     neighbors: str = "replace-one"
 
     @classmethod
@@ -158,7 +157,7 @@ class ShapesSpec(Spec[Facts]):
         SchemaError, ColumnError, ParameterError
         """
         column = with_bounds(facts.schema.column(self.outcome))
-        return Target(column, fill_of(column, self.missing))
+        return Target(column, fill_of(column))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +213,8 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         lives in an engine, its rows stay there; only sums within the levels of features are asked
         for.
     schema : Schema
-        Public facts: bounds or levels for every feature, and bounds for the outcome.
+        Public facts: bounds or levels for every feature, and bounds for the outcome, with
+        the number that stands for a missing one as its ``missing_policy``.
     outcome : str
         A numeric column with bounds.
     features : sequence of str
@@ -233,8 +233,6 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         Columns whose levels are subgroups; the mean of each is released.
     projection : sequence of str
         Numeric features whose joint counts are released, for a linear projection on them.
-    missing : number, optional
-        Number that replaces missing outcomes.
     neighbors : {"replace-one"}
         Which data sets are neighbours.
 
@@ -293,14 +291,13 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         pairs: Iterable[Sequence[str]] = (),
         subgroups: Iterable[str] = (),
         projection: Sequence[str] = (),
-        missing: float | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = AdditiveSpec(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
             clip=clip, bins=bins, categorical=distinct_names(categorical, "categorical"),
             pairs=distinct_pairs(pairs), subgroups=distinct_names(subgroups, "subgroups"),
-            projection=distinct_names(projection, "projection"), missing=missing,
+            projection=distinct_names(projection, "projection"),
             neighbors=neighbors,
         )  # fmt: skip
         self.facts = self._bind(spec, data, schema)
@@ -365,24 +362,6 @@ def check_rows_of_units(schema: Schema) -> None:
         raise SchemaError(
             f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}"
         )
-
-
-def fill_of(column: Column, missing: object) -> float | None:
-    """Return the constant that stands for a missing outcome; None where there is none.
-
-    Raises
-    ------
-    SchemaError
-        If the outcome may be missing and no constant is given.
-    """
-    if column.missing == ():
-        return None
-    if missing is None:
-        raise SchemaError(
-            f"outcome {column.name!r} may be missing; say ``missing=`` with a number within its "
-            "bounds that stands for it, or declare ``missing='never'``"
-        )
-    return constant_of(missing, column)
 
 
 def clip_of(clip: object, default: float) -> float:

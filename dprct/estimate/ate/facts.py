@@ -19,9 +19,9 @@ import pandas as pd
 
 from dprct.arguments import given, listed_names
 from dprct.encoding import encoding
-from dprct.errors import EngineError, FormulaError, ParameterError, SchemaError, withheld
+from dprct.errors import EngineError, FormulaError, ParameterError, withheld
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
-from dprct.estimate.experiment import Experiment, constant_of, no_policy
+from dprct.estimate.experiment import Experiment, policy_of
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
@@ -392,7 +392,13 @@ def narrowed(outcome: Any, index: Index | None) -> Any:
     if index is None:
         return outcome
     column = replace(
-        outcome.column, bounds=index.bounds, levels=None, type="double", centre=None, clip=False
+        outcome.column,
+        bounds=index.bounds,
+        levels=None,
+        type="double",
+        centre=None,
+        clip=False,
+        missing_policy=None,
     )
     return replace(outcome, column=Clipped(column).column)
 
@@ -531,15 +537,12 @@ class ATEFacts(Facts):
         return tuple(o.column.name for o in self.outcomes if isinstance(o, CountedOutcome))
 
 
-MissingRule = str | float
-
-
 def uncountable(column: Column) -> ParameterError:
     """Return the refusal of a design in which values of an outcome cannot be counted."""
     return ParameterError(
-        f"``missing='private'`` for {column.name!r} is not offered with clusters or weighted "
-        "blocks, where too few have a value in each; say ``blocks='ignore'`` where shares are "
-        "the same everywhere, or ``missing='public'`` or a number"
+        f"``missing_policy='private'`` of {column.name!r} is not offered with clusters or "
+        "weighted blocks, where too few have a value in each; say ``blocks='ignore'`` where shares "
+        "are the same everywhere, or ``missing_policy='public'`` or a number"
     )
 
 
@@ -547,7 +550,6 @@ def outcome_of(
     table: BoundTable,
     column: Column,
     experiment: Experiment,
-    missing: MissingRule | Mapping[str, MissingRule] | None,
     share: Fraction,
 ) -> Outcome | CountedOutcome:
     """Return one outcome with who counts for it, by the declared policy for missing values.
@@ -559,7 +561,7 @@ def outcome_of(
     ParameterError
         If the policy does not go with blocks or clusters.
     """
-    policy = policy_of(column, missing)
+    policy = policy_of(column)
     if policy == "private":
         if experiment.clustered or len(experiment.units.labels) > 1:
             raise uncountable(column)
@@ -567,7 +569,7 @@ def outcome_of(
     if policy == "public":
         counted = experiment.among_observed(table.frame, column, table.counted)
         return Outcome(column, counted, share, among_observed=True)
-    fill = None if policy is None else constant_of(policy, column)
+    fill = policy if isinstance(policy, float) else None
     return Outcome(column, experiment.counted(), share, fill)
 
 
@@ -575,7 +577,6 @@ def hidden_outcome_of(
     table: BoundTable,
     column: Column,
     arms: PrivateArms,
-    missing: MissingRule | Mapping[str, MissingRule] | None,
     share: Fraction,
 ) -> HiddenOutcome:
     """Return one outcome of an experiment whose treatment is private.
@@ -587,7 +588,7 @@ def hidden_outcome_of(
     ParameterError
         If fewer than two rows count.
     """
-    policy = policy_of(column, missing)
+    policy = policy_of(column)
     if policy == "public":
         counted = table.counted
         if counted is not None and column.name in counted.present:
@@ -597,29 +598,5 @@ def hidden_outcome_of(
         arms = replace(arms, n=n, present=column.name)
     if arms.n < 2:
         raise ParameterError(f"fewer than two rows count for {column.name!r}; two are needed")
-    fill = None if policy in (None, "public") else constant_of(policy, column)
+    fill = policy if isinstance(policy, float) else None
     return HiddenOutcome(column, arms, share, fill, among_observed=policy == "public")
-
-
-def policy_of(
-    column: Column, missing: MissingRule | Mapping[str, MissingRule] | None
-) -> MissingRule | None:
-    """Return what happens to missing values of an outcome; None if it has none.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    """
-    policy = missing.get(column.name) if isinstance(missing, Mapping) else missing
-    if column.missing == ():
-        return None
-    if policy is not None and not isinstance(policy, (str, int, float)):
-        raise no_policy(policy, column)
-    if policy is None:
-        raise SchemaError(
-            f"outcome {column.name!r} may be missing; say ``missing='public'`` (it is public whose "
-            "value is missing), ``missing='private'`` (it is private), or a number that replaces "
-            "it, or declare ``missing='never'``"
-        )
-    return policy

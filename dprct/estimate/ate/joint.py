@@ -106,20 +106,20 @@ def check_joint(
         name = outcome.column.name
         if isinstance(outcome, CountedOutcome):
             raise ParameterError(
-                f"``missing='private'`` for {name!r} is not offered with delta above 0; give a "
-                "number that stands for a missing value, say ``missing='public'``, or leave "
-                "delta out"
+                f"``missing_policy='private'`` of {name!r} is not offered with delta above 0; give "
+                "a number that stands for a missing value, say ``missing_policy='public'``, or "
+                "leave delta out"
             )
         if private and outcome.among_observed:
             raise ParameterError(
-                f"``missing='public'`` for {name!r} does not go with the private subgroup "
+                f"``missing_policy='public'`` for {name!r} does not go with the private subgroup "
                 f"{private[0].name!r}, in which it is not known how many have a value; give a "
                 "number that stands for a missing value, or leave ``subgroups=`` out"
             )
         if hidden and outcome.among_observed and len(outcomes) > 1:
             raise ParameterError(
-                f"``missing='public'`` for {name!r} goes with one outcome where treatment is "
-                "private and delta above 0; give a number that stands for a missing value, fit "
+                f"``missing_policy='public'`` of {name!r} goes with one outcome where treatment "
+                "is private and delta above 0; give a number that stands for a missing value, fit "
                 "one outcome, or leave delta out"
             )
     if n > MOST_ROWS:
@@ -133,8 +133,9 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
         if arms is None or arms.unit != "person" or not isinstance(arms.rule, Correlated):
             raise ParameterError(
                 "clusters were assigned, whose errors with delta above 0 come from the variance of "
-                f"people; declare ``icc=`` of the design for {outcome.column.name!r}, an upper bound "
-                "on the correlation within a cluster, with ``privacy_unit='person'``, or leave delta out"
+                f"people; declare ``icc=`` of the design for {outcome.column.name!r}, an upper "
+                "bound on the correlation within a cluster, with ``privacy_unit='person'``, or "
+                "leave delta out"
             )
     if subgroups:
         raise ParameterError(

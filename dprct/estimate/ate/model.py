@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,18 +22,15 @@ from dprct.estimate.ate.facts import (
     ATEFacts,
     Bounds,
     IndexRule,
-    MissingRule,
     adjusted,
     covariate_names,
     hidden_outcome_of,
     indexes_of,
     narrowed,
     outcome_of,
-    policy_of,
     uncountable,
 )
 from dprct.estimate.ate.plan import (
-    check_outcomes,
     joint_is_better,
     joint_plan,
     joint_power_table,
@@ -70,10 +66,10 @@ from dprct.estimate.experiment import (
     cluster_unit,
     clusters_of,
     compared,
-    constant_of,
     experiment_of,
     hidden_arms,
     likely_arms,
+    policy_of,
 )
 from dprct.estimate.moments.release import (
     MOST_NUMBERS,
@@ -90,7 +86,7 @@ from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from fractions import Fraction
 
     import pandas as pd
@@ -122,7 +118,6 @@ class ATESpec(Spec[ATEFacts]):
     treatment: tuple[str, ...] | None = None
     assignment: Design | None = None
     control: Level | None = None
-    missing: MissingRule | Mapping[str, MissingRule] | None = None
     budget_shares: Mapping[str, Real] | None = None
     subgroups: tuple[str, ...] = ()
     effects: EffectRule = "arms"
@@ -215,7 +210,7 @@ class ATESpec(Spec[ATEFacts]):
     def counting(self, schema: Schema) -> Counting:
         """Return the combinations of public columns, and who has a value where that is public."""
         public = [c.name for c in self.outcome_columns(schema)
-                  if policy_of(c, self.missing) == "public"]  # fmt: skip
+                  if policy_of(c) == "public"]  # fmt: skip
         keys = () if self.treatment_private else self.design_columns
         return Counting({name: nw.col(name) for name in keys}, tuple(public))
 
@@ -239,7 +234,6 @@ class ATESpec(Spec[ATEFacts]):
         yield self.contrasts
         yield self._check_roles
         yield self.shares
-        yield lambda: self._check_missing(schema)
         yield from (partial(self._check_policy, schema, name) for name in self.outcome)
         if self.subgroups:
             yield lambda: check_within(
@@ -307,25 +301,17 @@ class ATESpec(Spec[ATEFacts]):
     def _bounded(self, schema: Schema, name: str) -> Column:
         return with_bounds(schema.column(name))
 
-    def _check_missing(self, schema: Schema) -> None:
-        if isinstance(self.missing, Mapping):
-            check_outcomes("missing", self.missing, self.outcome)
-        for name in self.outcome:
-            self._check_policy(schema, name)
-
     def _check_policy(self, schema: Schema, name: str) -> None:
         column = self._bounded(schema, name)
-        policy = policy_of(column, self.missing)
+        policy = policy_of(column)
         if policy == "private" and self.treatment_private:
             raise ParameterError(
-                f"``missing='private'`` for {column.name!r} needs public arm sizes, and with "
-                "``neighbors='replace-one'`` treatment is private; give a number that stands for a "
-                "missing value"
+                f"``missing_policy='private'`` of {column.name!r} needs public arm sizes, and "
+                "with ``neighbors='replace-one'`` treatment is private; give a number that stands "
+                "for a missing value"
             )
         if policy == "private" and clusters_of(self.design):
             raise uncountable(column)
-        if policy not in (None, "public", "private"):
-            constant_of(policy, column)
 
     def guesses(self, facts: Facts) -> Iterator[ATEFacts]:
         """Yield an experiment of this design whose groups are all of the same size.
@@ -336,8 +322,8 @@ class ATESpec(Spec[ATEFacts]):
         outcomes: list[AnyOutcome] = []
         indexes = self.indexes(facts.schema)
         for column in self.outcome_columns(facts.schema):
-            policy, share = policy_of(column, self.missing), shares[column.name]
-            fill = None if policy in (None, "public", "private") else constant_of(policy, column)
+            policy, share = policy_of(column), shares[column.name]
+            fill = policy if isinstance(policy, float) else None
             known: AnyOutcome
             if self.treatment_private:
                 hidden = hidden_arms(groups.design, groups.order, facts.n)
@@ -453,8 +439,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
     if spec.treatment_private:
         arms = hidden_arms(groups.design, groups.order, table.n)
         outcomes += [
-            hidden_outcome_of(table, column, arms, spec.missing, shares[column.name])
-            for column in columns
+            hidden_outcome_of(table, column, arms, shares[column.name]) for column in columns
         ]
     else:
         groups = experiment = experiment_of(
@@ -463,8 +448,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
             counted=table.counted,
         )  # fmt: skip
         outcomes += [
-            outcome_of(table, column, experiment, spec.missing, shares[column.name])
-            for column in columns
+            outcome_of(table, column, experiment, shares[column.name]) for column in columns
         ]
     indexes = spec.indexes(schema)
     frame, adapted = adjusted(table.frame, outcomes, indexes, schema)
@@ -489,10 +473,14 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         If it lives in an engine, its rows stay there; only counts of the public combinations of
         treatment, blocks and clusters, and the sums that are released, leave it.
     schema : Schema
-        Public facts.  Every outcome needs bounds or levels, and a policy for missing values.  Its
-        ``sd`` is used by :meth:`plan` and :meth:`power`, which take the largest that the bounds
-        allow where none is declared.  With ``delta`` it says how the noise is divided among
-        outcomes, too; every outcome is clipped at its own bounds, and nothing else.
+        Public facts.  Every outcome needs bounds or levels, and a ``missing_policy`` if it may be
+        missing: ``"public"`` takes it as public whose outcome is missing, and estimates the effect
+        among the others; ``"private"`` estimates the same effect and protects whose outcome is
+        missing, so that the number of observed outcomes is noisy; a number replaces missing
+        outcomes, which changes the estimand.  Its ``sd`` is used by :meth:`plan` and
+        :meth:`power`, which take the largest that the bounds allow where none is declared.  With
+        ``delta`` it says how the noise is divided among outcomes, too; every outcome is clipped at
+        its own bounds, and nothing else.
     outcome : str or sequence of str
         One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
@@ -502,12 +490,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         clusters (``largest``, ``icc``, ``cluster_mean_bounds``) is declared with the design.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
-    missing : {"public", "private"}, number, or mapping from outcome to these, optional
-        What to do with missing outcomes; required for every outcome that may be missing.
-        ``"public"`` takes it as public whose outcome is missing, and estimates the effect among the
-        others.  ``"private"`` estimates the same effect and protects whose outcome is missing; the
-        number of observed outcomes is then noisy.  A number replaces missing outcomes, which
-        changes the estimand.
     budget_shares : mapping from outcome to number, optional
         Shares of the budget, which sum to one.  By default, equal shares.
     subgroups : sequence of str, optional
@@ -577,11 +559,11 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     :meth:`plan` says which of the two is more precise.  Treatment is then private at hardly any
     price: the numbers of people in the arms are released for nothing more.  Assigned clusters need
     ``icc``.  What only the release without ``delta`` can use (``budget_shares``,
-    ``cluster_mean_bounds``, ``missing="private"``) is refused.
+    ``cluster_mean_bounds``, ``missing_policy="private"``) is refused.
 
     Under ``"replace-one"`` without ``delta`` the estimate is a centred Horvitz-Thompson mean
-    (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing="private"`` a ratio of
-    noisy sums (:class:`~dprct.estimate.ate.release.CountedOutcome`).
+    (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing_policy="private"`` a ratio
+    of noisy sums (:class:`~dprct.estimate.ate.release.CountedOutcome`).
 
     The estimand is the effect on the **clipped** outcome.  As for every z-interval, the difference
     in means is assumed to be approximately normal.
@@ -610,7 +592,6 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         treatment: str | Sequence[str] | None = None,
         assignment: Design | None = None,
         control: Level | None = None,
-        missing: MissingRule | Mapping[str, MissingRule] | None = None,
         budget_shares: Mapping[str, Real] | None = None,
         subgroups: Sequence[str] = (),
         effects: EffectRule = "arms",
@@ -625,7 +606,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
     ) -> None:
         spec = ATESpec.of(
             outcome=outcome, treatment=treatment, assignment=assignment, control=control,
-            missing=missing, budget_shares=budget_shares, subgroups=subgroups, effects=effects,
+            budget_shares=budget_shares, subgroups=subgroups, effects=effects,
             blocks=blocks, privacy_unit=privacy_unit, index=index, index_columns=index_columns,
             index_bounds=index_bounds, alphas=alphas, attrition=attrition, neighbors=neighbors,
         )  # fmt: skip

@@ -313,8 +313,8 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     Everything that is checked, refused or computed from the table before a fit is in this list, but
     for rules that each row keeps or breaks alone, which the schema states.  Under replace-one the
     text is a function of n, the declared probabilities and the schema: no arm size is in it.
-    Released numbers of values (``missing="private"``) are no public fact.  ``jointly`` says that
-    all outcomes are in one release, whose layout is public too.
+    Released numbers of values (``missing_policy="private"``) are no public fact.  ``jointly`` says
+    that all outcomes are in one release, whose layout is public too.
     """
     outcomes, experiment, unit = facts.outcomes, facts.comparison, facts.schema.unit
     hidden = next((o for o in outcomes if isinstance(o, HiddenOutcome)), None)
@@ -627,7 +627,7 @@ def _better(count: int, of: int) -> str:
 
 
 def sds_of(outcomes: Iterable[AnyOutcome]) -> dict[str, float]:
-    """Standard deviations by outcome, where they are declared."""
+    """Scales of outcomes, where they are declared."""
     columns = [outcome.column for outcome in outcomes]
     return {column.name: column.sd for column in columns if column.sd is not None}
 

@@ -191,7 +191,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         effect.
     trim : number
         Estimated propensities are kept within [trim, 1 - trim].
-    bins, categorical, pairs, subgroups, projection, missing
+    bins, categorical, pairs, subgroups, projection
         As for :class:`dprct.PrivateAdditive`; each subgroup gets its own average effect.
     neighbors : {"replace-one"}
         Which data sets are neighbours.
@@ -260,7 +260,6 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         pairs: Iterable[Sequence[str]] = (),
         subgroups: Iterable[str] = (),
         projection: Sequence[str] = (),
-        missing: float | None = None,
         neighbors: str = "replace-one",
     ) -> None:
         spec = CATESpec(
@@ -269,7 +268,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
             propensity=propensity, learner=learner, clip=clip, parts=parts, trim=trim, bins=bins,
             categorical=distinct_names(categorical, "categorical"), pairs=distinct_pairs(pairs),
             subgroups=distinct_names(subgroups, "subgroups"),
-            projection=distinct_names(projection, "projection"), missing=missing,
+            projection=distinct_names(projection, "projection"),
             neighbors=neighbors,
         )  # fmt: skip
         self.facts = self._bind(spec, data, schema)

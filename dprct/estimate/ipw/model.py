@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
@@ -23,6 +22,7 @@ from dprct.arguments import (
 from dprct.defaults import IPW_SPLIT, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.effects import levels_of, with_bounds
+from dprct.estimate.experiment import fill_of
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -56,7 +56,7 @@ from dprct.schema import Column, Schema
 from dprct.schema.schema import check_fixed_before
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -93,12 +93,10 @@ class IPWSpec(Spec[Facts]):
     split: Real | None = None
     budget_shares: Mapping[str, Real] | None = None
     hajek: bool | None = None
-    missing: float | Mapping[str, float] | None = None
     treated: float | str | None = None
     balance: tuple[str, ...] = ()
     overlap: bool = False
     errors: Errors = "total"
-    sd: float | Mapping[str, float] | None = None
     treated_share: float | None = None
     alphas: tuple[float, ...] = VALID_LEVELS
     weights: None = None
@@ -149,7 +147,6 @@ class IPWSpec(Spec[Facts]):
         yield lambda: self.roles(facts)
         yield lambda: penalty_of(self.lam)
         yield lambda: levels_of(self.alphas)
-        yield lambda: sd_of(self.sd, self.outcome)
         yield lambda: share_of(self.treated_share)
         yield lambda: split_of(self.split, facts.n)
         yield lambda: self.form(facts)
@@ -171,11 +168,16 @@ class IPWSpec(Spec[Facts]):
         schema = facts.schema
         check_fixed_before(schema, self.covered, [self.treatment])
         outcome = with_bounds(schema.column(self.outcome))
-        fill, fills = fills_of(self.missing, outcome)
+        fill = fill_of(outcome)
         column = schema.column(self.treatment)
         code, said = treated_code(schema, column, self.treated)
         public = self.neighbors == "replace-one-design-public"
         columns = {name: schema.column(name) for name in self.covered}
+        fills = {
+            name: one.missing_policy
+            for name, one in columns.items()
+            if isinstance(one.missing_policy, float)
+        }
         design = covariates_of(self.covariates, columns, fills)
         return Roles(outcome, fill, Treated(column, code, public=public), said, design)
 
@@ -216,7 +218,9 @@ class IPWSpec(Spec[Facts]):
     def declared(self, facts: Facts) -> Declared:
         """Return what is known from elsewhere of outcome and treatment."""
         return Declared(
-            self.roles(facts).radius, sd_of(self.sd, self.outcome), share_of(self.treated_share)
+            self.roles(facts).radius,
+            facts.schema.column(self.outcome).sd,
+            share_of(self.treated_share),
         )
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
@@ -333,7 +337,11 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         coded.
     schema : Schema
         Public facts: bounds or levels of the outcome and of every covariate, two levels of the
-        treatment, and a policy for the missing values of each.
+        treatment, and which missing codes each may have.  A number as ``missing_policy``
+        replaces missing values, which an outcome that may be missing needs; a covariate without
+        one gets an indicator of its missing values instead.  The outcome's ``sd`` is that within an
+        arm, a quarter of the width of its bounds where none is declared; only :meth:`plan` uses it,
+        to say how wide intervals will be.
     treatment : str
     covariates : sequence of str, or of terms of a parsed formula
         Covariates of the propensity model.  Text columns and ``C(x)`` enter by their declared
@@ -360,9 +368,6 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         Whether to divide by the sum of weights of each arm, which is then released too.  If neither
         this nor ``budget_shares`` is given, the method does so where these sums are expected to be
         large compared with their noise; :meth:`plan` says which.
-    missing : number, or mapping from column to number, optional
-        Number that replaces missing outcomes; in a mapping, also missing covariates.  A covariate
-        that is not in the mapping gets an indicator of its missing values instead.
     treated : number or str, optional
         Code or label of the treated.  By default, the larger of the two codes.
     balance : sequence of str
@@ -374,10 +379,6 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         Whether standard errors contain the error of the propensity model, which takes a part of the
         budget, or are conditional on that model: for the Hajek form, which is then the default or
         refused.
-    sd : number, or mapping from the outcome to it, optional
-        Standard deviation of the outcome within an arm, known from elsewhere.  By default, a
-        quarter of the width of its bounds.  Only :meth:`plan` uses it, to say how wide intervals
-        will be.
     treated_share : number, optional
         Share of the rows that are treated, known from elsewhere.  It decides the form of an ATT or
         ATC, and a fit that would estimate nothing is refused before it is charged.  By default,
@@ -460,12 +461,10 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         split: Real | None = None,
         budget_shares: Mapping[str, Real] | None = None,
         hajek: bool | None = None,
-        missing: float | Mapping[str, float] | None = None,
         treated: float | str | None = None,
         balance: Sequence[str] = (),
         overlap: bool = False,
         errors: Errors = "total",
-        sd: float | Mapping[str, float] | None = None,
         treated_share: float | None = None,
         alphas: Sequence[float] = VALID_LEVELS,
         weights: None = None,
@@ -474,9 +473,9 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
             treatment=one_name(treatment, "treatment"), covariates=terms_of(covariates),
             outcome=one_name(outcome, "outcome"), estimand=estimand, neighbors=neighbors,
             noise=noise, lam=lam, trim=trim, split=split, budget_shares=budget_shares,
-            hajek=hajek, missing=missing, treated=treated,
+            hajek=hajek, treated=treated,
             balance=tuple(listed_names(balance, "balance")), overlap=overlap, errors=errors,
-            sd=sd, treated_share=treated_share, alphas=levels_of(alphas), weights=weights,
+            treated_share=treated_share, alphas=levels_of(alphas), weights=weights,
         )  # fmt: skip
         self.facts = self._bind(spec, data, schema)
 
@@ -610,22 +609,6 @@ def penalty_of(lam: object) -> float | None:
     return float(lam)
 
 
-def sd_of(sd: object, outcome: str) -> float | None:
-    """Return the declared standard deviation of the outcome."""
-    if isinstance(sd, Mapping):
-        if set(sd) != {outcome}:
-            raise ParameterError(
-                f"``sd=`` names {', '.join(map(str, sd)) or 'nothing'}; give it for "
-                f"{outcome!r} alone"
-            )
-        sd = sd[outcome]
-    if sd is None:
-        return None
-    if isinstance(sd, bool) or not isinstance(sd, (int, float)) or not 0 < sd < float("inf"):
-        raise ParameterError(f"``sd={given(sd)}``; give a number above 0, or leave it out")
-    return float(sd)
-
-
 def share_of(share: object) -> float | None:
     """Return the declared share of treated rows."""
     if share is None:
@@ -689,38 +672,6 @@ def _label(labels: Mapping[Any, str], level: float | str) -> str:
     if isinstance(level, str):
         return level
     return labels.get(int(level), f"{float(level):g}") if labels else f"{float(level):g}"
-
-
-def fills_of(missing: object, outcome: Column) -> tuple[float | None, dict[str, float]]:
-    """Return what stands for a missing outcome, and for missing covariates, by declaration.
-
-    Raises
-    ------
-    SchemaError
-        If the outcome may be missing and nothing stands for it.
-    ParameterError
-        If something stands for it that is not a number, or out of bounds.
-    """
-    own: Any = missing.get(outcome.name) if isinstance(missing, Mapping) else missing
-    others = dict(missing) if isinstance(missing, Mapping) else {}
-    others.pop(outcome.name, None)
-    if outcome.missing != () and own is None:
-        raise SchemaError(
-            f"outcome {outcome.name!r} may be missing; give the number that stands for a missing "
-            f"value, ``missing={{{outcome.name!r}: ...}}``, or declare ``missing='never'``"
-        )
-    for name, value in [(outcome.name, own), *others.items()]:
-        wrong = isinstance(value, bool) or not isinstance(value, (int, float))
-        if wrong and not (name == outcome.name and value is None):
-            raise ParameterError(
-                f"``missing={given(value)}`` for {name!r}; give the number that stands for a "
-                "missing value; a covariate without one has an indicator of its own"
-            )
-    assert outcome.bounds is not None
-    if own is not None and not outcome.bounds[0] <= own <= outcome.bounds[1]:
-        raise ParameterError(f"``missing={given(own)}`` is outside the bounds of {outcome.name!r}")
-    fill = None if outcome.missing == () or own is None else float(own)
-    return fill, {name: float(value) for name, value in others.items()}
 
 
 def arrays_as_table(

@@ -22,7 +22,7 @@ from dprct.estimate.experiment import (
     check_hidden,
     check_sample,
     compared,
-    constant_of,
+    policy_of,
 )
 from dprct.estimate.moments.declared import (
     DrawnStep,
@@ -93,7 +93,6 @@ from dprct.estimate.moments.variables import (
     check_lacking,
     check_unit_effects,
     checked_column,
-    checked_policy,
     clipped_words,
     column_term,
     filled_words,
@@ -118,7 +117,7 @@ from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout, Place, Use
@@ -131,8 +130,8 @@ if TYPE_CHECKING:
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
+    from dprct.schema.facts import MissingPolicy
 
-MissingRule = str | float
 ScoreErrors = Literal["HC1", "CR1", "nonrobust"]
 """Errors of declared regressions: robust ones of rows, of units with several rows, and others."""
 
@@ -163,7 +162,6 @@ class MomentsSpec(Spec[MomentsFacts]):
     control: Level | None = None
     subgroups: tuple[str, ...] = ()
     radius: float | str | None = None
-    missing: MissingRule | Mapping[str, MissingRule] | None = None
     attrition: bool = False
     cov_type: ScoreErrors | None = None
     clipped: float | None = None
@@ -377,17 +375,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         found = {}
         for name in self.used(schema):
             policy = self.policy(name, schema)
-            if policy not in (None, "public", "private"):
-                column = schema.column(name)
-                if column.is_text or column.bounds is None:
-                    raise ParameterError(
-                        f"``missing={policy!r}`` for {name!r}, which has levels; say "
-                        "``missing='private'``, or 'public' (who has no value is public)"
+            if isinstance(policy, float):
+                if schema.column(name).bounds is None:
+                    raise SchemaError(
+                        f"``missing_policy={policy:g}`` of {name!r}, which has levels; declare "
+                        "``missing_policy='private'``, or 'public' (who has no value is public)"
                     )
-                found[name] = constant_of(policy, column)
+                found[name] = policy
         return found
 
-    def policy(self, name: str, schema: Schema) -> MissingRule | None:
+    def policy(self, name: str, schema: Schema) -> MissingPolicy | None:
         """Return what happens to missing values of a column; None if it has none.
 
         Raises
@@ -400,8 +397,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             return None
         if name in self.group_columns:
             return None  # a missing subgroup is a cell of its own
-        asked = self.missing.get(name) if isinstance(self.missing, Mapping) else self.missing
-        return checked_policy(asked, name)
+        return policy_of(column, "column")
 
     def present_public(self, schema: Schema) -> tuple[str, ...]:
         """Return the released columns of which it is public who has a value."""
@@ -547,8 +543,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             raise ParameterError(f"``weights={name!r}`` makes groups; name a column of weights")
         if self.policy(name, schema) in ("private", "public"):
             raise ParameterError(
-                f"``weights={name!r}`` may be missing; give a number in ``missing=`` that stands "
-                "for it, or declare ``missing='never'``"
+                f"``weights={name!r}`` may be missing; declare a number that "
+                "stands for it, or ``missing='never'``"
             )
         column = checked_column(schema, name)
         low, high = column.bounds or (0.0, 0.0)
@@ -635,7 +631,6 @@ class MomentsSpec(Spec[MomentsFacts]):
             [unit for _, unit in self.bare(schema) if unit is not None], self.weights,
             self.group_columns, {name: self.policy(name, schema) for name in self.used(schema)},
         )  # fmt: skip
-        yield lambda: self._check_missing(schema)
         yield from (partial(self._check_column, schema, name) for name in self._read(schema))
         yield lambda: self.variables(schema)
         yield lambda: self._check_own(schema)
@@ -711,17 +706,6 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Refuse one column that the schema says too little of: a study lists all of them."""
         check_own(checked_column(schema, name))
         self.policy(name, schema)
-
-    def _check_missing(self, schema: Schema) -> None:
-        if isinstance(self.missing, Mapping):
-            for name in self.missing:
-                if name not in self.columns:
-                    raise ParameterError(
-                        f"``missing=`` names ``{given(name)}``, which is no column of this "
-                        f"release; it has {', '.join(self.columns)}"
-                    )
-        for name in self.used(schema):
-            self.policy(name, schema)
 
     def _check_size(self, schema: Schema) -> None:
         from dprct.encoding import encoding
@@ -859,11 +843,15 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
         stay there, which adds all sums in one pass.
     schema : Schema
-        With bounds or levels, and a missing policy, for every column.  Noise is scaled by a
-        column's ``sd``, a quarter of the range where none is declared; of a column of two values it
-        is half the range, whatever is declared.  Covariates are taken about their ``centre``, the
-        middle of the bounds where none is declared, and outcomes about that middle.  Deviations
-        from means of persons have ``sd_within``, or ``sd``.
+        With bounds or levels for every column, and a ``missing_policy`` where one may be missing.
+        A regression leaves out who has no value of its columns: with ``"private"`` who that is
+        stays private, and each such column makes two cells of one, so that regressions without it
+        have root 2 times the noise; with ``"public"`` it is public, and makes groups; a number
+        stands for what is missing.  Noise is scaled by a column's ``sd``, a quarter of the range
+        where none is declared; of a column of two values it is half the range, whatever is
+        declared.  Covariates are taken about their ``centre``, the middle of the bounds where none
+        is declared, and outcomes about that middle.  Deviations from means of persons have
+        ``sd_within``, or ``sd``.
     columns : sequence of str
         What is released: columns, ``"C(region)"`` for levels, and products such as
         ``"age:female"`` or ``"I(age ** 2)"``.
@@ -882,11 +870,6 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         projected to that distance; ``"box"`` projects none.  By default the radius of the least
         planned error at the n, epsilon, delta and number of covariates, which :meth:`plan` names.
         Outcomes are never projected.
-    missing : {"private", "public"}, number, or mapping from column to these, optional
-        A regression leaves out who has no value of its columns.  ``"private"``: who that is stays
-        private, and each such column makes two cells of one, so that regressions without it have
-        root 2 times the noise.  ``"public"``: it is public, and makes groups.  A number stands for
-        what is missing, by declaration.  Needed for every column that may be missing.
     attrition : bool
         Rows were lost after the assignment: shares are not held against it.
     cov_type : {"HC1", "CR1", "nonrobust"}, optional
@@ -965,7 +948,6 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         control: Level | None = None,
         subgroups: Sequence[str] = (),
         radius: float | str | None = None,
-        missing: MissingRule | Mapping[str, MissingRule] | None = None,
         attrition: bool = False,
         cov_type: ScoreErrors | None = None,
         clipped: float | None = None,
@@ -977,7 +959,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             formulas=listed_regressions(formulas),
             assignment=assignment, control=control,
             subgroups=tuple(dict.fromkeys(listed_names(subgroups, "subgroups"))),
-            radius=radius, missing=missing, attrition=attrition,
+            radius=radius, attrition=attrition,
             cov_type=cov_type, clipped=clipped, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)

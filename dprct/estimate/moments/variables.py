@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from dprct.arguments import given
 from dprct.encoding import encoding
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
@@ -293,32 +292,6 @@ def checked_column(schema: Schema, name: str) -> Column:
     return column
 
 
-def checked_policy(asked: Any, name: str) -> float | str:
-    """Return what happens to missing values of a column that may have them, or refuse it.
-
-    Raises
-    ------
-    SchemaError
-        If nothing is asked.
-    ParameterError
-        If it is no policy.
-    """
-    if asked is None:
-        raise SchemaError(
-            f"column {name!r} may be missing; say ``missing='private'`` (its regressions leave "
-            "out who has no value), 'public' (who has none is public), or a number within its "
-            "bounds that stands for it, or declare ``missing='never'``"
-        )
-    if isinstance(asked, (int, float)) and not isinstance(asked, bool):
-        return asked
-    if not isinstance(asked, str) or asked not in ("private", "public"):
-        raise ParameterError(
-            f"``missing={given(asked)}`` for {name!r}; allowed: 'private', 'public', or a number "
-            "within the bounds"
-        )
-    return asked
-
-
 def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...]:
     """Return the columns of which it is private who has a value, or refuse them.
 
@@ -329,15 +302,15 @@ def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...
     """
     if len(names) > MOST_LACKING:
         raise ParameterError(
-            f"``missing='private'`` of {len(names)} columns makes {2 ** len(names):,} cells, and "
-            f"it is offered for {MOST_LACKING}; give a number that stands for what is missing in "
-            "some of them, or say 'public'"
+            f"``missing_policy='private'`` of {len(names)} columns makes {2 ** len(names):,} "
+            f"cells, and it is offered for {MOST_LACKING}; give a number that stands for what is "
+            "missing in some of them, or say 'public'"
         )
     if names and weights is not None:
         raise ParameterError(
-            f"``missing='private'`` for {names[0]!r} with ``weights={weights!r}``: sums of weights "
-            "are released and not how many rows have a value; give a number that stands for what "
-            "is missing, or say 'public'"
+            f"``missing_policy='private'`` of {names[0]!r} with ``weights={weights!r}``: sums of "
+            "weights are released and not how many rows have a value; give a number that stands "
+            "for what is missing, or say 'public'"
         )
     return names
 
@@ -556,9 +529,9 @@ def check_unit_effects(
     for name, policy in policies.items():
         if policy in ("private", "public"):
             raise ParameterError(
-                f"``missing={policy!r}`` for {name!r} and {said} are not offered together: means "
-                "would be those of other rows than the regression's; give a number that stands for "
-                "a missing value"
+                f"``missing_policy={policy!r}`` of {name!r} and {said} are not offered together: "
+                "means would be those of other rows than the regression's; give a number that "
+                "stands for a missing value"
             )
 
 

@@ -34,7 +34,7 @@ _TYPES = {"logical": "byte", "factor": "long", "character": "strL"}
 _FORMATS = {"date": ("d", "%td"), "time": ("c", "%tc")}
 _WHOLE = ("integer", "integer64")
 _DECLARED = ("bounds", "levels", "decimals", "bins", "missing", "sd", "sd_within", "centre",
-             "clip", "role", "fate", "derived", "made_of")  # fmt: skip
+             "clip", "missing_policy", "role", "fate", "derived", "made_of")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

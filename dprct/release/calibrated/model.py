@@ -58,7 +58,6 @@ from dprct.release.calibrated.spec import (
     CalibratedSpec,
     Gamma,
     Legal,
-    MissingRule,
     Wanted,
     written_of,
 )
@@ -109,7 +108,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         memory.
     schema : Schema
         Public facts: a fate for every column, and bounds or levels and a policy for missing values
-        for outcomes and covariates; an outcome's ``sd`` is used as for :class:`dprct.PrivateATE`.
+        for outcomes and covariates; an outcome's ``sd`` and ``missing_policy`` are used as for
+        :class:`dprct.PrivateATE`.
     outcome : str or sequence of str
         One or more outcome columns.  Several outcomes divide the budget among them.
     treatment : str or sequence of str, optional
@@ -142,8 +142,6 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Whether synthetic outcomes vary with covariates: not at all, or by coefficients from noisy
         moments.  Moments take a fifth of epsilon and need a delta.  They make the file look more
         like the original, but do not improve the effects.
-    missing : {"public", "private"}, number, or mapping from outcome to these, optional
-        What to do with missing outcomes, as for :class:`dprct.PrivateATE`.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     blocks : {"weight", "ignore"} or mapping from block to name of a pool
@@ -202,8 +200,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     of the levels return the mean of the levels' effects with the weights of least squares, and the
     others are artefacts, which :meth:`plan` and the file say.
 
-    With ``missing="private"``, rows with an outcome are drawn at random within arms, as many as the
-    released noisy counts say and at least as many as the declared regressions need; this is
+    With ``missing_policy="private"``, rows with an outcome are drawn at random within arms, as many
+    as the released noisy counts say and at least as many as the declared regressions need; this is
     post-processing too.  Columns of the design are written as they are.  A design is refused if the
     declared fate of one of its columns is not ``"public"``.
 
@@ -251,7 +249,6 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         alphas: Sequence[float] = VALID_LEVELS,
         legal: Legal = "calibrated",
         gamma: Gamma = "zero",
-        missing: MissingRule | Mapping[str, MissingRule] | None = None,
         control: Level | None = None,
         blocks: BlockRule = "weight",
         privacy_unit: UnitRule = "person",
@@ -267,7 +264,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
             covariate_release=covariate_release, specifications=specifications,
             budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma,
-            missing=missing, control=control, blocks=blocks, privacy_unit=privacy_unit,
+            control=control, blocks=blocks, privacy_unit=privacy_unit,
             index=index, index_columns=index_columns, index_bounds=index_bounds,
             subgroups=subgroups, attrition=attrition, keep=keep, neighbors=neighbors,
         )  # fmt: skip

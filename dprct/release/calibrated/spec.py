@@ -67,7 +67,6 @@ if TYPE_CHECKING:
 Wanted = Literal["auto", "histogram", "marginals", "filler"]
 Legal = Literal["calibrated", "strict"]
 Gamma = Literal["zero", "moments"]
-MissingRule = str | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +295,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     alphas: tuple[float, ...] = VALID_LEVELS
     legal: Legal = "calibrated"
     gamma: Gamma = "zero"
-    missing: MissingRule | Mapping[str, MissingRule] | None = None
     control: Level | None = None
     blocks: BlockRule = "weight"
     privacy_unit: UnitRule = "person"
@@ -368,7 +366,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         """
         return ATESpec.of(
             outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
-            control=self.control, missing=self.missing, budget_shares=self.parts[1],
+            control=self.control, budget_shares=self.parts[1],
             neighbors=self.neighbors, blocks=self.blocks, privacy_unit=self.privacy_unit,
             index=self.index, index_columns=self.index_columns, index_bounds=self.index_bounds,
             alphas=self.alphas, subgroups=self.subgroups, attrition=self.attrition,

@@ -337,7 +337,7 @@ REFUSED: dict[str, tuple[Callable[[], PrivateATE], tuple[float, float], str]] = 
     ),
     "missing private": (
         lambda: model(with_holes(trial()), missing="private"), (1, DELTA),
-        "missing='private' for 'y' is not offered with delta above 0; give a number",
+        "missing_policy='private' for 'y' is not offered with delta above 0; give a number",
     ),
     "missing public, treatment private": (
         lambda: private(with_holes(trial()), missing="public"), (1, DELTA), "goes with one outcome",
