@@ -283,6 +283,7 @@ ELSEWHERE: Mapping[str, str] = {
         _FORMERLY.get(fact, fact): f"{fact} is a fact of a column: declare it with the column, "
         "beside its bounds"
         for fact in DECLARABLE
+        if fact != "missing"
     },
     **{
         _FORMERLY.get(fact, fact): f"{fact} is a fact of the design: declare it with ``Cluster`` "

@@ -32,15 +32,18 @@ def tables() -> tuple[list[str], list[str]]:
     path = TOP / "data" / "thornton_hiv.dta"
     schema = dprct.Schema.from_dta(path)
     facts = {
-        "got": {"levels": [0, 1], "missing": [".a"], "fate": "modelled"},
+        "got": {
+            "levels": [0, 1],
+            "missing": [".a"],
+            "missing_policy": "public",
+            "fate": "modelled",
+        },
         "any": {"levels": [0, 1], "missing": "never", "fate": "public"},
     }
     schema = schema.declare(**facts, confirm_header=True).declare_rest("withheld").seal()
     data, _ = dprct.read_dta(path)
     data = data[data["any"].notna()]
-    model = dprct.Calibrated.from_formula(
-        "got ~ any", data, schema, treatment="any", missing={"got": "public"}
-    )
+    model = dprct.Calibrated.from_formula("got ~ any", data, schema, treatment="any")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed has no guarantee is what the picture says
         release = model.fit(epsilon=EPSILON, rng=SEED)
@@ -99,12 +102,12 @@ def planned(n: int, width: float) -> list[float]:
     """
     schema = dprct.Schema(
         (
-            dprct.Column("y", bounds=(0.0, width), missing=()),
+            dprct.Column("y", bounds=(0.0, width), sd=1.0, missing=()),
             dprct.Column("t", "byte", levels=(0.0, 1.0), missing=()),
         )
     )
     rows = pd.DataFrame({"y": width / 2, "t": np.arange(n) % 2})
-    model = dprct.PrivateATE(rows, schema, outcome="y", treatment="t", sd={"y": 1.0})
+    model = dprct.PrivateATE(rows, schema, outcome="y", treatment="t")
     sampling = np.sqrt(4 / n)
     found = []
     for epsilon in EPSILONS:

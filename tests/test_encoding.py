@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dprct.encoding import MOST_LEVELS, Encoding, encoding, encodings, prepared, with_clipped
+from dprct.encoding import MOST_LEVELS, Encoding, encoding, encodings, prepared
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema import Column, Schema
 from dprct.schema.schema import declared
-from dprct.schema.tables import COMPANION, broken_rules, eager
+from dprct.schema.tables import COMPANION, broken_rules, clipped_as_declared, eager
 
 NAN, INF = float("nan"), float("inf")
 
@@ -396,7 +396,7 @@ def test_an_unknown_column_is_named() -> None:
 def test_clipping_keeps_missing_codes() -> None:
     values = np.array([-1.0, 0.5, 9.0, np.nan])
     values[3:] = tagged(np.array([1]))
-    column = Column("y", bounds=(0, 2), missing=(".a",))
-    found = with_clipped(eager(pd.DataFrame({"y": values})), column)["y"].to_numpy()
+    schema = Schema((Column("y", bounds=(0, 2), clip=True, missing=(".a",)),))
+    found = clipped_as_declared(schema, eager(pd.DataFrame({"y": values})))["y"].to_numpy()
     assert found[:3].tolist() == [0.0, 0.5, 2.0]
     assert found[3:].tobytes() == values[3:].tobytes()

@@ -117,6 +117,7 @@ schema = dprct.Schema(
             "sd": sd[name],
             "centre": centre[name],
             "missing": (".",),
+            "missing_policy": centre[name],
             "built_from": "own",
         }
         for name in bounds
@@ -137,7 +138,6 @@ model = dprct.PrivateMoments(
     schema,
     columns=[*OUTCOMES, "age_b", "asbhostil_b"],
     assignment=dprct.Simple(tuple(ARMS)),
-    missing={name: float(centre[name]) for name in bounds},
 )
 print(model.plan(epsilon=BUDGETS[-1], delta=1e-6))
 released = {epsilon: model.fit(epsilon=epsilon, delta=1e-6) for epsilon in BUDGETS}

@@ -50,7 +50,7 @@ original = shutil.copy(demo_file("nsw_mixtape.dta"), folder)
 schema = dprct.Schema.from_dta(original)
 schema = schema.declare(
     dataset_id="nsw-1986",
-    re78=dict(bounds=(0, 40_000), missing="never", fate="modelled"),
+    re78=dict(bounds=(0, 40_000), clip=True, sd=6500, missing="never", fate="modelled"),
     treat=dict(levels=[0, 1], missing="never", fate="public"),
     age=dict(bounds=(16, 60), missing="never", fate="modelled"),
     educ=dict(bounds=(0, 20), missing="never", fate="modelled"),
@@ -59,20 +59,17 @@ schema = schema.declare(
 schema = schema.declare_rest("withheld").seal(by="the authors of this page")
 
 data, schema = dprct.read_dta(original, schema)
-data["re78"] = data["re78"].clip(0, 40_000)
 
 # %% [markdown]
 # ## 2. Choose epsilon with the plan
 #
-# A plan is computed from public facts, so that any number of them may be read. `sd=` is a guess of
+# A plan is computed from public facts, so that any number of them may be read. `sd` is a guess of
 # the outcome's standard deviation from other surveys; without it the plan takes the worst case that
 # the bounds allow, half their width.
 
 # %%
 design = dprct.Complete("treat", shares=185 / 445)
-model = dprct.PrivateATE.from_formula(
-    "re78 ~ treat", data, schema, assignment=design, sd={"re78": 6500}
-)
+model = dprct.PrivateATE.from_formula("re78 ~ treat", data, schema, assignment=design)
 print(model.plan(epsilon=1))
 
 # %% [markdown]
@@ -130,7 +127,6 @@ calibrated = dprct.Calibrated.from_formula(
     assignment=design,
     specifications=[""],  # the regression without covariates is valid too
     covariate_release="filler",
-    sd={"re78": 6500},
 )
 release = calibrated.fit(epsilon=1, accountant=accountant)
 certificate = release.write_dta(folder / "nsw_protected.dta")
@@ -211,13 +207,13 @@ assert covered / repetitions > 0.8
 # %%
 path = demo_file("thornton_hiv.dta")
 thornton = dprct.Schema.from_dta(path).declare(
-    got=dict(levels=[0, 1], missing=[".a"], fate="modelled"),
+    got=dict(levels=[0, 1], missing=[".a"], missing_policy="public", fate="modelled"),
     any=dict(levels=[0, 1], missing=[".a"], fate="public"),
     confirm_header=True,
 )
 people, thornton = dprct.read_dta(path, thornton.declare_rest("withheld").seal())
 people = people[people["any"].notna()]
-voucher = dprct.PrivateATE.from_formula("got ~ any", people, thornton, missing="public")
+voucher = dprct.PrivateATE.from_formula("got ~ any", people, thornton)
 print(voucher.power(0.5)[["noise", "sampling", "std_err", "detectable"]].round(4))
 print(voucher.fit(epsilon=0.5).summary())
 

@@ -110,7 +110,9 @@ columns = "".join(
 [columns.{name}]
 fate = "modelled"
 bounds = [-3, 3]
+clip = true
 missing = ["."]
+missing_policy = "public"
 built_from = "cohort"
 constants_public = true
 """
@@ -137,8 +139,6 @@ arms = ["treatment"]
 [calibrated]
 covariate_release = "filler"
 specifications = ["C(vil_ham)"]
-missing = "public"
-clip = {OUTCOMES}
 
 [header]
 confirm = true
@@ -266,6 +266,7 @@ columns = "".join(
 fate = "modelled"
 bounds = {list(bounds)}
 missing = ["."]
+missing_policy = "public"
 built_from = "own"
 """
     for name, bounds in EIGHT.items()
@@ -293,7 +294,6 @@ arms = {ARMS}
 [calibrated]
 covariate_release = "filler"
 specifications = ["age_b"]
-missing = "public"
 attrition = true
 
 [header]

@@ -17,23 +17,25 @@
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
 #'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
-#'   `gamma`, `clip`, `keep`, and those of [private_ate()], such as `missing`, `sd`, `icc` and, for
-#'   a column of the design's blocks, `subgroups`.
+#'   `gamma`, `keep`, and those of [private_ate()], such as `blocks` and, for a column of the
+#'   design's blocks, `subgroups`. What is true of a column, such as `sd`, `clip` and
+#'   `missing_policy`, is declared with it ([declare()]), and what is true of clusters with the
+#'   design.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- declare(schema(file),
-#'     re78 = list(bounds = c(0, 40000), missing = "never", fate = "modelled"),
+#'     re78 = list(
+#'       bounds = c(0, 40000), clip = TRUE, sd = 6500, missing = "never", fate = "modelled"
+#'     ),
 #'     treat = list(levels = 0:1, missing = "never", fate = "public"),
 #'     rest = "drop", confirm_header = TRUE
 #'   )
 #'   nsw <- read_dta(file, facts)
-#'   nsw$re78 <- pmin(nsw$re78, 40000) # more counts as 40,000
 #'   model <- calibrated(re78 ~ treat, nsw,
-#'     treatment = "treat", assignment = design_complete("treat", shares = 185 / 445),
-#'     sd = list(re78 = 6500)
+#'     treatment = "treat", assignment = design_complete("treat", shares = 185 / 445)
 #'   )
 #'   plan(model, epsilon = 1)
 #'   release <- fit(model, epsilon = 1)
@@ -83,10 +85,7 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param covariates,features The right side of the formula, if no formula is given.
 #' @param control,blocks,effects The group to compare with; `"weight"`, `"ignore"` or a list of
 #'   pools by block; `"arms"`, `"main"` or `"factorial"`.
-#' @param missing What to do with missing outcomes: `"public"`, `"private"` or a number, or a list
-#'   of these by outcome.
 #' @param budget_shares,parts,split How the budget, or the rows, are divided: lists by name.
-#' @param sd Standard deviation of the outcome, known from elsewhere, for the plan.
 #' @param alphas Test sizes at which standard errors give valid intervals.
 #' @param privacy_unit `"person"` or `"cluster"`: who is protected if clusters were assigned. What is
 #'   known of the clusters is declared with the design.
@@ -136,13 +135,13 @@ NULL
 #' @rdname estimates
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
-                        ..., outcome = NULL, control = NULL, missing = NULL, budget_shares = NULL,
+                        ..., outcome = NULL, control = NULL, budget_shares = NULL,
                         subgroups = NULL, effects = NULL, blocks = NULL, privacy_unit = NULL,
                         index = NULL, index_columns = NULL, index_bounds = NULL, alphas = NULL,
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
-    missing = missing, budget_shares = budget_shares, subgroups = subgroups, effects = effects,
+    budget_shares = budget_shares, subgroups = subgroups, effects = effects,
     blocks = blocks, privacy_unit = privacy_unit, index = index, index_columns = index_columns,
     index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
@@ -176,14 +175,14 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 #' @export
 ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
                 covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
-                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, missing = NULL,
-                treated = NULL, balance = NULL, overlap = NULL, errors = NULL, sd = NULL,
+                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL,
+                treated = NULL, balance = NULL, overlap = NULL, errors = NULL,
                 treated_share = NULL, alphas = NULL) {
   model("IPW", formula, data, schema,
     outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
     neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
-    budget_shares = budget_shares, hajek = hajek, missing = missing, treated = treated,
-    balance = balance, overlap = overlap, errors = errors, sd = sd, treated_share = treated_share,
+    budget_shares = budget_shares, hajek = hajek, treated = treated,
+    balance = balance, overlap = overlap, errors = errors, treated_share = treated_share,
     alphas = alphas, ...
   )
 }
@@ -193,12 +192,12 @@ ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = N
 cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL, ...,
                  outcome = NULL, features = NULL, propensity = NULL, learner = NULL, clip = NULL,
                  parts = NULL, trim = NULL, bins = NULL, categorical = NULL, pairs = NULL,
-                 subgroups = NULL, projection = NULL, missing = NULL, neighbors = NULL) {
+                 subgroups = NULL, projection = NULL, neighbors = NULL) {
   model("CATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, features = features,
     propensity = propensity, learner = learner, clip = clip, parts = parts, trim = trim,
     bins = bins, categorical = categorical, pairs = pairs, subgroups = subgroups,
-    projection = projection, missing = missing, neighbors = neighbors, ...
+    projection = projection, neighbors = neighbors, ...
   )
 }
 
@@ -206,11 +205,11 @@ cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NU
 #' @export
 private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome = NULL,
                              features = NULL, clip = NULL, bins = NULL, categorical = NULL,
-                             pairs = NULL, subgroups = NULL, projection = NULL, missing = NULL,
+                             pairs = NULL, subgroups = NULL, projection = NULL,
                              neighbors = NULL) {
   model("PrivateAdditive", formula, data, schema,
     outcome = outcome, features = features, clip = clip, bins = bins, categorical = categorical,
-    pairs = pairs, subgroups = subgroups, projection = projection, missing = missing,
+    pairs = pairs, subgroups = subgroups, projection = projection,
     neighbors = neighbors, ...
   )
 }

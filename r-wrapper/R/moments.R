@@ -18,9 +18,6 @@
 #' @param subgroups Columns with levels: every level within every arm is a group.
 #' @param radius Rows whose covariates are further from the centres than this, in units of their
 #'   declared `sd`, are projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
-#' @param missing `"private"`: regressions leave out who has no value, and who that is stays
-#'   private; `"public"`: it is public; a number that stands for missing values; or a list of these
-#'   by column.
 #' @param attrition Whether rows were lost after the assignment.
 #' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
 #'   `cov_type`; the regressions in `formulas` alone are then estimated.
@@ -72,12 +69,12 @@ NULL
 #' @export
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, radius = NULL,
-                            missing = NULL, attrition = NULL, cov_type = NULL, clipped = NULL,
+                            attrition = NULL, cov_type = NULL, clipped = NULL,
                             weights = NULL, neighbors = NULL) {
   formulas <- formula_texts(formulas, data, schema)
   model("PrivateMoments", NULL, data, schema,
     columns = columns, formulas = formulas, assignment = assignment, control = control,
-    subgroups = subgroups, radius = radius, missing = missing, attrition = attrition,
+    subgroups = subgroups, radius = radius, attrition = attrition,
     cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors, ...
   )
 }

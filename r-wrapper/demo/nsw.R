@@ -6,7 +6,7 @@ file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 
 cat("\n1. Public facts, declared before the data are read\n")
 facts <- declare(schema(file),
-  re78 = list(bounds = c(0, 40000), missing = "never", fate = "modelled"),
+  re78 = list(bounds = c(0, 40000), clip = TRUE, sd = 6500, missing = "never", fate = "modelled"),
   treat = list(levels = 0:1, missing = "never", fate = "public"),
   rest = "drop", confirm_header = TRUE
 )
@@ -14,9 +14,8 @@ print(facts)
 
 cat("\n2. The plan: what it costs, before anything is spent\n")
 nsw <- read_dta(file, facts)
-nsw$re78 <- pmin(nsw$re78, 40000) # more than 40,000 dollars counts as 40,000
 model <- calibrated(re78 ~ treat, nsw,
-  treatment = "treat", assignment = design_complete("treat", shares = 185 / 445), sd = list(re78 = 6500)
+  treatment = "treat", assignment = design_complete("treat", shares = 185 / 445)
 )
 print(plan(model, epsilon = 1))
 

@@ -19,6 +19,8 @@ from dprct.study.sections import design_from
     [
         ({"largest": 0}, "largest=0; give the most rows"),
         ({"largest": True}, "largest="),
+        ({"largest": 4.0}, "largest="),
+        ({"largest": "4"}, "largest="),
         ({"icc": 1.5}, "icc is 1.5; declare an upper bound from 0 to 1"),
         ({"icc": {"y": -1}}, "icc of 'y' is -1"),
         ({"cluster_mean_bounds": (1, 0)}, "the first number must be below the second"),

@@ -245,15 +245,15 @@ def test_predictors_stand_in_a_study_file(
 ATE = [
     ('formula = "income', 'formula = "log(income)', "[release] formula: "),
     ("works = 0.4}", "works = 0.5}", "budget_shares"),
-    ("sd = {income = 6", "sd = {wage = 6", 'sd names "wage", which is not an outcome'),
+    ("[private_ate]", "[private_ate]\nsd = 6", "unknown key 'sd' in [private_ate]; sd is a fact"),
     ("alphas = [0.05", "alphas = [0.7", "sizes of tests between 1e-9 and 0.5"),
-    ("sd = {", 'effects = "main"\nsd = {', '[private_ate] effects = "main" needs '),
-    ("sd = {", 'privacy_unit = "cluster"\nsd = {', "need a design of clusters"),
-    ("sd = {", 'control = "nobody"\nsd = {', 'control = "nobody" is not a group'),
-    ("sd = {", 'index = "0.1 * works"\nsd = {', "there are several outcomes; give index as a"),
+    ("alphas", 'effects = "main"\nalphas', '[private_ate] effects = "main" needs '),
+    ("alphas", 'privacy_unit = "cluster"\nalphas', "needs a design of clusters"),
+    ("alphas", 'control = "nobody"\nalphas', 'control = "nobody" is not a group'),
+    ("alphas", 'index = "0.1 * works"\nalphas', "there are several outcomes; give index as a"),
     ('"cash", "site"]', '"cash"]', "column 'site': type byte"),
     ("[columns.income]\nbounds = [0, 40]", "[columns.income]", "'income' needs bounds = [low"),
-    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "public" (it is'),
+    ('sd = 6\nmissing = "never"', 'sd = 6\nmissing = ["."]', 'missing_policy = "public" of'),
     ("epsilon = 2.0", "epsilon = 2.0\ndelta = 1e-6", "[release] budget_shares divides epsilon"),
     ("epsilon = 2.0", "epsilon = 1e-15", "[release] epsilon = 1e-15 is outside what this estimate"),
     ("epsilon = 2.0", "epsilon = 5e6", "lower epsilon"),
@@ -273,7 +273,7 @@ CATES = [
     ("epsilon = 4.0\ndelta = 1e-6", "epsilon = 1e-300", "[release] "),
 ]
 ADDITIVE = [
-    ("bins = 5", "bins = 5\nmissing = 50", None),
+    ("bins = 5", "bins = 5\nmissing = 50", "missing_policy is a fact of a column"),
     ("bins = 5", 'bins = 5\nneighbors = "add-one"', "neighbors"),
     ("bins = 5", 'bins = 5\nprojection = ["site"]', "site"),
     ("bins = 5", "bins = 5\nclip = 1e200", "[private_additive] clip = 1e+200"),
@@ -310,12 +310,12 @@ MOMENTS = [
     ("epsilon = 4.0", 'epsilon = 4.0\noutput = "a.moments.json"', "leave out '.moments'"),
     ('"works", "age"]', '"work", "age"]', "no column 'work' in the file"),
     ('"works", "age"]', '"works", "age"]\nweight = "age"', "unknown key 'weight' in [moments]"),
-    ("works = 0.5, age = 14}", "works = 0, age = 14}", "sd"),
+    ("sd = 14", "sd = 0", "sd"),
     ('["female"]', '["income"]', "[moments] "),
     ('["female"]', '["female"]\nneighbors = "add-one"', '[moments] neighbors = "add-one"'),
     ('["female"]', '["female"]\nradius = "ball"', "radius"),
     ('["female"]', '["female"]\ncontrol = "nobody"', 'control = "nobody" is not a group'),
-    ('[0, 40]\nmissing = "never"', '[0, 40]\nmissing = ["."]', 'say missing = "private" (its'),
+    ('17\nmissing = "never"', '17\nmissing = ["."]', 'missing_policy = "private" (it is'),
     ("income ~ cash + age", "income ~ log(age)", "log"),
 ]
 REFUSED = [
@@ -498,8 +498,8 @@ def test_a_plan_that_refuses_is_open_until_it_is_confirmed(
 
 CLUSTERS = (
     ('kind = "block"\narms = ["cash"]\nblock = "site"', 'kind = "cluster"\narms = ["cash"]\n'
-     'cluster = "village"'),
-    ("[private_ate]\n", '[private_ate]\nprivacy_unit = "cluster"\nlargest_cluster = 20\n'),
+     'cluster = "village"\nlargest = 20'),
+    ("[private_ate]\n", '[private_ate]\nprivacy_unit = "cluster"\n'),
     ('"cash", "site"]', '"cash", "village"]'),
     ("[columns.site]\nlevels = [1, 2, 3, 4]", "[columns.village]\nbounds = [1, 80]"),
 )  # fmt: skip
@@ -525,28 +525,29 @@ def test_whole_clusters_are_protected(
     assert found.protected.name == entry.unit == "cluster of village"
     assert (found.protected.id, found.protected.max_rows) == (entry.unit_id, entry.max_rows)
     assert "for every cluster of village" in dprct("table", study).out.replace("\n", " ")
-    without = written("private_ate", *CLUSTERS, ("largest_cluster = 20\n", ""))
+    without = written("private_ate", *CLUSTERS, ("largest = 20\n", ""))
     ran = dprct("check", without)
     assert ran.code == 1
-    assert 'privacy_unit = "cluster" needs largest_cluster, the most rows' in ran.out
+    assert 'privacy_unit = "cluster" needs largest of the design, the most rows' in ran.out
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ([], None),
-        ([('missing = "never"', 'missing = ["."]', 1)], 'missing = "public" (it is public whose'),
-        ([("sd = {", "missing = 0\nsd = {", 1), ('"never"', '["."]', 1)], None),
-        ([("sd = {", 'missing = "public"\nsd = {', 1), ('"never"', '["."]', 1)], None),
-        ([("sd = {", 'missing = "private"\nsd = {', 1), ('"never"', '["."]', 1)], "weighted block"),
+        ([('missing = "never"', 'missing = ["."]', 1)], 'missing_policy = "public" of it (it is'),
+        ([("sd = 6", "sd = 6\nmissing_policy = 0", 1), ('"never"', '["."]', 1)], None),
+        ([("sd = 6", 'sd = 6\nmissing_policy = "public"', 1), ('"never"', '["."]', 1)], None),
+        ([("sd = 6", 'sd = 6\nmissing_policy = "private"', 1), ('"never"', '["."]', 1)],
+         "weighted block"),
         (
-            [("sd = {", 'missing = "private"\nblocks = "ignore"\nsd = {', 1),
-             ('"never"', '["."]', 1)],
+            [("sd = 6", 'sd = 6\nmissing_policy = "private"', 1),
+             ("alphas", 'blocks = "ignore"\nalphas', 1), ('"never"', '["."]', 1)],
             None,
         ),
-        ([("sd = {", 'blocks = {1 = "north", 2 = "north"}\nsd = {', 1)], None),
-        ([("sd = {", 'blocks = {9 = "north"}\nsd = {', 1)], None),
-        ([("sd = {", 'neighbors = "replace-one"\nsd = {', 1)], None),
+        ([("alphas", 'blocks = {1 = "north", 2 = "north"}\nalphas', 1)], None),
+        ([("alphas", 'blocks = {9 = "north"}\nalphas', 1)], None),
+        ([("alphas", 'neighbors = "replace-one"\nalphas', 1)], None),
     ],
 )  # fmt: skip
 def test_check_agrees_with_protect(
@@ -581,7 +582,7 @@ def test_a_table_without_a_header_is_checked_as_well(
 @pytest.mark.parametrize(
     ("method", "old", "new"),
     [
-        ("private_ate", "sd = {income = 6", "sd = {income = 7"),
+        ("private_ate", "sd = 6", "sd = 7"),
         ("cate", "bins = 6", "bins = 7"),
         ("private_additive", "bins = 5", "bins = 4"),
         ("synthetic_control", "mean_effect = true", "mean_effect = false"),

@@ -9,8 +9,7 @@ import pytest
 from dprct.assignment import Block
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.ate.model import ATESpec, check_relation, policy_of
-from dprct.estimate.ate.plan import sds_of
-from dprct.estimate.experiment import check_columns, constant_of, table_of
+from dprct.estimate.experiment import check_columns, table_of
 from dprct.model import BoundTable
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
@@ -34,26 +33,6 @@ def test_shares_are_equal_or_those_that_are_given() -> None:
             shares_of(asked, "a", "b")
     with pytest.raises(ParameterError, match="names no column"):
         ATESpec.of(outcome=(), treatment="t").outcome_columns(Schema(()))
-
-
-def test_declared_standard_deviations_are_positive_and_of_outcomes() -> None:
-    assert sds_of(None, ("a",)) == {}
-    assert sds_of({"a": 2}, ("a", "b")) == {"a": 2.0}
-    for sd, words in (
-        (3, "give a mapping"),
-        ({"c": 1}, "'c', which is not an outcome"),
-        ({"a": -1}, "above 0"),
-        ({"a": "1"}, "sd of 'a' is str"),
-        ({"a": 1e200}, r"sd of 'a' is 1e\+200; declare a number above 0 and up to 1e\+60"),
-    ):
-        with pytest.raises(ParameterError, match=words):
-            sds_of(sd, ("a", "b"))
-
-
-@pytest.mark.parametrize("policy", [True, "count", None])
-def test_a_constant_is_a_number(policy: Any) -> None:
-    with pytest.raises(ParameterError, match="for 'y'"):
-        constant_of(policy, Column("y", bounds=(0, 1)))
 
 
 def test_relations_are_those_that_can_be_kept() -> None:

@@ -35,7 +35,7 @@ FACTORIAL = Factorial([Block("t", block="block"), Simple("u")])
 
 
 def bound(design: Any = None, treatment: Any = None, **options: Any) -> Experiment:
-    given = {"control": None, "blocks": "weight", "privacy_unit": "person", "largest_cluster": None}
+    given = {"control": None, "blocks": "weight", "privacy_unit": "person"}
     data = options.pop("data", ROWS)
     return experiment_of(data, treatment, design, **{**given, "attrition": False, **options})
 
@@ -118,12 +118,6 @@ def test_blocks_with_too_few_are_pooled_as_declared() -> None:
     assert found.sizes == ((4, 3),)
     with pytest.raises(ParameterError, match="fewer than two people"):
         bound(Block("t", block="block"), blocks={1: "alone"}).counted(observed)
-
-
-@pytest.mark.parametrize("largest", [4.0, "4", np.int64(4), True, [4]])
-def test_the_largest_cluster_is_a_whole_number(largest: Any) -> None:
-    with pytest.raises(ParameterError, match=r"largest_cluster=.*as a whole number"):
-        bound(Cluster("t", cluster="home"), privacy_unit="cluster", largest_cluster=largest)
 
 
 def test_an_empty_arm_is_not_blamed_on_blocks_that_are_not_there() -> None:

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 import dprct
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 BEFORE = """
 facts <- declare(schema(FILE),
-  re78 = list(bounds = c(0, 70000), missing = "never", fate = "modelled"),
+  re78 = list(bounds = c(0, 70000), sd = 6500, missing = "never", fate = "modelled"),
   treat = list(levels = 0:1, missing = "never", fate = "public"),
   black = list(levels = 0:1, missing = "never"), age = list(bounds = c(16, 60), missing = "never"),
   confirm_header = TRUE)
@@ -43,14 +42,14 @@ CALLS_IN_R = {
     "marginals": """sapply(protected(fit(marginals(~ treat + black, rest(coded)), 1, rng = 9,
         confirm = TRUE)), sum)""",
     "calibrated": """sapply(protected(fit(calibrated(re78 ~ treat, rest(data), treatment = 'treat',
-        assignment = half, covariate_release = 'filler', sd = list(re78 = 6500)),
+        assignment = half, covariate_release = 'filler'),
         1, rng = 10)), sum)""",
     "assign_arms": "which(assign_arms(half, data, rng = 11)$treat == 1)",
     "plan": "plan(private_ate(re78 ~ treat, data, assignment = half), 1)$epsilon",
 }
 
 FACTS: dict[str, Any] = {
-    "re78": {"bounds": (0, 70000), "missing": "never", "fate": "modelled"},
+    "re78": {"bounds": (0, 70000), "sd": 6500, "missing": "never", "fate": "modelled"},
     "treat": {"levels": [0, 1], "missing": "never", "fate": "public"},
     "black": {"levels": [0, 1], "missing": "never"},
     "age": {"bounds": (16, 60), "missing": "never"},
@@ -82,16 +81,10 @@ class InPython:
         return model.fit(1, rng=9, confirm=True).protected.sum()
 
     def calibrated(self) -> Any:
-        model = declaring(
-            dprct.Calibrated.from_formula,
-            "re78 ~ treat",
-            self.data,
-            self.rest,
-            treatment="treat",
-            assignment=self.half,
+        model = dprct.Calibrated.from_formula(
+            "re78 ~ treat", self.data, self.rest, treatment="treat", assignment=self.half,
             covariate_release="filler",
-            sd={"re78": 6500},
-        )
+        )  # fmt: skip
         return model.fit(1, rng=10).protected.sum()
 
     def table(self, **options: Any) -> Any:

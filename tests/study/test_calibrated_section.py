@@ -42,12 +42,10 @@ arms = ["treat"]
 covariate_release = "filler"
 alphas = [0.05, 0.01]
 specifications = [""]
-[calibrated.sd]
-income = 3.0
 [header]
 confirm = true
 [columns]
-income = {fate = "modelled", bounds = [0, 40], missing = "never"}
+income = {fate = "modelled", bounds = [0, 40], sd = 3.0, missing = "never"}
 treat = {fate = "public", levels = [0, 1], missing = "never"}
 age = {fate = "modelled", bounds = [18, 65], missing = "never"}
 name = {fate = "withheld"}
@@ -106,7 +104,7 @@ def test_options_reach_the_model(study):
     model = bound_model(load_study(path))
     assert model.spec.legal == "strict"
     assert model.spec.alphas == (0.05, 0.01)
-    assert model.spec.sd == {"income": 3.0}
+    assert model.schema.column("income").sd == 3.0
     assert model.facts.regressions.covariates == (("age",), ())
 
 
@@ -136,25 +134,21 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([("income ~ treat + age", "income ~ treat*age")], "interacts or transforms the treatment"),
         ([("income ~ treat + age", "wealth ~ treat + age")], "'wealth'"),
         ([("bounds = [0, 40], ", "")], "outcome 'income' needs bounds"),
-        ([('[0, 40], missing = "never"', '[0, 40], missing = ["."]')], "'income' may be missing"),
-        ([('[0, 40], missing = "never"', '[0, 40], missing = ["."]'),
-          ("[calibrated]", "[calibrated]\nmissing = 99")], "outside the bounds"),
+        ([('3.0, missing = "never"', '3.0, missing = ["."]')], "'income' may be missing"),
+        ([('3.0, missing = "never"', '3.0, missing = ["."]'),
+          ("sd = 3.0", "sd = 3.0, missing_policy = 99")], "outside the bounds"),
         ([("bounds = [18, 65], ", "")], "age"),
         ([('treat = {fate = "public"', 'treat = {fate = "modelled"')], "'treat'"),
-        ([("[calibrated]", '[calibrated]\nclip = ["age"]')], 'clip names "age", which is no'),
         ([("[calibrated]", '[calibrated]\nindex = "0.1 * age"')], "index_bounds"),
         ([("[calibrated]", '[calibrated]\nindex = "5 * treat"\nindex_bounds = [-9, 9]')],
          "would change the effect"),
         ([("[calibrated]", '[calibrated]\ngamma = "moments"')], "one covariate set"),
-        ([("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"\nlargest_cluster = 9')],
-         '[calibrated] privacy_unit = "cluster" and largest_cluster need a design of clusters'),
-        ([("[calibrated]", "[calibrated]\nlargest_cluster = 9")], "need a design of clusters"),
+        ([("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"')],
+         '[calibrated] privacy_unit = "cluster" needs a design of clusters'),
         ([('kind = "complete"', 'kind = "cluster"\ncluster = "age"'),
-          ("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"')], "needs largest_cluster"),
+          ("[calibrated]", '[calibrated]\nprivacy_unit = "cluster"')], "needs largest of the"),
         ([("[calibrated]", '[calibrated]\ncontrol = "nobody"')], "is not a group"),
-        ([("income = 3.0", "wages = 3.0")], 'sd names "wages", which is not an outcome'),
-        ([("[calibrated.sd]\nincome = 3.0", "[calibrated.budget_shares]\nwages = 1")],
-         "budget_shares"),
+        ([("[calibrated]", "[calibrated]\nbudget_shares = {wages = 1}")], "budget_shares"),
     ],
 )  # fmt: skip
 def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
@@ -165,7 +159,7 @@ def test_what_is_open_is_listed_before_the_data_are_read(study, changes, words):
 def test_what_is_open_of_every_outcome_is_listed_at_once(study):
     changes = (
         ("income ~ treat", "income + name ~ treat"),
-        ('bounds = [0, 40], missing = "never"', 'missing = "never"'),
+        ('bounds = [0, 40], sd = 3.0, missing = "never"', 'missing = "never"'),
         ('"withheld"', '"modelled"'),
     )
     found = problems(study(*changes))
@@ -222,11 +216,11 @@ def test_an_index_narrows_the_bounds(study):
     assert "-9 to 9" in str(planned(load_study(path)))
 
 
-@pytest.mark.parametrize("policy", ['"public"', "0", '{income = "public"}'])
+@pytest.mark.parametrize("policy", ['"public"', '"private"', "0"])
 def test_missing_policies_are_accepted(study, policy):
     changes = (
-        ('[0, 40], missing = "never"', '[0, 40], missing = ["."]'),
-        ("[calibrated]", f"[calibrated]\nmissing = {policy}"),
+        ('3.0, missing = "never"', '3.0, missing = ["."]'),
+        ("sd = 3.0", f"sd = 3.0, missing_policy = {policy}"),
     )
     path = study(*changes)
     assert problems(path) == []
@@ -245,7 +239,9 @@ def test_missing_policies_are_accepted(study, policy):
         ({"alphas": [5.0]}, "sizes of tests"),
         ({"alphas": "0.05"}, "a list of numbers"),
         ({"alphas": 0.05}, "a list of numbers"),
-        ({"missing": True}, "text in quotes, a number"),
+        ({"missing": 0}, "missing_policy is a fact of a column"),
+        ({"clip": ["y"]}, "clip is a fact of a column"),
+        ({"largest_cluster": 9}, "largest is a fact of the design"),
         ({"budget_shares": {"income": "half"}}, "a table of numbers"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
@@ -261,7 +257,7 @@ def test_values_beyond_the_bounds_are_refused_or_clipped_by_declaration(study):
     narrow = ("bounds = [0, 40]", "bounds = [0, 15]")
     with pytest.raises(SchemaError, match="outside the bounds"):
         bound_model(load_study(study(narrow)))
-    path = study(narrow, ("[calibrated]", '[calibrated]\nclip = ["income"]'))
+    path = study(narrow, ("sd = 3.0", "sd = 3.0, clip = true"))
     assert problems(path) == []
     assert bound_model(load_study(path)).n == 400
 
@@ -380,11 +376,11 @@ SOME = Schema((Column("y"),))
 @pytest.mark.parametrize(
     ("spec", "unit"),
     [
-        ({"privacy_unit": "cluster", "largest_cluster": 4}, Unit("cluster of g", "g", 4)),
+        ({"privacy_unit": "cluster"}, Unit("cluster of g", "g", 4)),
         ({}, None),
     ],
 )
 def test_whole_clusters_are_rehearsed_as_they_are_charged(spec, unit):
-    design = dprct.Cluster("t", cluster="g")
+    design = dprct.Cluster("t", cluster="g", largest=4)
     asked = CalibratedSpec(outcome=(), assignment=design, **spec)
     assert CalibratedAsked("calibrated", asked, "y ~ t").protects(SOME) == (unit or SOME.unit)

@@ -41,7 +41,6 @@ columns = ["score", "age", "C(grade)", "days"]
 formulas = ["score ~ tutor + age"]
 subgroups = ["girl"]
 cov_type = "HC1"
-missing = {days = 0}
 [header]
 confirm = true
 [columns.score]
@@ -53,6 +52,7 @@ missing = "never"
 [columns.days]
 bounds = [0, 200]
 missing = ["."]
+missing_policy = 0
 [columns.grade]
 levels = [1, 2, 3]
 missing = "never"

@@ -184,14 +184,13 @@ epsilon = 50.0
 [design]
 kind = "complete"
 arms = ["treat"]
-[calibrated]
-missing = "public"
 [header]
 confirm = true
 [columns.earns]
 bounds = [0, 10]
 fate = "modelled"
 missing = ["."]
+missing_policy = "public"
 [columns.treat]
 levels = [0, 1]
 missing = "never"

@@ -263,12 +263,12 @@ kind = "simple"
 arms = ["seed"]
 [calibrated]
 covariate_release = "filler"
-sd = {crop = 1}
 [header]
 confirm = true
 [columns.crop]
 fate = "modelled"
 bounds = [-5, 5]
+sd = 1
 missing = "never"
 [columns.seed]
 fate = "public"

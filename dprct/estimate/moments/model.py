@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence  # noqa: TC003  # read from annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -117,7 +117,7 @@ from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout, Place, Use

@@ -11,7 +11,7 @@ nsw_file <- function() system.file("extdata", "nsw_mixtape.dta", package = "dprc
 
 nsw_facts <- function() {
   declare(schema(nsw_file()),
-    re78 = list(bounds = c(0, 40000), missing = "never", role = "outcome", fate = "modelled"),
+    re78 = list(bounds = c(0, 40000), sd = 6500, missing = "never", role = "outcome", fate = "modelled"),
     treat = list(levels = 0:1, missing = "never", role = "treatment", fate = "public"),
     black = list(levels = 0:1, missing = "never", fate = "modelled"),
     rest = "drop", confirm_header = TRUE
@@ -29,14 +29,13 @@ design_of_nsw <- function() design_complete("treat", shares = 185 / 445)
 
 nsw_ate <- function(data = nsw()) {
   private_ate(re78 ~ treat, data,
-    assignment = design_of_nsw(), missing = "never", sd = list(re78 = 6500)
+    assignment = design_of_nsw()
   )
 }
 
 nsw_calibrated <- function(...) {
   calibrated(re78 ~ treat, nsw(),
-    treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler",
-    sd = list(re78 = 6500), ...
+    treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler", ...
   )
 }
 

@@ -43,7 +43,7 @@ test_that("functions are refused in a private fit", {
 test_that("an undeclared column is refused before the fit", {
   skip_without_python()
   refused <- tryCatch(
-    private_ate(age ~ treat, nsw(), assignment = design_of_nsw(), missing = "never"),
+    private_ate(age ~ treat, nsw(), assignment = design_of_nsw()),
     error = identity
   )
   expect_s3_class(refused, "dprct_error")
@@ -52,7 +52,13 @@ test_that("an undeclared column is refused before the fit", {
 
 test_that("options are checked, and named", {
   skip_without_python()
-  expect_error(private_ate(re78 ~ treat, nsw(), misssing = "never"), "did you mean missing",
+  expect_error(private_ate(re78 ~ treat, nsw(), attritoin = TRUE), "did you mean attrition",
+    class = "dprct_parameter_error"
+  )
+  expect_error(private_ate(re78 ~ treat, nsw(), missing = 0), "missing_policy is a fact of a column",
+    class = "dprct_parameter_error"
+  )
+  expect_error(private_ate(re78 ~ treat, nsw(), icc = 0.1), "icc is a fact of the design",
     class = "dprct_parameter_error"
   )
   expect_error(calibrated(re78 ~ treat, nsw(), NULL, "treat", NULL, 3), "no name",
@@ -168,12 +174,10 @@ test_that("nothing that is kept of a call holds a row", {
   data <- nsw()
   data$secret <- 271828.5
   arguments <- list(
-    formula = re78 ~ treat, data = data, assignment = design_of_nsw(), missing = "never",
-    sd = list(re78 = 6500)
+    formula = re78 ~ treat, data = data, assignment = design_of_nsw()
   )
   model <- do.call(private_ate, arguments)
   kept <- list(model, fit(model, epsilon = 1, rng = 1), do.call(ols, arguments[1:2]))
-  arguments$missing <- "perhaps"
   arguments$effects <- "none such"
   kept$error <- tryCatch(do.call(private_ate, arguments), error = identity)
   expect_s3_class(kept$error, "dprct_error")

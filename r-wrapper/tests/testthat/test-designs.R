@@ -141,8 +141,7 @@ test_that("what is made of treatment is no covariate and no subgroup", {
   )
   expect_error(
     calibrated(re78 ~ treat + black, data,
-      treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler",
-      sd = list(re78 = 6500)
+      treatment = "treat", assignment = design_of_nsw(), covariate_release = "filler"
     ),
     "private_moments", class = "dprct_schema_error"
   )

@@ -181,8 +181,8 @@ test_that("NA is not taken for an option that was left out", {
   expect_error(ols(re78 ~ treat, data, weights = NA), "weights is NA",
     class = "dprct_parameter_error"
   )
-  expect_error(private_ate(re78 ~ treat, data, assignment = design_of_nsw(), missing = NA),
-    "missing is NA", class = "dprct_parameter_error"
+  expect_error(private_ate(re78 ~ treat, data, assignment = design_of_nsw(), attrition = NA),
+    "attrition is NA", class = "dprct_parameter_error"
   )
   expect_error(declare(data, re78 = list(bounds = NA)), "bounds is NA",
     class = "dprct_parameter_error"

@@ -233,7 +233,7 @@ test_that("a delta above 1/n is refused unless it is meant", {
 test_that("with a delta private_ate shows effects within subgroups", {
   skip_without_python()
   model <- private_ate(re78 ~ treat, nsw(),
-    assignment = design_of_nsw(), missing = "never", sd = list(re78 = 6500),
+    assignment = design_of_nsw(),
     subgroups = "black"
   )
   expect_error(plan(model, epsilon = 1), "needs delta above 0")

@@ -17,7 +17,7 @@ from scipy import stats
 
 from dprct import Calibrated, Cluster, PrivateATE
 from dprct.defaults import MANY_ARM_SHARES, TWO_ARM_SHARES
-from dprct.errors import ParameterError
+from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.ate.clusters import shares_of
 from dprct.estimate.noise_law import correction, quantile
 from dprct.queries.clusters import Correlated, MeansWithin, factor_of
@@ -86,24 +86,24 @@ def test_a_plan_assumes_a_correlation_that_is_declared_or_a_guess() -> None:
     ("options", "words"),
     [
         ({"icc": 1.5}, "from 0 to 1"),
-        ({"icc": {"z": 0.1}}, "not an outcome"),
-        ({"icc": 0.1, "cluster_mean_bounds": (0.1, 0.5)}, "both icc"),
+        ({"icc": {"z": 0.1}}, "no column 'z'"),
+        ({"icc": 0.1, "cluster_mean_bounds": (0.1, 0.5)}, "are both declared"),
         ({"icc": 0.1, "privacy_unit": "cluster", "largest_cluster": 19}, "needs privacy_unit"),
         ({"cluster_mean_bounds": (0.5, 0.1)}, "below the second"),
         ({"cluster_mean_bounds": (-0.5, 0.1)}, "beyond its bounds"),
         ({"cluster_mean_bounds": 0.5}, "give \\(low, high\\)"),
-        ({"cluster_mean_bounds": {"z": (0.1, 0.5)}}, "not an outcome"),
+        ({"cluster_mean_bounds": {"z": (0.1, 0.5)}}, "no column 'z'"),
     ],
 )
 def test_facts_that_cannot_be_are_refused(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
+    with pytest.raises((ParameterError, ColumnError), match=words):
         model(**options)
 
 
-@pytest.mark.parametrize("option", [{"icc": 0.1}, {"cluster_mean_bounds": (0.1, 0.5)}])
-def test_they_need_clusters(option: dict[str, Any]) -> None:
-    with pytest.raises(ParameterError, match="need a design of clusters"):
-        declaring(PrivateATE.from_formula, "y ~ t", *experiment(), **option)
+@pytest.mark.parametrize("option", ["icc", "cluster_mean_bounds", "largest_cluster"])
+def test_they_are_declared_with_the_design(option: str) -> None:
+    with pytest.raises(ParameterError, match=f"no option {option}=: .* is a fact of the design"):
+        PrivateATE.from_formula("y ~ t", *experiment(), **{option: 0.1})
 
 
 def test_a_calibrated_file_has_the_errors() -> None:

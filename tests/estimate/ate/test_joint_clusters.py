@@ -115,8 +115,8 @@ def test_a_file_returns_them_clustered_by_school() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "declare icc= for 'score'"),
-        ({"icc": {"score": 0.1}}, "declare icc= for 'height'"),
+        ({}, "declare icc= of the design for 'score'"),
+        ({"icc": {"score": 0.1}}, "declare icc= of the design for 'height'"),
         ({"cluster_mean_bounds": {"score": (-1, 1), "height": (-1, 1)}}, "declare icc="),
         ({"privacy_unit": "cluster", "largest_cluster": 40}, "privacy_unit='person'"),
         ({"icc": 0.1, "subgroups": ["girl"]}, "levels that share clusters depend on each other"),

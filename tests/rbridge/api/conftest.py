@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 import dprct.rbridge.api  # noqa: F401  # registers the functions
 
 FACTS = {
-    "re78": {"bounds": np.array([0.0, 40000.0]), "missing": "never", "fate": "modelled"},
+    "re78": {
+        "bounds": np.array([0.0, 40000.0]),
+        "sd": 6500,
+        "missing": "never",
+        "fate": "modelled",
+    },
     "treat": {"levels": np.array([0, 1]), "missing": "never", "fate": "public"},
 }
 
@@ -47,7 +52,7 @@ def design() -> dict[str, Any]:
 @pytest.fixture
 def effect(nsw: Table, design: dict[str, Any]) -> Any:
     """A private effect, bound to its data."""
-    options = {"assignment": design, "sd": {"re78": 6500.0}}
+    options = {"assignment": design}
     return exported("model")("PrivateATE", nsw, options, "re78 ~ treat").live
 
 
@@ -58,7 +63,6 @@ def release(nsw: Table, design: dict[str, Any]) -> Any:
         "assignment": design,
         "treatment": "treat",
         "covariate_release": "filler",
-        "sd": {"re78": 6500.0},
     }
     model = exported("model")("Calibrated", nsw, options, "re78 ~ treat").live
     return exported("fit")(model, 1.0)

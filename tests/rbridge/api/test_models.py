@@ -17,7 +17,6 @@ from dprct.rbridge.registry import exported
 from dprct.schema import Schema
 from dprct.study import methods
 from dprct.study.methods import BY_NAME, r_name
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,13 +38,8 @@ def test_another_method_is_refused() -> None:
 
 
 def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
-    direct = declaring(
-        dprct.PrivateATE.from_formula,
-        "re78 ~ treat",
-        nsw.data,
-        nsw.schema,
-        assignment=dprct.Complete("treat", shares=185 / 445),
-        sd={"re78": 6500},
+    direct = dprct.PrivateATE.from_formula(
+        "re78 ~ treat", nsw.data, nsw.schema, assignment=dprct.Complete("treat", shares=185 / 445)
     )
     through = exported("fit")(effect, 1.0, rng=4.0).fields["coefficients"]
     pd.testing.assert_series_equal(through, direct.fit(1, rng=4).params)
@@ -55,13 +49,8 @@ def test_a_fit_from_r_is_the_fit_from_python(nsw: Table, effect: Any) -> None:
 
 
 def test_a_delta_buys_the_release_of_all_outcomes(nsw: Table, design: Any, effect: Any) -> None:
-    direct = declaring(
-        dprct.PrivateATE.from_formula,
-        "re78 ~ treat",
-        nsw.data,
-        nsw.schema,
-        assignment=dprct.Complete("treat", shares=185 / 445),
-        sd={"re78": 6500},
+    direct = dprct.PrivateATE.from_formula(
+        "re78 ~ treat", nsw.data, nsw.schema, assignment=dprct.Complete("treat", shares=185 / 445)
     )
     through = exported("fit")(effect, 1.0, 1e-6, rng=4.0).fields["coefficients"]
     pd.testing.assert_series_equal(through, direct.fit(1, 1e-6, rng=4).params)
@@ -87,10 +76,23 @@ def test_what_a_method_does_not_take_is_refused(effect: Any) -> None:
 
 
 def test_options_of_a_calibrated_release_reach_its_estimate(nsw: Table, design: Any) -> None:
-    options = {"assignment": design, "sd": {"re78": 6500.0}, "covariate_release": "filler"}
+    options = {"assignment": design, "covariate_release": "filler"}
     assert exported("model")("Calibrated", nsw, options, "re78 ~ treat").live is not None
-    with pytest.raises(ParameterError, match="did you mean sd"):
-        exported("model")("Calibrated", nsw, {"sdd": 1.0}, "re78 ~ treat")
+    with pytest.raises(ParameterError, match="did you mean gamma"):
+        exported("model")("Calibrated", nsw, {"gama": 1.0}, "re78 ~ treat")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("sd", "sd is a fact of a column: declare it with the column"),
+        ("missing", "missing_policy is a fact of a column"),
+        ("largest_cluster", "largest is a fact of the design: declare it with Cluster"),
+    ],
+)
+def test_facts_are_declared_where_they_belong(nsw: Table, option: str, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        exported("model")("PrivateATE", nsw, {option: 1.0}, "re78 ~ treat")
 
 
 def test_intervals_are_those_of_the_law(effect: Any) -> None:
@@ -182,10 +184,10 @@ def rows() -> Table:
     [
         (
             "PrivateATE", None,
-            {"outcome": "y", "treatment": "t", "alphas": 0.01, "sd": {"y": 0.5}, "missing": 0.0,
+            {"outcome": "y", "treatment": "t", "alphas": 0.01,
              "budget_shares": {"y": 1.0}, "attrition": True, "index": "0.1 * x",
              "index_bounds": np.array([-1.0, 1.0]), "effects": "arms", "blocks": "ignore"},
-            {"outcome": "y", "treatment": "t", "alphas": [0.01], "sd": {"y": 0.5}, "missing": 0,
+            {"outcome": "y", "treatment": "t", "alphas": [0.01],
              "budget_shares": {"y": 1}, "attrition": True, "index": "0.1 * x",
              "index_bounds": [-1, 1], "effects": "arms", "blocks": "ignore"},
         ),
@@ -215,9 +217,9 @@ def rows() -> Table:
         (
             "PrivateAdditive", None,
             {"outcome": "y", "features": np.array(["x", "v"]), "pairs": [np.array(["x", "v"])],
-             "bins": 3.0, "projection": np.array(["x", "v"]), "categorical": [], "missing": 0.5},
+             "bins": 3.0, "projection": np.array(["x", "v"]), "categorical": []},
             {"outcome": "y", "features": ["x", "v"], "pairs": [("x", "v")], "bins": 3,
-             "projection": ["x", "v"], "missing": 0.5},
+             "projection": ["x", "v"]},
         ),
         (
             "SyntheticControl", None,
