@@ -117,7 +117,8 @@ def liberia(folder: Path) -> None:
     for width in (4.0, 3.0):
         ends = {n: (centre[n] - width * scale[n], centre[n] + width * scale[n]) for n in OUTCOMES}
         columns = [
-            Column(n, bounds=ends[n], sd=scale[n], missing=(".",), built_from="own")
+            Column(n, bounds=ends[n], sd=scale[n], missing=(".",), missing_policy=centre[n],
+                   built_from="own")
             for n in OUTCOMES
         ]
         inside = data.assign(**{name: data[name].clip(*ends[name]) for name in OUTCOMES})
@@ -125,7 +126,6 @@ def liberia(folder: Path) -> None:
             inside, Schema((*columns, *arms)),
             formulas=[f"{' + '.join(OUTCOMES)} ~ {' + '.join(ARMS)}"],
             assignment=dprct.Simple(list(ARMS)), neighbors="replace-one-design-public",
-            missing=centre,
         )  # fmt: skip
         clipped = float((inside[[*OUTCOMES]] != data[[*OUTCOMES]].fillna(np.inf)).mean(axis=None)
                         - data[[*OUTCOMES]].isna().mean(axis=None))  # fmt: skip

@@ -124,6 +124,7 @@ COLUMN: Mapping[str, tuple[str, str]] = {
         '`"never"`, or a list of texts',
         'The missing codes that may occur, such as `[".", ".a"]`.',
     ),
+    "missing_policy": ('`"public"`, `"private"`, `"level"`, or a number', ""),
     "role": (
         ", ".join(f'`"{role}"`' for role in get_args(Role)),
         "What the column is in the study; mostly the formula and `[design]` say it.",

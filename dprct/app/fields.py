@@ -24,7 +24,7 @@ _LISTS: Mapping[str, str] = {
     "missing": "never, or the codes that occur, such as . .a",
 }
 _FLAGS = ("integer", "clip", "constants_public", "coordinates", "confirmed")
-_NUMBERS = ("sd", "sd_within", "centre")
+_NUMBERS = ("sd", "sd_within", "centre", "missing_policy")
 CHOICES: Mapping[str, list[str]] = {
     "fate": [*get_args(Fate)],
     "role": [*get_args(Role)],
@@ -38,6 +38,8 @@ MEANINGS: Mapping[str, str] = {
     "sd_within": "the same of deviations from the mean of a unit that has several rows",
     "centre": "about its mean, from public knowledge",
     "clip": "whether values beyond the bounds count as the nearest bound; else they are refused",
+    "missing_policy": "what estimates do where it is missing: public (who has a value is public), "
+    "private (who that is stays private), or the number that stands for it",
     "decimals": "how many digits after the point its values have",
     "integer": "whether all its values are whole numbers",
     "exclusive": "a name that columns share of which at most one is 1 in a row, such as arms",

@@ -24,7 +24,7 @@ from dprct.published.outcomes import arms_of, families_of, fits, made_missing, m
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
 from dprct.results.plan import Plan, noted
-from dprct.schema.columns import Column, stored
+from dprct.schema.columns import Column, rebounded, stored
 from dprct.schema.facts import INTEGER_LIMITS
 from dprct.schema.schema import check_fixed_before, check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
@@ -576,9 +576,7 @@ def _storable(column: Column, values: Array) -> tuple[Array, Column]:
     if column.bounds is not None and len(values):
         low, high = stored(column, np.array(column.bounds))
         if ((values < low) | (values > high)).any():
-            column = replace(
-                column, bounds=None, bins=None, centre=None, clip=False, missing_policy=None
-            )
+            column = rebounded(column, None, bins=None)
     if column.levels is not None and not np.isin(values, column.levels).all():
         column = replace(column, levels=None)
     return values, column

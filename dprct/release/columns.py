@@ -16,7 +16,7 @@ import pandas as pd
 from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.schema.columns import Code, Column, Unit, stored
+from dprct.schema.columns import Code, Column, Unit, rebounded, stored
 from dprct.schema.expressions import evaluate, parents
 from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS, text_width
 from dprct.schema.tables import numbers_of, text_of
@@ -329,16 +329,7 @@ def released_schema(schema: Schema) -> Schema:
 def _released_column(column: Column) -> Column:
     """Return the column with facts that hold for the values that its fate gives it."""
     if column.fate == "key":
-        return replace(
-            column,
-            bounds=None,
-            levels=None,
-            bins=None,
-            decimals=None,
-            centre=None,
-            clip=False,
-            missing_policy=None,
-        )
+        return rebounded(column, None, levels=None, bins=None, decimals=None)
     if column.fate != "withheld" and column.derived is None:
         return column
     if column.is_text:

@@ -212,6 +212,18 @@ class Column:
         return bool(_COORDINATE.search(self.name) or _COORDINATE_LABEL.search(self.label))
 
 
+def rebounded(column: Column, bounds: tuple[float, float] | None, **changes: Any) -> Column:
+    """Column with other bounds or none, without what is declared within its own.
+
+    Examples
+    --------
+    >>> rebounded(Column("x", bounds=(0, 5), centre=4, clip=True), None).clip
+    False
+    """
+    free = {"centre": None, "clip": False, "missing_policy": None}
+    return replace(column, bounds=bounds, **free, **changes)  # type: ignore[arg-type]
+
+
 _DEFAULTS = {fact.name: fact.default for fact in fields(Column)}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
-from dprct.model import ELSEWHERE, Facts, Spec
+from dprct.model import Facts, Spec
 from dprct.release.release import modelled
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
@@ -281,7 +281,7 @@ def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
             raise StudyError(f"{where} {name} follows from {source}; remove it")
     if kind.formula_gives and release.formula is None:
         _check_named(kind, table, where)
-    spec = section(kind, table, where, given=given, elsewhere=ELSEWHERE)
+    spec = section(kind, table, where, given=given)
     check_index(getattr(spec, "index", None), where)
     return Asked(method, spec)
 

@@ -65,13 +65,12 @@ delta = 0.0
 # arms = []                        # the 0/1 columns of the arms; their fate is "public"
 # block = ""                       # the column of blocks, if there is one
 # cluster = ""                     # the column of clusters, if there is one
+# largest = 20                     # the most rows of a cluster; icc = 0.05 bounds its correlation
 # [calibrated]
 # covariate_release = "auto"       # or histogram, marginals, filler
 # specifications = []              # other covariate sets, such as "age" or "C(village)"
 # alphas = [0.05]                  # sizes of tests at which intervals are to be valid
 # legal = "calibrated"             # or "strict": legal values, which break the calibration
-# missing = "public"               # or "private", or a number that stands for missing outcomes
-# clip = []                        # outcomes whose values beyond their bounds count as the bound
 
 # [budget]                         # what may be spent on this data set in all;
 # epsilon = 1.0                    # without it: what this release costs
@@ -89,6 +88,11 @@ confirm = false
 #   key        fresh identifiers of the same type
 #   public     as it is, in shuffled rows: for what is public already
 #   drop       not in the file
+
+# An outcome may have, from public knowledge:
+#   sd = 1.0                       about its standard deviation, which scales noise and plans errors
+#   clip = true                    values beyond its bounds count as the bound
+#   missing_policy = "public"      or "private", or a number that stands for missing values
 
 # Dummies of arms, of which a row has at most one, each get:
 #   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"

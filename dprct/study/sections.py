@@ -25,6 +25,7 @@ from dprct.errors import (
     marked,
 )
 from dprct.estimate.ate.facts import is_file
+from dprct.model import ELSEWHERE, Spec
 from dprct.privacy.budget import Real
 from dprct.schema.expressions import holds, parents, parse
 
@@ -61,7 +62,6 @@ def section(
     where: str,
     *,
     given: Mapping[str, Any] | None = None,
-    elsewhere: Mapping[str, str] | None = None,
 ) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
@@ -73,13 +73,12 @@ def section(
         What messages call the table.
     given : mapping, optional
         Values of fields that other parts of the study file give, and which are no keys here.
-    elsewhere : mapping, optional
-        Keys that belong to other sections, each with a sentence that says where.
     """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")
     given = given or {}
     known = {name: key for name, key in keys_of(kind).items() if key[0].name not in given}
+    elsewhere = ELSEWHERE if issubclass(kind, Spec) else {}
     check_keys(table, tuple(known), where, elsewhere)
     for name, (f, _) in known.items():
         if name not in table and is_required(f):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -55,7 +56,9 @@ def test_several_files_are_merged_first() -> None:
 
 def test_a_missing_policy_is_needed_where_values_may_be_missing() -> None:
     column = Column("y", bounds=(0, 1), missing=(".",))
-    assert policy_of(column, {"y": "private"}) == "private"
-    assert policy_of(Column("y", bounds=(0, 1), missing=()), "private") is None
-    with pytest.raises(SchemaError, match="missing_policy='private'"):
-        policy_of(column, {"other": 0.0})
+    assert policy_of(replace(column, missing_policy="private")) == "private"
+    assert policy_of(replace(column, missing_policy=0.5)) == 0.5
+    assert policy_of(replace(column, missing=(), missing_policy="private")) is None
+    for other in (column, replace(column, missing_policy="level")):
+        with pytest.raises(SchemaError, match="missing_policy='private'"):
+            policy_of(other)

@@ -140,7 +140,7 @@ def test_a_draft_offers_the_calibrated_release_as_blanks() -> None:
     document = tomllib.loads("\n".join(blanks[begin:end]))
     document["design"] = {"kind": document["design"]["kind"], "arms": ["treat"]}
     release = ReleaseSection(1.0, "calibrated", formula="y ~ treat")
-    assert asked_from(document, release).spec.missing == "public"
+    assert asked_from(document, release).spec.covariate_release == "auto"
 
 
 def test_a_study_of_effects_does_not_begin_with_a_histogram() -> None:

@@ -30,6 +30,7 @@ from dprct.privacy.noise import source
 from dprct.queries import covariates, observed_number
 from dprct.queries.covariates import with_residual
 from dprct.queries.sums import Clipped
+from dprct.schema.columns import rebounded
 from dprct.schema.tables import eager, numbers_of
 
 if TYPE_CHECKING:
@@ -391,15 +392,7 @@ def narrowed(outcome: Any, index: Index | None) -> Any:
     """Return an outcome with the bounds of what is left of it, where it has an index."""
     if index is None:
         return outcome
-    column = replace(
-        outcome.column,
-        bounds=index.bounds,
-        levels=None,
-        type="double",
-        centre=None,
-        clip=False,
-        missing_policy=None,
-    )
+    column = rebounded(outcome.column, index.bounds, levels=None, type="double")
     return replace(outcome, column=Clipped(column).column)
 
 

@@ -14,6 +14,7 @@ from dprct.certificate.certificate import PermittedDifference
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
+from dprct.schema.columns import rebounded
 from dprct.schema.expressions import parents
 from dprct.schema.schema import Schema
 
@@ -330,16 +331,10 @@ def _listed(terms: str | Sequence[str], parameter: str) -> TermSet:
 
 def continuous(column: Column) -> Column:
     """Return the column as a real number, which a calibrated outcome is."""
-    return replace(
-        with_sysmiss(column),
-        type="double",
-        value_label="",
-        bounds=None,
-        levels=None,
-        integer=False,
-        decimals=None,
-        bins=None,
-    )
+    return rebounded(
+        with_sysmiss(column), None, type="double", value_label="", levels=None, integer=False,
+        decimals=None, bins=None,
+    )  # fmt: skip
 
 
 def with_sysmiss(column: Column) -> Column:

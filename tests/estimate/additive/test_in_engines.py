@@ -110,5 +110,5 @@ def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
         declaring(PrivateAdditive, ENGINES[engine](far), SCHEMA, **ASKED)
     with pytest.raises(ColumnError, match="'town'"):
         declaring(PrivateAdditive, ENGINES[engine](rows().drop("town")), SCHEMA, **ASKED)
-    with pytest.raises(SchemaError, match="say missing="):
+    with pytest.raises(SchemaError, match="declare missing_policy="):
         declaring(PrivateAdditive, ENGINES[engine](rows()), SCHEMA, **{**ASKED, "missing": None})

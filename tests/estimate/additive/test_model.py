@@ -55,7 +55,7 @@ def test_plots_are_drawn(people, schema):
 
 
 def test_a_missing_outcome_needs_a_constant(people, schema):
-    with pytest.raises(SchemaError, match="say missing="):
+    with pytest.raises(SchemaError, match="declare missing_policy="):
         model_of(people, schema, outcome="gap")
     assert model_of(people, schema, outcome="gap", missing=5).fit(1, 1e-6).nobs == 4000
 
@@ -143,11 +143,14 @@ def test_a_fit_is_resumed_as_nothing_else(people, schema, tmp_path, other):
 
 def test_all_problems_are_named_from_public_facts(people, schema):
     model = model_of(people, schema, n=40)
-    wrong = replace(
-        model.spec, neighbors="add-remove", clip=0, bins=1, outcome="gap", missing="none"
-    )
+    wrong = replace(model.spec, neighbors="add-remove", clip=0, bins=1, outcome="gap")
     problems = [str(problem).split("=")[0] for problem in wrong.problems(model.facts)]
-    assert problems == ["neighbors", "bins", "missing", "clip"]
+    assert problems == [
+        "neighbors",
+        "bins",
+        "outcome 'gap' may be missing; declare missing_policy",
+        "clip",
+    ]
 
 
 WHY = Path(__file__).parents[3] / "docs" / "why_believe_it.md"

@@ -122,10 +122,12 @@ def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schem
     data = two_arms(trial(20_000))
     with pytest.raises(SchemaError, match="may be missing"):
         PrivateATE.from_formula("got ~ t", data, schema)
-    with pytest.raises(ParameterError, match="outside the bounds"):
-        declaring(PrivateATE.from_formula, "got ~ t", data, schema, missing=7)
-    with pytest.raises(ParameterError, match="'public', 'private', or a number"):
-        declaring(PrivateATE.from_formula, "got ~ t", data, schema, missing="count")
+    with pytest.raises(SchemaError, match="outside the bounds"):
+        schema.declare(got={"missing_policy": 7})
+    with pytest.raises(SchemaError, match="allowed: public, private, level, or the number"):
+        schema.declare(got={"missing_policy": True})
+    with pytest.raises(SchemaError, match="allowed: public, private, level"):
+        schema.declare(got={"missing_policy": "count"})
     public = declaring(PrivateATE.from_formula, "got ~ t", data, schema, missing="public").fit(
         epsilon=8
     )
@@ -194,9 +196,9 @@ def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     assert of_person.variances[0].rho == pytest.approx(19 * of_effect**2 / of_variance)
     assert of_cluster.variances[0].rho == pytest.approx(1.34**2 / 0.56)
     assert whole.guarantee.unit == "cluster of village"
-    with pytest.raises(SchemaError, match="largest_cluster"):
+    with pytest.raises(SchemaError, match="largest= of the design"):
         PrivateATE(data, schema, outcome="y", assignment=design, privacy_unit="cluster")
-    with pytest.raises(ParameterError, match="largest_cluster"):
+    with pytest.raises(ParameterError, match="largest= of the design"):
         declaring(
             PrivateATE,
             data,

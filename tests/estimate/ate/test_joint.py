@@ -314,7 +314,7 @@ def test_what_was_paid_for_is_resumed() -> None:
     assert again.cov.equals(result.cov)
     assert purse.remaining == Budget(1, 9e-6)
     assert result.guarantee.relation == "replace-one-design-public"
-    assert "functions of these and of sd=" in str(result.guarantee)
+    assert "functions of these and of sd" in str(result.guarantee)
 
 
 def test_a_fit_with_and_one_without_delta_are_told_apart_in_one_ledger() -> None:
@@ -337,7 +337,7 @@ REFUSED: dict[str, tuple[Callable[[], PrivateATE], tuple[float, float], str]] = 
     ),
     "missing private": (
         lambda: model(with_holes(trial()), missing="private"), (1, DELTA),
-        "missing_policy='private' for 'y' is not offered with delta above 0; give a number",
+        "missing_policy='private' of 'y' is not offered with delta above 0; give a number",
     ),
     "missing public, treatment private": (
         lambda: private(with_holes(trial()), missing="public"), (1, DELTA), "goes with one outcome",
@@ -371,7 +371,7 @@ def test_clusters_are_refused() -> None:
 @pytest.mark.parametrize("option", ["radius", "centre"])
 def test_outcomes_have_no_ball(option: str) -> None:
     with pytest.raises(ParameterError, match=f"no option {option}="):
-        model(trial(), **{option: 2.0})
+        PrivateATE(trial(), schema(), outcome="y", treatment="t", **{option: 2.0})
 
 
 @pytest.mark.parametrize("law", ["normal", "exponential", "lognormal", "sd three times too small"])

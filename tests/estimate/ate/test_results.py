@@ -238,7 +238,6 @@ def test_the_covariance_is_known_within_outcomes_only() -> None:
         n=12,
         comparison=compared(
             ["t", "u"], None, control=None, blocks="weight", privacy_unit="person",
-            largest_cluster=None,
         ),
         contrasts=arm_contrasts(arms),
         outcomes=tuple(outcomes),

@@ -170,7 +170,7 @@ def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
 
 def test_interpret_takes_no_engine() -> None:
     pytest.importorskip("interpret", reason="needs the extra dprct[ebm]")
-    asked = {name: ASKED[name] for name in ("outcome", "features", "treatment", "missing")}
+    asked = {name: ASKED[name] for name in ("outcome", "features", "treatment")}
     with pytest.raises(SchemaError, match="give a pandas or Polars data frame"):
         published.CATE(
             in_duckdb(rows()), SCHEMA, **{**asked, "features": ["x"]}, accept_uncertified=True

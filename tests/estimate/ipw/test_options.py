@@ -6,7 +6,8 @@ from types import MappingProxyType
 import pytest
 
 from dprct.errors import ParameterError, SchemaError
-from dprct.estimate.ipw.model import fills_of, split_of, treated_code
+from dprct.estimate.experiment import fill_of
+from dprct.estimate.ipw.model import split_of, treated_code
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
 
@@ -43,10 +44,8 @@ def test_parts_of_the_rows_add_up() -> None:
 def test_missing_outcomes_need_a_number() -> None:
     y = Column("y", bounds=(0.0, 1.0), missing=("."))
     y = replace(y, missing=(".",))
-    assert fills_of({"y": 0.5, "x": 2}, y) == (0.5, {"x": 2.0})
-    assert fills_of(0.5, y) == (0.5, {})
-    assert fills_of(None, replace(y, missing=())) == (None, {})
-    with pytest.raises(SchemaError, match="may be missing"):
-        fills_of(None, y)
-    with pytest.raises(ParameterError, match="missing="):
-        fills_of("public", y)
+    assert fill_of(replace(y, missing_policy=0.5)) == 0.5
+    assert fill_of(replace(y, missing=(), missing_policy=0.5)) is None
+    for other in (y, replace(y, missing_policy="public")):
+        with pytest.raises(SchemaError, match="declare missing_policy="):
+            fill_of(other)
