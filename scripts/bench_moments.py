@@ -117,8 +117,14 @@ def liberia(folder: Path) -> None:
     for width in (4.0, 3.0):
         ends = {n: (centre[n] - width * scale[n], centre[n] + width * scale[n]) for n in OUTCOMES}
         columns = [
-            Column(n, bounds=ends[n], sd=scale[n], missing=(".",), missing_policy=centre[n],
-                   built_from="own")
+            Column(
+                n,
+                bounds=ends[n],
+                sd=scale[n],
+                missing=(".",),
+                missing_policy=centre[n],
+                built_from="own",
+            )
             for n in OUTCOMES
         ]
         inside = data.assign(**{name: data[name].clip(*ends[name]) for name in OUTCOMES})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence  # noqa: TC003  # read from annotations
+from collections.abc import Sequence  # noqa: TC003  # read from annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
