@@ -149,3 +149,8 @@ def test_scores_of_every_kind_of_error_are_replayed_at_size() -> None:
 def test_cases_have_names_of_their_methods() -> None:
     assert len(CASES) == sum(map(len, GIVEN.values()))
     assert Budget(1)
+
+
+def test_every_fact_of_a_column_that_a_fit_uses_has_a_case() -> None:
+    told = {fact for case in CASES.values() for facts in case.facts.values() for fact in facts}
+    assert {"sd", "sd_within", "centre", "clip"} <= told
