@@ -12,7 +12,7 @@ from dprct.errors import DprctError, FormulaError, ParameterError, StudyError, m
 from dprct.estimate.ate import check_relation
 from dprct.estimate.effects import levels_of
 from dprct.estimate.experiment import cluster_unit
-from dprct.model import ELSEWHERE, Facts, Spec
+from dprct.model import Facts, Spec
 from dprct.release.calibrated.layout import check_arms
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec, written_of
@@ -74,7 +74,7 @@ class CalibratedAsked(Asked):
         spec: CalibratedSpec = self.spec
         if spec.privacy_unit != "cluster" or spec.assignment is None:
             return schema.unit
-        largest = spec.largest_cluster
+        largest = spec.assignment.cluster_facts.largest
         return schema.unit if largest is None else cluster_unit(spec.assignment, largest)
 
     def _written(self) -> tuple[CalibratedSpec, TermSet]:
@@ -189,9 +189,7 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> Cal
     table = document.get("calibrated", {})
     given: dict[str, Any] = dict.fromkeys(given_elsewhere(release.method), ())
     given |= {"treatment": None, DESIGN: design, "keep": release.keep}
-    spec: CalibratedSpec = section(
-        CalibratedSpec, table, _CALIBRATED, given=given, elsewhere=ELSEWHERE
-    )
+    spec: CalibratedSpec = section(CalibratedSpec, table, _CALIBRATED, given=given)
     check_index(spec.index, _CALIBRATED)
     try:
         levels_of(spec.alphas)

@@ -311,7 +311,7 @@ MOMENTS = [
     ('"works", "age"]', '"work", "age"]', "no column 'work' in the file"),
     ('"works", "age"]', '"works", "age"]\nweight = "age"', "unknown key 'weight' in [moments]"),
     ("sd = 14", "sd = 0", "sd"),
-    ('["female"]', '["income"]', "[moments] "),
+    ('["female"]', '["income"]', "subgroup 'income' has no declared levels"),
     ('["female"]', '["female"]\nneighbors = "add-one"', '[moments] neighbors = "add-one"'),
     ('["female"]', '["female"]\nradius = "ball"', "radius"),
     ('["female"]', '["female"]\ncontrol = "nobody"', 'control = "nobody" is not a group'),
