@@ -320,8 +320,6 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["free"]}, SchemaError, "neither bounds nor levels"),
     ({"columns": ["one"]}, SchemaError, "'one' is a constant"),
     ({"columns": ["late"]}, SchemaError, "may be missing"),
-    ({"columns": ["late"], "missing": "privately"}, ParameterError, "allowed: 'private', 'public'"),
-    ({"columns": ["late"], "missing": 99}, ParameterError, "outside the bounds"),
     (
         {"columns": ["wage"], "sd": {"wage": 1}},
         ParameterError,
@@ -360,7 +358,6 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["wage"], "touched": 0.02}, ParameterError, "no option touched="),
     ({"formulas": ["wage ~ age"], "radius": 1e-305}, ParameterError, "at least 0.001"),
     ({"columns": ["wage"], "radius": 2.0}, ParameterError, "this release has none"),
-    ({"columns": ["wage"], "missing": {"ag": 1}}, ParameterError, "no column of this release"),
     ({"columns": ["wage"], "weight": "age"}, ParameterError, "no option weight="),
     ({"formulas": ["wage ~ C(age)"]}, SchemaError, "factor without levels"),
     ({"formulas": ["town ~ age"]}, FormulaError, "holds text or categories"),
@@ -447,3 +444,9 @@ def test_questions_to_a_release_that_it_cannot_answer() -> None:
         with pytest.raises(DprctError) as caught:
             ask()
         assert words in str(caught.value).strip("\"'").replace('"', "")
+
+
+@pytest.mark.parametrize("option", ["sd", "centre", "missing"])
+def test_facts_of_columns_are_declared_with_them(option: str) -> None:
+    with pytest.raises(ParameterError, match=f"option {option}=: .* is a fact of a column"):
+        PrivateMoments(ROWS, SCHEMA, columns=["wage"], **{option: {"wage": 1}})
