@@ -69,7 +69,8 @@ class DeclaredMoments:
         found: dict[str, LinearResults] = {}
         failed: list[str] = []
         # of units with several rows, only regressions whose scores were released have errors
-        if len(self.moments.arms) > 1 and self.moments.layout.grid.rows == 1:
+        single = self.moments.layout.grid.rows == 1 and not self.moments.withheld
+        if len(self.moments.arms) > 1 and single:
             found[_EFFECTS] = self.moments.effects()
         asked = list(dict.fromkeys(self._asked()))
         if not found and not asked:

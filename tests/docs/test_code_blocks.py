@@ -106,7 +106,7 @@ def test_the_regression_of_which_correction(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks("docs/private_moments.md", "python")
+    block, _ = blocks("docs/private_moments.md", "python")
     rng, n = np.random.default_rng(1), 20_000
     levels = {"female": (0.0, 1.0), "trained": (0.0, 1.0), "region": (1.0, 2.0, 3.0)}
     bounds = {"wage": (0, 40), "hours": (0, 70), "age": (20, 60), "school": (6, 18)}
@@ -117,6 +117,31 @@ def test_the_release_of_private_moments(tmp_path: Path, monkeypatch: pytest.Monk
     names = {"dprct": dprct, "data": pd.DataFrame(data), "schema": dprct.Schema(tuple(columns))}
     exec(block, names)
     assert (tmp_path / "study.moments.json").exists()
+
+
+def test_the_declared_regressions_of_a_trial_in_villages() -> None:
+    _, block = blocks("docs/private_moments.md", "python")
+    rng, n = np.random.default_rng(2), 6000
+    village = np.arange(n) // 30
+    data = pd.DataFrame(
+        {
+            "village": village, "treat": village % 2.0, "works": rng.integers(0, 2, n) * 1.0,
+            "age": rng.uniform(20, 60, n), "educ": rng.uniform(0, 16, n),
+            "index": (0.5 * (village % 2) + rng.normal(size=n)).clip(-4, 4),
+        }
+    )  # fmt: skip
+    two = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+    columns = [dprct.Column(name, **two) for name in ("treat", "works")]
+    columns += [
+        dprct.Column("index", bounds=(-4, 4), sd=1.0, missing=()),
+        dprct.Column("age", bounds=(20, 60), missing=()),
+        dprct.Column("educ", bounds=(0, 16), missing=()),
+        dprct.Column("village", "int", missing=()),
+    ]
+    exec(block, names := {"dprct": dprct, "data": data, "schema": dprct.Schema(tuple(columns))})
+    found = names["f"].ols("index ~ treat + age + educ")
+    assert abs(found.params["treat"] - 0.5) < 6 * found.bse["treat"]
+    assert found.cov_type == "CR1"
 
 
 def test_the_difference_in_differences_of_panels() -> None:

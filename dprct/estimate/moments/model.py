@@ -855,10 +855,16 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     columns : sequence of str
         What is released: columns, ``"C(region)"`` for levels, and products such as
         ``"age:female"`` or ``"I(age ** 2)"``.
-    formulas : sequence of str, optional
+    formulas : sequence of str or Regression, optional
         Regressions to serve best, which are public.  Their columns are released, and they choose
         where the noise goes; any other regression on released columns remains possible.  Where
         units have several rows, ``"y ~ x | person"`` gives each an effect of its own.
+
+        Where treatment was assigned and is public (``neighbors="replace-one-design-public"``),
+        regressions on it that have covariates, blocks or assigned clusters are served by one step:
+        their coefficients of treatment have the noise of a few numbers, whatever the covariates.
+        Then nothing else is read off the moments unless ``columns=``, ``subgroups=`` or another
+        formula asks for it.
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
@@ -876,6 +882,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Errors of the regressions in ``formulas``, from their own scores at a tenth of mu squared:
         ``"HC1"``, the default, is robust to variances that vary; ``"CR1"`` to dependence within
         units of several rows too (``max_rows`` of the schema's unit), which need it.
+        ``"CR1"`` is also for clusters that were assigned, where it is the default.
         ``"nonrobust"`` buys no scores: errors are classical.  Regressions with instruments have no
         scores, nor those of rows in an engine, where ``"nonrobust"`` must be said; regressions on
         treatment and subgroups alone need none, since the variance of every group is released.
