@@ -320,11 +320,6 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["free"]}, SchemaError, "neither bounds nor levels"),
     ({"columns": ["one"]}, SchemaError, "'one' is a constant"),
     ({"columns": ["late"]}, SchemaError, "may be missing"),
-    (
-        {"columns": ["wage"], "sd": {"wage": 1}},
-        ParameterError,
-        "option sd=: sd is a fact of a column",
-    ),
     ({"columns": ["wage"], "radius": 0}, ParameterError, "radius=0"),
     ({"columns": ["wage"], "radius": "ball"}, ParameterError, "radius='ball'"),
     ({"columns": ["I(age / wage)"]}, FormulaError, "no product of columns"),
