@@ -153,12 +153,14 @@ def test_treatment_that_varies_within_clusters_of_errors_has_no_joint_test() -> 
 
 def test_who_has_no_value_is_left_out_where_that_is_public() -> None:
     formula = "late ~ t1 + t2 + x | block"
-    m = model(formulas=[formula], missing={"late": "public"}).fit(16, 1e-6)
+    public = SCHEMA.declare(late={"missing_policy": "public"})
+    m = model(ROWS, public, formulas=[formula]).fit(16, 1e-6)
     found = m.ols(formula)
     plain = dprct.ols("late ~ t1 + t2 + x + C(block)", ROWS)
     assert found.nobs == plain.nobs < len(ROWS)
     within(found, plain, ["t1", "t2"])
-    filled = model(formulas=[formula], missing={"late": 1.0}).fit(16, 1e-6).ols(formula)
+    number = SCHEMA.declare(late={"missing_policy": 1.0})
+    filled = model(ROWS, number, formulas=[formula]).fit(16, 1e-6).ols(formula)
     assert filled.nobs == len(ROWS)
     assert any("counts as 1" in note for note in filled.notes)
 
