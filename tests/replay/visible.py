@@ -23,8 +23,8 @@ from dprct.errors import DprctError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NOT_CALLED = {"plot"}
-"""A plot draws what ``tidy`` and the attributes say; pixels are compared nowhere."""
+NOT_CALLED = "plot"
+"""How the names of plots begin: they draw what ``tidy`` and the attributes say, and stay open."""
 
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 """Where an object is in memory: of two fits of one table too, it is another place."""
@@ -89,7 +89,7 @@ def _attributes(thing: Any, path: str, above: tuple[Any, ...]) -> Iterator[tuple
         try:
             value = getattr(thing, name)
             if callable(value):
-                if again or name in NOT_CALLED or not _needs_nothing(value):
+                if again or name.startswith(NOT_CALLED) or not _needs_nothing(value):
                     continue
                 value, where = value(), f"{where}()"
         except (DprctError, AttributeError) as error:
