@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dprct.app.fields import MEANINGS
+from dprct.estimate import Regression
 from dprct.schema.columns import Unit
 from dprct.schema.facts import BuiltFrom, Fate, Role
-from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of
+from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of, titled
 from dprct.study.declared_tables import TableSpec
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS, STRICT
@@ -99,6 +100,13 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
     ("[declared]", Declaration, ""),
     ("[design]", DesignSection, ""),
     ("[informed]", InformedSection, "For `published_hybrid` and `published_gen_model`."),
+    (
+        "[[regression]]",
+        Regression,
+        'For `method = "moments"`: one for each regression with more than a formula, which '
+        "`formulas` of `[moments]` lists. One step serves it, and its name is what `dprct ols` "
+        "takes ([the regression as the paper prints it](private_moments.md#the-regressions-of-the-paper-declared-and-served-by-one-step)).",
+    ),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
     ("[package]", PackageSpec, "For `dprct package`, and for the verdicts of `dprct check`."),
@@ -250,7 +258,9 @@ def page() -> str:
     lines = [HEAD.rstrip("\n")]
     for method in METHODS:
         makes = "a document of numbers" if method in ESTIMATES else "a protected file"
-        parts = ["`formula`" if part == "formula" else f"`[{part}]`" for part in parts_of(method)]
+        parts = [
+            "`formula`" if part == "formula" else f"`{titled(part)}`" for part in parts_of(method)
+        ]
         lines.append(f"| `{method}` | {makes} | {', '.join(parts) or 'nothing'} |")
     lines += examples()
     for title, kind, about in SECTIONS:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
+from dprct.estimate.moments.declared import Regression, listed_regressions
 from dprct.model import Facts, Spec
+from dprct.privacy.budget import Real
 from dprct.release.release import modelled
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 DESIGN = "assignment"
 """The option that ``[design]`` gives, where a method has it."""
+
+REGRESSION = "regression"
+"""The tables ``[[regression]]``, one for each declared regression."""
 
 OF_FILES = ("zeta", "outcome_share", "keep")
 """Keys of ``[release]`` that are options of methods which make a file."""
@@ -87,7 +92,49 @@ def parts_of(method: str) -> tuple[str, ...]:
         *[method] * bool(keys),
         *["formula"] * bool(spec.formula_gives),
         *["design"] * designed,
+        *[REGRESSION] * (declaring(method) is not None),
     )
+
+
+def titled(part: str) -> str:
+    """Return a part of a study file as its heading is written.
+
+    Examples
+    --------
+    >>> titled("design"), titled("regression")
+    ('[design]', '[[regression]]')
+    """
+    return f"[[{part}]]" if part == REGRESSION else f"[{part}]"
+
+
+def declaring(method: str) -> str | None:
+    """Return the option of a method that takes declared regressions; None if none does.
+
+    Examples
+    --------
+    >>> declaring("moments"), declaring("ipw")
+    ('formulas', None)
+    """
+    hints = get_type_hints(spec_of(method), localns={"Real": Real})
+    return next((name for name, hint in hints.items() if _declares(hint)), None)
+
+
+def _declares(hint: Any) -> bool:
+    return hint is Regression or any(map(_declares, get_args(hint)))
+
+
+def _regressions(tables: object) -> tuple[Regression, ...]:
+    """Return what the tables ``[[regression]]`` of a study file declare."""
+    if not isinstance(tables, list):
+        raise StudyError(f"regressions are written as {titled(REGRESSION)}, one table for each")
+    found = []
+    for k, table in enumerate(tables, 1):
+        where = f"{titled(REGRESSION)} number {k}"
+        try:
+            found.append(section(Regression, table, where))
+        except (FormulaError, ParameterError) as error:
+            raise StudyError(f"{where}: {in_toml(error)}") from None
+    return tuple(found)
 
 
 def needs_formula(method: str) -> bool:
@@ -283,6 +330,14 @@ def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
         _check_named(kind, table, where)
     spec = section(kind, table, where, given=given)
     check_index(getattr(spec, "index", None), where)
+    if REGRESSION in document:
+        option = declaring(method)
+        assert option is not None  # check_parts refuses the tables for any other method
+        listed = (*getattr(spec, option), *_regressions(document[REGRESSION]))
+        try:
+            spec = replace(spec, **{option: listed_regressions(listed)})
+        except ParameterError as error:
+            raise StudyError(f"{titled(REGRESSION)}: {in_toml(error)}") from None
     return Asked(method, spec)
 
 

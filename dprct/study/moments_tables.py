@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct.errors import DprctError, FileError
+from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
-from dprct.formula import parse
 from dprct.release.writing import certificate_texts, check_certificates, check_free_of_case
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ class DeclaredMoments:
     Parameters
     ----------
     moments : Moments
-    formulas : tuple of str
+    regressions : tuple of Regression
         Those of the study file.
     certificate : Certificate or None
         Of the file of the moments, once there is one.
     """
 
     moments: Moments
-    formulas: tuple[str, ...]
+    regressions: tuple[Regression, ...]
     certificate: Certificate | None = None
 
     title = "Regressions on released moments"
@@ -72,27 +72,26 @@ class DeclaredMoments:
         single = self.moments.layout.grid.rows == 1 and not self.moments.withheld
         if len(self.moments.arms) > 1 and single:
             found[_EFFECTS] = self.moments.effects()
-        asked = list(dict.fromkeys(self._asked()))
+        asked = self._asked()
         if not found and not asked:
-            asked = [f"{name} ~ 1" for name in self.moments.outcomes]
-        for formula in asked:
-            fit = self.moments.iv if parse(formula, structural=True).endogenous else (
-                self.moments.ols
-            )  # fmt: skip
+            asked = [Regression(f"{name} ~ 1") for name in self.moments.outcomes]
+        served = {one.title for one in self.moments.declared}
+        for one in asked:
+            fit = self.moments.iv if one.parsed.endogenous else self.moments.ols
             try:
-                found[formula] = fit(formula)
+                found[one.title] = fit(one.title if one.title in served else one.formula)
             except DprctError as error:  # the budget is spent: say it, and keep the rest
-                failed.append(f"{formula} is not in the table: {error}")
+                failed.append(f"{one.title} is not in the table: {error}")
         return found, tuple(failed)
 
-    def _asked(self) -> list[str]:
-        """Return the declared formulas, one for each outcome."""
-        found = []
-        for formula in self.formulas:
-            right = formula.partition("~")[2].strip()
-            outcomes = parse(formula, structural=True).outcomes
-            found += [formula] if len(outcomes) == 1 else [f"{y.label} ~ {right}" for y in outcomes]
-        return found
+    def _asked(self) -> list[Regression]:
+        """Return the declared regressions, one for each outcome."""
+        found: dict[Regression, None] = {}
+        for one in self.regressions:
+            outcomes = one.parsed.outcomes
+            each = [one] if len(outcomes) == 1 else [one.of(y.label) for y in outcomes]
+            found |= dict.fromkeys(each)
+        return [*found]
 
     @property
     def notes(self) -> tuple[str, ...]:

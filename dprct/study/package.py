@@ -347,7 +347,7 @@ def written_files(
     if isinstance(made, Moments):
         _check_results(study)
         certificate, also = moments_files(made, moments_path(study.output))
-        made = DeclaredMoments(made, model.spec.formulas, certificate)
+        made = DeclaredMoments(made, model.spec.declared, certificate)
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
     return (study.output, text_path(study.output), *also)

@@ -34,7 +34,7 @@ from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.schema import Schema, declared
-from dprct.study.asked import Asked, asked_of, parts_of, spec_of
+from dprct.study.asked import Asked, asked_of, parts_of, spec_of, titled
 from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.informed_section import informed_from
@@ -92,7 +92,7 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
     for part, there in given.items():
         if there and not _reads(release.method, part):
             methods = " or ".join(repr(name) for name in METHODS if _reads(name, part))
-            where = "[release] formula" if part == "formula" else f"[{part}]"
+            where = "[release] formula" if part == "formula" else titled(part)
             raise StudyError(
                 f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
             )

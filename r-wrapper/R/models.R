@@ -295,7 +295,7 @@ model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   check_treatment(c(options$treatment, if (method == "PrivateATE") right_names(formula)), frame)
   if (!is.null(options$assignment)) options$assignment <- spec_of_design(options$assignment)
   if (reads_by_name(method, options)) {
-    spelled <- text_names(unlist(options[c("columns", "formulas")]))
+    spelled <- text_names(unlist(options[c("columns", "formulas")], use.names = FALSE))
     frame <- frame_of(data, schema, used = c(named_in(formula_read, options), spelled))
   }
   found <- dprct_call("model",

@@ -11,8 +11,12 @@
 #' @inheritParams estimates
 #' @param columns What is released besides the columns of the formulas: names, `"C(region)"` for
 #'   levels, and products such as `"age:female"` or `"I(age ** 2)"`.
-#' @param formulas Regressions to serve best, which are public: an R formula, a list of them, or
-#'   text. Any other regression on released columns remains possible.
+#' @param formulas Regressions to serve best, which are public: an R formula, text, what
+#'   `regression()` returns, or a list of these. One step serves those on a treatment that was
+#'   assigned; any other regression on released columns remains possible.
+#' @param cluster The column of the clusters of a declared regression's errors; by default the
+#'   clusters that were assigned.
+#' @param name What [ols()] finds a declared regression by; by default its formula.
 #' @param assignment One of the [designs]; every arm is a group of its own.
 #' @param control The arm to compare with, where the design has no group that is in no arm.
 #' @param subgroups Columns with levels: every level within every arm is a group.
@@ -20,17 +24,20 @@
 #'   declared `sd`, are projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
 #' @param attrition Whether rows were lost after the assignment.
 #' @param weights A column of sampling weights, private, with bounds of 0 or above. It needs
-#'   `cov_type`; the regressions in `formulas` alone are then estimated.
+#'   `cov_type`; the regressions in `formulas` alone are then estimated. Of `regression()`: the
+#'   column of its own weights.
 #' @param clipped The share of mu squared, such as .02, for which the share of rows outside `radius`
 #'   is released by arm, too.
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param x,object,moments Released moments, as [fit()] and `read_moments()` return.
 #' @param path Name of the file, such as `"study.moments.json"`.
-#' @param formula An R formula, or text. With instruments `y ~ age | d ~ z`, or, as text,
+#' @param formula An R formula, or text; of [ols()] also the name of a declared regression, or what
+#'   `regression()` returns. With instruments `y ~ age | d ~ z`, or, as text,
 #'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
 #'   gives each an effect of its own.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
-#' @param where Among one group alone: a list such as `list(female = 1)`.
+#' @param where Among one group alone: a list such as `list(female = 1)`. Of `regression()`: text
+#'   as after Stata's `if`, such as `"female == 1"`.
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.
@@ -38,7 +45,7 @@
 #'   have a variance of their own in every group that the formula tells apart.
 #' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
 #'   group as released; -1 where less is better.
-#' @return `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
+#' @return `regression()`: an object of class `dprct_regression`. `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
 #'   [fit()]: an object of class `dprct_moments`, with methods for `print()`, `summary()`,
 #'   `effects()`, and, of its effects, [coef()], [vcov()], [confint()], [tidy()]. `effects()`,
 #'   `iv()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
@@ -84,8 +91,35 @@ formula_texts <- function(formulas, data, schema) {
     return(NULL)
   }
   frame <- frame_of(data, schema)
-  if (inherits(formulas, "formula")) formulas <- list(formulas)
-  vapply(formulas, formula_text, "", data = frame, USE.NAMES = FALSE)
+  if (inherits(formulas, c("formula", "dprct_regression"))) formulas <- list(formulas)
+  lapply(unname(as.list(formulas)), declared_text, data = frame)
+}
+
+# A formula as text, of a declared regression with what else it says.
+declared_text <- function(x, data = NULL) {
+  if (!inherits(x, "dprct_regression")) {
+    return(formula_text(x, data))
+  }
+  x$formula <- formula_text(x$formula, data)
+  unclass(x)
+}
+
+#' @rdname moments
+#' @export
+regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL) {
+  said <- list(where = where, weights = weights, cluster = cluster, name = name)
+  structure(
+    c(list(formula = formula), Filter(Negate(is.null), said)),
+    class = "dprct_regression"
+  )
+}
+
+#' @export
+print.dprct_regression <- function(x, ...) {
+  only_known(...)
+  said <- vapply(names(x)[-1L], function(key) paste(key, x[[key]]), "")
+  cat(paste(c(formula_text(x$formula), said), collapse = ", "), "\n", sep = "")
+  invisible(x)
 }
 
 #' @rdname moments
@@ -213,7 +247,7 @@ ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
     ), call)
   }
   found <- dprct_call("moments_fit",
-    moments = moments, formula = formula_text(formula), kind = "ols", cov_type = cov_type,
+    moments = moments, formula = declared_text(formula), kind = "ols", cov_type = cov_type,
     where = where, .call = call
   )
   found$call <- plain_call(call)

@@ -170,7 +170,7 @@ def test_numbers_are_those_of_the_class(
     budget = (study.release.epsilon, study.release.delta)
     fits = [model.fit(*budget, rng=3) for model in (bound, made)]
     left, right = (
-        DeclaredMoments(fit, bound.spec.formulas).tidy() if method == "moments" else fit.tidy()
+        DeclaredMoments(fit, bound.spec.declared).tidy() if method == "moments" else fit.tidy()
         for fit in fits
     )
     pd.testing.assert_frame_equal(left, right)
@@ -721,3 +721,80 @@ def test_several_outcomes_and_instruments_are_in_the_document(
     assert dprct("protect", study, "--yes").code == 0
     found = {row["of"] for row in document(study)["table"]}
     assert {"income ~ cash", "works ~ cash", "income ~ age + [cash ~ female]"} < found
+
+
+DECLARED = """neighbors = "replace-one-design-public"
+
+[[regression]]
+formula = "income + works ~ cash + age"
+name = "main"
+
+[[regression]]
+formula = "income ~ cash + age + female | site"
+name = "adjusted"
+"""
+BY_SITE = ('kind = "simple"', 'kind = "block"\nblock = "site"')
+SITE = (
+    "[columns.female]",
+    '[columns.site]\nlevels = [1, 2, 3, 4]\nmissing = "never"\n\n[columns.female]',
+)
+OF_FEMALE = ('subgroups = ["female"]', DECLARED)
+CONFIRMED = ('"age", "female"]', '"age", "female", "site"]')
+
+
+def test_declared_regressions_of_a_study_file(
+    dprct: Callable[..., Any], written: Callable[..., Path], folder: Path
+) -> None:
+    study = written("moments", OF_FEMALE, BY_SITE, CONFIRMED, SITE)
+    ran = dprct("check", study)
+    assert (ran.code, ran.err) == (0, ""), ran.out
+    ran = dprct("plan", study)
+    assert (ran.code, ran.err) == (0, "")
+    assert "adjusted" in ran.out
+    assert dprct("protect", study, "--yes").code == 0
+    place = folder / "trial.moments.json"
+    moments = package.Moments.load(place)
+    rows = {(row["of"], row["term"]): row for row in document(study)["table"]}
+    for name in ("adjusted", "main: income", "main: works"):
+        found = moments.ols(name)
+        assert rows[name, "cash"]["estimate"] == pytest.approx(found.params["cash"])
+        assert rows[name, "cash"]["std.error"] == pytest.approx(found.bse["cash"])
+        ran = dprct("ols", place, name, "--json")
+        assert json.loads(ran.out)[0]["estimate"] == pytest.approx(found.params["cash"])
+    by_formula = dprct("ols", place, "income ~ cash + age + female | site", "--json")
+    assert by_formula.out == dprct("ols", place, "adjusted", "--json").out
+    ran = dprct("table", study)
+    assert (ran.code, ran.err) == (0, "")
+    assert "adjusted" in ran.out
+    before = document(study)["table"]
+    assert dprct("protect", study, "--resume", "1").code == 0
+    assert document(study)["table"] == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('formula = "income + works ~ cash + age"\n', "", "[[regression]] number 1 lacks formula"),
+        ('name = "main"', 'nome = "main"', "unknown key 'nome' in [[regression]] number 1"),
+        ('name = "main"', 'name = "adjusted"', "[[regression]]: two regressions are named"),
+        ('name = "main"', 'family = "logit"', 'number 1: family = "logit" is not offered'),
+        ('name = "main"', 'where = "female == 1"', "where of a declared regression is not offered"),
+        ('name = "main"', 'cluster = "village"', 'cluster = "village" is no'),
+        ('name = "main"', "name = 3", "[[regression]] number 1 name = 3; give text in quotes"),
+    ],
+)
+def test_a_declared_regression_is_refused_in_words_of_its_file(
+    old: str, new: str, words: str, dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    study = written("moments", OF_FEMALE, BY_SITE, CONFIRMED, SITE, (old, new))
+    ran = dprct("check", study)
+    assert ran.code != 0
+    assert words in " ".join((ran.out + ran.err).split())
+
+
+def test_a_declared_regression_belongs_to_moments(
+    dprct: Callable[..., Any], written: Callable[..., Path]
+) -> None:
+    added = ("[release]\n", '[[regression]]\nformula = "y ~ t"\n\n[release]\n')
+    ran = dprct("check", written("ipw", added))
+    assert "[[regression]] is for method = 'moments'; remove it" in " ".join(ran.err.split())

@@ -57,9 +57,9 @@ def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> No
         data, schema, formulas=["grade ~ tutor"], cov_type="CR1", assignment=dprct.Simple("tutor")
     )
     moments = asked.fit(epsilon=4, delta=1e-6, rng=1)
-    tables = DeclaredMoments(moments, ("grade ~ tutor",))
+    tables = DeclaredMoments(moments, (dprct.Regression("grade ~ tutor"),))
     assert tables.tidy()["of"].unique().tolist() == ["grade ~ tutor"]
-    other = DeclaredMoments(moments, ("tutor ~ grade",))
+    other = DeclaredMoments(moments, (dprct.Regression("tutor ~ grade"),))
     assert other.tidy().empty
     assert other.tables["fits"].empty
     assert "were not released" in other.notes[-1]

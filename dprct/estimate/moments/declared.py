@@ -90,6 +90,14 @@ class Regression:
         """Whether it is a formula alone."""
         return self == Regression(self.formula)
 
+    def of(self, outcome: str) -> Regression:
+        """Return the regression of one of its outcomes; of several, the name says which."""
+        right = self.parsed.text.partition("~")[2].strip()
+        name = self.name
+        if name and len(self.parsed.outcome_names) > 1:
+            name = f"{name}: {outcome}"
+        return replace(self, formula=f"{_quoted(outcome)} ~ {right}", name=name)
+
     @property
     def title(self) -> str:
         """Its name, or its formula and what else it says."""
@@ -161,16 +169,12 @@ class Step:
     @property
     def text(self) -> str:
         """Its formula, of this outcome."""
-        right = self.regression.parsed.text.partition("~")[2].strip()
-        return f"{_quoted(self.outcome)} ~ {right}"
+        return self.regression.of(self.outcome).formula
 
     @property
     def title(self) -> str:
         """Its name, or its formula."""
-        one = len(self.regression.parsed.outcome_names) == 1
-        if self.regression.name:
-            return self.regression.name if one else f"{self.regression.name}: {self.outcome}"
-        return replace(self.regression, formula=self.text).title
+        return self.regression.of(self.outcome).title
 
     @property
     def cov_type(self) -> StepErrors:

@@ -14,7 +14,7 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import Moments
 from dprct.formula import names
 from dprct.rbridge.api.designs import design_of
-from dprct.rbridge.api.moments import moments_record
+from dprct.rbridge.api.moments import declared_of, moments_record
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
@@ -76,6 +76,8 @@ def model(
         named["index"] = _index_of(named["index"], data)
     if named.get("assignment") is not None:
         named["assignment"] = design_of(named["assignment"], data)
+    if "formulas" in named:
+        named["formulas"] = declared_of(named["formulas"])
     given = options_for(kind, named)
     if formula is not None and hasattr(kind, "from_formula"):
         made = kind.from_formula(formula, data.data, data.schema, **given)

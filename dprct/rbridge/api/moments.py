@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
 from dprct.estimate.ate.joint import JointATEResults
+from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import document_of, parts_of
 from dprct.estimate.moments.results import Moments
 from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
@@ -61,6 +62,12 @@ def moments_again(saved: Mapping[str, Any]) -> Moments:
     return Moments(**parts_of(json.loads(document), "the saved object"))
 
 
+def declared_of(formulas: Any) -> list[str | Regression]:
+    """Return formulas as text, and what R's ``regression()`` made of others as regressions."""
+    listed = [formulas] if isinstance(formulas, (str, dict)) else formulas
+    return [one if isinstance(one, str) else Regression(**one) for one in listed]
+
+
 @export("moments_read")
 def moments_read(path: str) -> Record:
     """Return the moments that a file holds."""
@@ -95,16 +102,17 @@ def effects_by(result: Any, by: str) -> Record:
 @export("moments_fit")
 def moments_fit(
     moments: Moments,
-    formula: str,
+    formula: Any,
     kind: str = "ols",
     cov_type: str | None = None,
     where: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Return a regression (``"ols"``), or one with instruments (``"iv"``)."""
+    """Return a regression (``"ols"``), a declared one too, or one with instruments (``"iv"``)."""
     if kind not in ("ols", "iv"):
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
     fit = moments.ols if kind == "ols" else moments.iv
-    found = in_r_names(fit(formula, cov_type=cov_type, where=_groups(where)))
+    (asked,) = declared_of(formula)
+    found = in_r_names(fit(asked, cov_type=cov_type, where=_groups(where)))
     return estimate_record(found, "dprct_private")
 
 

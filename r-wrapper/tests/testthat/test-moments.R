@@ -143,3 +143,33 @@ test_that("what moments cannot do is refused in one sentence", {
   expect_error(fit(moments_model(), epsilon = 1), "delta", class = "dprct_error")
   expect_error(moments_model(weight = 1), "unused argument 'weight'")
 })
+
+test_that("declared regressions are served by one step, by name, formula or what declared them", {
+  skip_without_python()
+  facts <- declare(nsw_facts(),
+    age = list(bounds = c(16, 60), sd = 7, centre = 25, missing = "never"),
+    re78 = list(sd = 6500, centre = 5000, clip = TRUE)
+  )
+  adjusted <- regression(re78 ~ treat + age, name = "adjusted")
+  expect_s3_class(adjusted, "dprct_regression")
+  expect_output(print(adjusted), "re78 ~ treat + age, name adjusted", fixed = TRUE)
+  model <- private_moments(read_dta(nsw_file(), facts),
+    formulas = list(adjusted, "re78 ~ treat"), neighbors = "replace-one-design-public",
+    assignment = design_simple("treat", shares = 185 / 445)
+  )
+  expect_match(plan(model, epsilon = 4, delta = 1e-6)$text, "adjusted")
+  m <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
+  found <- ols("adjusted", m)
+  expect_identical(names(coef(found)), "treat")
+  expect_identical(tidy(found, conf.int = TRUE)$term, "treat")
+  expect_identical(nrow(glance(found)), 1L)
+  expect_equal(coef(ols(re78 ~ treat + age, m)), coef(found))
+  expect_equal(coef(ols(adjusted, m)), coef(found))
+  expect_error(ols(regression(re78 ~ age, name = "b"), m), "was not declared", class = "dprct_error")
+  expect_error(
+    private_moments(read_dta(nsw_file(), facts),
+      formulas = regression(re78 ~ treat, cluster = "age"),
+      assignment = design_simple("treat", shares = 185 / 445)
+    ), "is no column of the design", class = "dprct_parameter_error"
+  )
+})
