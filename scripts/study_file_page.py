@@ -105,7 +105,7 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
         Regression,
         'For `method = "moments"`: one for each regression with more than a formula, which '
         "`formulas` of `[moments]` lists. One step serves it, and its name is what `dprct ols` "
-        "takes ([the regression as the paper prints it](private_moments.md#the-regressions-of-the-paper-declared-and-served-by-one-step)).",
+        "takes ([private moments](private_moments.md)).",
     ),
     ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
     ("[availability]", Availability, ""),
