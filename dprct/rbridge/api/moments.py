@@ -110,7 +110,7 @@ def moments_fit(
     """Return a regression (``"ols"``), a declared one too, or one with instruments (``"iv"``)."""
     if kind not in ("ols", "iv"):
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
-    fit = moments.ols if kind == "ols" else moments.iv
+    fit: Any = moments.ols if kind == "ols" else moments.iv
     (asked,) = declared_of(formula)
     found = in_r_names(fit(asked, cov_type=cov_type, where=_groups(where)))
     return estimate_record(found, "dprct_private")
