@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
 from dprct.errors import ColumnError, DprctError
 from dprct.estimate.moments.scores import Scored
 from dprct.estimate.moments.variables import (
@@ -61,6 +62,10 @@ class Served:
         The column of the units, where these have several rows.
     columns : tuple of str
         Names of what is released.
+    steps : tuple of (str, str, tuple of str, tuple of str)
+        Regressions that one step serves: name, formula, clusters of its errors, and covariates.
+    withheld : str
+        Why no errors are read off the moments; empty if they are.
     """
 
     file: str
@@ -71,6 +76,8 @@ class Served:
     filled: tuple[str, ...] = ()
     unit: str | None = None
     columns: tuple[str, ...] = ()
+    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    withheld: str = ""
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -85,6 +92,11 @@ class Served:
             filled=tuple(spec.fills(schema)),
             unit=(schema.unit.id or schema.unit.name) if schema.unit.max_rows > 1 else None,
             columns=tuple(one.name for one in variables),
+            steps=tuple(
+                (s.title, s.text, s.clusters, tuple(x.name for x in s.covariates))
+                for s in spec.steps(schema)
+            ),
+            withheld=spec.withheld(schema),
         )
 
     @classmethod
@@ -111,6 +123,8 @@ class Served:
             ),
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
+            steps=tuple((s.title, s.formula, s.clusters, s.covariates) for s in moments.declared),
+            withheld=moments.withheld,
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
@@ -125,6 +139,8 @@ class Served:
         """
         if (why := self._another_estimator(row)) is not None:
             return "artefact", *why
+        if (found := self._declared(row, terms)) is not None:
+            return found
         where = self._where(row)
         if where is None:
             said = row.sample or f"by {row.groups}"
@@ -143,6 +159,12 @@ class Served:
         own = self.unit in row.absorb  # each unit has an effect, and levels of others are dummies
         right = [made.get(term, term) for term in terms if not own or term != f"C({self.unit})"]
         formula = formula_of(row, right) + (f" | {self.unit}" if own else "")
+        if self.withheld:
+            clusters = row.cluster if row.vce == "cluster" else ()
+            served = any({*one[2]} == {*clusters} for one in self.steps)
+            plain = not (row.endogenous or where or ":" in formula)
+            remedy = f'declare it: [[regression]] formula = "{formula}"' if served and plain else ""
+            return "artefact", f"it is not declared, and {self.withheld}", remedy
         try:
             name, names = self._checked(formula)
         except DprctError as error:
@@ -180,6 +202,34 @@ class Served:
         if row.endogenous and self.unit is not None:
             return "instruments are not served where a unit has several rows", ""
         return None
+
+    def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
+        """Return what a declared regression says of one of a do-file; None if none is its."""
+        if row.sample or row.groups or row.endogenous or row.derived:
+            return None
+        asked = _meaning(formula_of(row, terms))
+        same = [one for one in self.steps if _meaning(one[1]) == asked]
+        if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
+            return None
+        clusters = row.cluster if row.vce == "cluster" else ()
+        title, _, there, covariates = next((s for s in same if {*s[2]} == {*clusters}), same[0])
+        estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
+        command = f'dprct ols {self.file} "{title}"'
+        uncounted = row.absorb and (
+            row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
+        )
+        if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
+            return "valid", "", f"{command}, {estimand}"
+        mine = "the coefficients are served, their errors are not"
+        if uncounted:
+            return (
+                "effects only",
+                f"{mine}: {row.command} counts absorbed effects otherwise",
+                command,
+            )
+        kind = f"those clustered by {' '.join(there)}" if there else "robust ones"
+        said = f"{mine}: {kind} are released for it"
+        return "effects only", said, command
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""
@@ -276,6 +326,14 @@ class Served:
             f"{mine}: those of {row.vce} need its scores",
             'cov_type = "HC1" in [moments], and this regression among its formulas',
         )
+
+
+def _meaning(formula: str) -> tuple[object, ...]:
+    """Return what a formula says, in whatever order, absorbed effects as dummies."""
+    parsed = parse(formula, structural=True)
+    dummies = [parse(f"~ C({name})", structural=True).terms[0] for name in parsed.effects]
+    terms = frozenset(frozenset(term) for term in (*parsed.terms, *dummies))
+    return tuple(parsed.outcome_names), terms
 
 
 def formula_of(row: Regression, terms: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from dprct.dofile.varlists import bare_names
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
+from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
 from dprct.schema.expressions import possible
@@ -759,6 +760,9 @@ def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
     name = file.name.removesuffix(SUFFIX)
     fates = {column.name: "modelled" for column in moments.schema.columns}
     fates |= {} if moments.within is None else {moments.within: "key"}
+    for one in moments.declared:  # blocks and clusters are columns of the data alone
+        names = (*parse(one.formula, structural=True).names, *one.clusters)
+        fates |= dict.fromkeys(set(names) - set(fates), "modelled")
     rows = read_do(do, treatments=[*moments.treatment])
     served = Served.released(file.name, moments)
     return verdicts(rows, Released(name, fates, served=served))

@@ -260,3 +260,94 @@ def test_effects_of_units_are_those_of_xtreg(tmp_path: Path) -> None:
         read = re.search(r'dprct ols shop.moments.json "([^"]+)"', one.remedy)
         assert read is not None
         assert moments.ols(read[1]).cov_type == "scores"
+
+
+TOWNS = """\
+version = 1
+data = "towns.dta"
+dataset_id = "towns"
+[release]
+method = "moments"
+epsilon = 20.0
+delta = 1e-6
+[design]
+kind = "block_cluster"
+arms = ["aid"]
+shares = 0.5
+block = "town"
+cluster = "village"
+[moments]
+formulas = ["work ~ aid + age"]
+neighbors = "replace-one-design-public"
+[[regression]]
+formula = "wage ~ aid + age | town"
+name = "wages"
+[header]
+confirm = true
+[columns.wage]
+bounds = [-5, 5]
+sd = 1
+missing = "never"
+[columns.work]
+levels = [0, 1]
+missing = "never"
+[columns.age]
+bounds = [-4, 4]
+sd = 1
+missing = "never"
+[columns.aid]
+levels = [0, 1]
+missing = "never"
+[columns.town]
+bounds = [0, 100]
+missing = "never"
+[columns.village]
+bounds = [0, 1000]
+missing = "never"
+"""
+DECLARED = [
+    ("reg wage aid age i.town, cluster(village)", "valid",
+     '"wages", for the adjusted difference (age)'),
+    ("areg wage age aid, absorb(town) cluster(village)", "valid", '"wages"'),
+    ("areg wage aid age, absorb(town) cluster(town)", "effects only", '"wages"'),
+    ("reg work aid age, cluster(village)", "valid", '"work ~ aid + age"'),
+    ("reg work aid age, robust", "effects only", ""),
+    ("reg work aid age, cluster(town)", "effects only", ""),
+    ("xtreg wage aid age, fe i(town) cluster(village)", "effects only", ""),
+    ("reg work aid, cluster(village)", "artefact",
+     'declare it: [[regression]] formula = "work ~ aid"'),
+    ("reg work aid age if age > 0, cluster(village)", "artefact", ""),
+]  # fmt: skip
+
+
+def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
+    rng, villages = np.random.default_rng(7), 120
+    village = np.repeat(np.arange(villages), 20).astype(float)
+    frame = pd.DataFrame(
+        {
+            "wage": rng.normal(size=len(village)).clip(-5, 5),
+            "work": rng.integers(0, 2, len(village)).astype(float),
+            "age": rng.normal(size=len(village)).clip(-4, 4),
+            "aid": village % 2,
+            "town": village // 4,
+            "village": village,
+        }
+    )
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "towns.dta")
+    (tmp_path / "towns.toml").write_text(TOWNS)
+    (tmp_path / "towns.do").write_text(
+        "".join(f"use towns, clear\n{text}\n" for text, _, _ in DECLARED)
+    )
+    study = study_of(tmp_path / "towns.toml")
+    before = of_study([tmp_path / "towns.do"], study)
+    model = bound_model(study)
+    written_files(study, model, protected(study, model))
+    after = of_file([tmp_path / "towns.do"], tmp_path / "towns.moments.json")
+    moments = Moments.load(tmp_path / "towns.moments.json")
+    for found in (before, after):
+        for (text, kind, remedy), one in zip(DECLARED, found, strict=True):
+            assert (one.kind, text) == (kind, text), str(one)
+            assert remedy in one.remedy
+            if one.kind == "valid":
+                title = one.remedy.split('"')[1]
+                assert "aid" in moments.ols(title).params.index
