@@ -1,11 +1,13 @@
 r"""Rows of confidential data in texts that are to be published, whoever typed them in and however.
 
-A text is read as numbers and words in their order.  Two searches look for cells of the data in it:
+A text is read as numbers and words in their order.  Three searches look for cells of the data:
 
 * *in order*: neighbouring numbers of the text that are neighbouring cells of the data, along a row
   (and on into the next one) or down a column;
 * *in a line*: numbers and words of one line that are cells of one row, in any order and with
-  others among them; in one line enough of them, or in many lines some.
+  others among them; in one line enough of them, or in many lines some;
+* *by themselves*: cells that say much, such as an amount with its cents, a date or the name that
+  one row alone has, anywhere in a text, in any order; several of them.
 
 What is found must be there by chance less than once in a million.  A cell that is matched by a
 number counts as one of the values that its column may have (its levels, or the numbers within its
@@ -19,13 +21,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,6 +50,7 @@ _FEWEST_CELLS, _FEWEST_LINES = 3, 4
 _LEVELS = (1.0, 2.0, 3.0, 4.0)
 _MOST_WORDS = 6
 _YEARS = range(1900, 2100)
+_DAYS, _FIRST_DAY, _MOST_DAYS, _DIGITS_OF_DATES = ("%td", "%d"), date(1960, 1, 1), 100_000, 4.5
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]{1,3})?|\.[0-9]+(?:[eE][-+]?[0-9]{1,3})?"
 _STRICT = re.compile(rf"(?<![\w.])(?:{_NUMBER})(?=L?(?!\w))")
@@ -75,6 +79,8 @@ class Text:
     single : bool
         Whether single cells in many lines are a find: they are in a table, and a program may ask
         for a number or two.
+    program : bool
+        Whether it is a program, which may name whole numbers, as ids and codes are, by themselves.
     """
 
     name: str
@@ -82,6 +88,7 @@ class Text:
     line: int = 1
     public: frozenset[str] = frozenset()
     single: bool = False
+    program: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +236,8 @@ def _numbers(
                 value = float(word)
             except ValueError:
                 continue
+            if math.isinf(value):
+                continue
             mantissa = word.lower().partition("e")
             values.append(value)
             decimals.append(len(mantissa[0].partition(".")[2]) if not mantissa[2] else 99)
@@ -298,11 +307,12 @@ def _found_in(
     for stream, decimals in ways if numeric else ():
         for one in (stream, _by_column(stream)):
             yield from _along_rows(texts, one, table, numbers, public, decimals, rare)
-    said = _words_of(texts, table, words)
+    said = _words_of(texts, table, words, numeric)
     for stream, decimals in ways:
         yield from _in_lines(texts, stream, table, numeric, decimals, said, rare)
     if not ways and said.lines:
         yield from _in_windows(texts, dict(said.lines), said.rows, said.weights, len(frame), rare)
+    yield from _names_by_themselves(texts, said, len(frame), rare)
 
 
 def _along_rows(
@@ -467,6 +477,18 @@ def _in_lines(
         lines.setdefault(line, []).extend(phrases)
     rows_of = _rows_by_number(table, numeric, decimals, vocabulary, weights)
     weight_of: dict[Any, float] = {code: float(weights[code]) for code in rows_of}
+    whole = vocabulary == np.round(vocabulary)
+    for at, one in enumerate(texts):
+        mine = stream.text == at
+        codes, first = np.unique(token[mine], return_index=True)
+        counted = codes[~whole[codes]] if one.program else codes
+        cells = {
+            (int(code), float(weights[code])): int(stream.line[mine][where])
+            for code, where in zip(codes, first, strict=True)
+            if int(code) in rows_of and not (one.program and whole[code])
+        }
+        if begins := _too_many_cells(cells, len(counted), len(table.data), rare):
+            yield one.name, begins
     yield from _in_windows(
         texts, lines, rows_of | said.rows, weight_of | said.weights, len(table.data), rare
     )
@@ -484,6 +506,41 @@ def _weights(vocabulary: Array, table: Table, numeric: list[str], decimals: int 
 
 
 Line = tuple[int, int]  # text, line
+
+
+def _names_by_themselves(
+    texts: Sequence[Text], said: _Said, n: int, rare: float
+) -> Iterator[tuple[str, int]]:
+    """Yield where words that one row alone has stand anywhere in a text."""
+    spoken: dict[int, dict[tuple[Any, float], int]] = {}
+    for (text, line), phrases in said.lines.items():
+        for phrase in phrases:
+            if len(said.rows[phrase]) == 1:
+                mine = spoken.setdefault(text, {})
+                key = (phrase, said.weights[phrase])
+                mine[key] = min(line, mine.get(key, line))
+    for text, cells in spoken.items():
+        many = len({*_WORD.findall(texts[text].text.casefold())})
+        if line := _too_many_cells(cells, many, n, rare):
+            yield texts[text].name, line
+
+
+def _too_many_cells(cells: Mapping[tuple[Any, float], int], many: int, n: int, rare: float) -> int:
+    """Return the first line of more cells by themselves than chance; 0 if it may be chance.
+
+    Parameters
+    ----------
+    cells : mapping
+        From what is a cell, with the digits it says, to its line.
+    many : int
+        How many different numbers or words the text has.
+    """
+    for level in _LEVELS:
+        lines = [line for (_, digits), line in cells.items() if digits >= level + np.log10(n)]
+        k, mean = len(lines), many * 10.0**-level
+        if k >= _FEWEST_LINES and k > mean and k * math.log10(k / (math.e * mean)) >= rare:
+            return min(lines)
+    return 0
 
 
 def _by_line(stream: _Stream, token: Codes, weights: Array) -> dict[Line, list[Any]]:
@@ -573,7 +630,20 @@ def _phrase_digits(phrase: str) -> float:
     )
 
 
-def _words_of(texts: Sequence[Text], table: Table, words: list[str]) -> _Said:
+def _dates(day: int) -> set[str]:
+    """Return how a day after 1 January 1960 may be written, as phrases."""
+    when = _FIRST_DAY + timedelta(days=day)
+    d, m, y = f"{when.day}", f"{when.month}", f"{when.year}"
+    orders = [(d, m, y), (m, d, y), (d.zfill(2), m.zfill(2), y), (m.zfill(2), d.zfill(2), y),
+              (y, m, d), (y, m.zfill(2), d.zfill(2))]  # fmt: skip
+    for month in (f"{when:%b}".casefold(), f"{when:%B}".casefold()):
+        orders += [(d, month, y), (d.zfill(2), month, y), (month, d, y), (month, d.zfill(2), y)]
+    return {mark.join(order) for order in orders for mark in (" ", "-", "")}
+
+
+def _words_of(
+    texts: Sequence[Text], table: Table, words: list[str], dated: Collection[str]
+) -> _Said:
     """Return the cells and labels that stand in lines as words."""
     rows_of: dict[Any, Codes] = {}
     weights: dict[Any, float] = {}
@@ -583,7 +653,16 @@ def _words_of(texts: Sequence[Text], table: Table, words: list[str]) -> _Said:
         most = _public_digits(table.columns.get(name), None)
         cells = pd.Series([_phrase(str(value)) for value in table.data[name]])
         for phrase, rows in cells.groupby(cells).indices.items():
-            phrases.setdefault(str(phrase), []).append((np.asarray(rows, dtype=np.int64), most))
+            first, _, last = str(phrase).rpartition(" ")
+            for way in {str(phrase), f"{last} {first}".strip()}:  # a surname may come first
+                phrases.setdefault(way, []).append((np.asarray(rows, dtype=np.int64), most))
+    for name, column in table.columns.items():
+        if name in dated and column.format.startswith(_DAYS):
+            days = table.data[name].to_numpy(np.float64, na_value=np.nan)
+            for day in np.unique(days[np.abs(days) < _MOST_DAYS]):
+                rows = np.flatnonzero(days == day)
+                for way in _dates(int(day)):
+                    phrases.setdefault(way, []).append((rows, _DIGITS_OF_DATES))
     for name, labels in table.labels.items():
         if name in table.data and table.data[name].dtype.kind in "fiub":
             values = table.data[name].to_numpy(np.float64, na_value=np.nan)

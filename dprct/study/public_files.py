@@ -69,6 +69,7 @@ _OTHERS = (
     (b"II*\0", "a picture"),
     (b"MM\0*", "a picture"),
     (b"RIFF", "a picture or a sound"),
+    (b"StataFileTM", "a graph or a result of Stata"),
     (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip"),
     (b"Rar!", "an archive of RAR"),
     (b"\x28\xb5\x2f\xfd", "a file packed by Zstandard"),
@@ -86,9 +87,11 @@ _OLD_DTA = frozenset({0x66, 0x67, 0x68, 0x69, 0x6C, 0x6E, 0x6F, 0x71, 0x72, 0x73
 
 _END_OF_DTA = b"</stata_dta>"
 _PRINTABLE = re.compile(rb"[\x20-\x7e\t]{12,}")
+_LINE_END = re.compile(rb"[\r\n]")
 _KEYS = re.compile(r"[\"']([^\"'\\\n]{1,80})[\"']\s*:")
 _TAG = re.compile(r"<[^<>]{0,5000}>")
 _ROWS = re.compile(r"</?(?:\w+:)?(?:tr|row|table-row|tbl|table|br|li|h\d)\b[^<>]{0,5000}>", re.I)
+_DRAWING = re.compile(r"<(?:\w+:)?svg\b|\A\s*%!PS")
 _PARAGRAPHS = re.compile(r"</?(?:\w+:)?p\b[^<>]{0,5000}>", re.I)
 _MARKUP = frozenset({".html", ".htm", ".xml", ".svg", ".xhtml", ".kml", ".gpx", ".rels", ".rdf"})
 _SPLITS = (",", ";", "\t", "|")
@@ -139,10 +142,12 @@ class Contents:
     unread: str = ""
     left: int = LONGEST
 
-    def parts(self, name: str, public: frozenset[str], *, single: bool) -> Iterator[Text]:
+    def parts(
+        self, name: str, public: frozenset[str], *, single: bool, program: bool
+    ) -> Iterator[Text]:
         """Yield the text in parts to be searched."""
         for line, text in self.texts:
-            yield Text(name, text, line, public, single)
+            yield Text(name, text, line, public, single, program)
 
 
 def contents(name: str, raw: bytes) -> Contents:
@@ -412,7 +417,18 @@ def text_of(raw: bytes) -> str | None:
                 with contextlib.suppress(UnicodeDecodeError):
                     return _plain(raw.decode(encoding))
         return None
-    return _plain(decoded(raw))
+    text = _plain(decoded(raw))
+    if text is not None and _is_foreign(raw):
+        return None
+    return text
+
+
+def _is_foreign(raw: bytes) -> bool:
+    """Whether bytes are letters and figures of no code that contains ASCII, such as EBCDIC."""
+    with contextlib.suppress(UnicodeDecodeError):
+        raw.decode("utf-8")
+        return False
+    return 2 * len(raw.translate(None, bytes(range(128)))) > len(raw) and not _LINE_END.search(raw)
 
 
 def _plain(text: str) -> str | None:
@@ -432,7 +448,8 @@ def _add_text(text: str, found: Contents) -> None:
     """Take the lines of a text, and the names in those that may be headers."""
     if said := encoded(text):
         found.unread = f"it holds {said}"
-        return
+    elif _DRAWING.search(text):
+        found.unread = "it is a picture, or has one in it"
     found.headers += headers_of(text)
     keys = frozenset(key.casefold() for key in _KEYS.findall(text))
     if keys:

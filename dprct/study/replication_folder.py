@@ -198,8 +198,10 @@ def _texts(folder: Folder, tables: Sequence[Table], others: Mapping[str, str]) -
         raw = content(folder.root / name, LONGEST)
         if hashlib.sha256(raw).hexdigest() != sha256:
             raise FileError(f"{name!r} was changed while the package was made; try again")
-        own = name in folder.named and PurePosixPath(name).suffix.lower() not in _PROGRAMS
-        yield from contents(name, raw).parts(name, public if own else frozenset(), single=own)
+        program = PurePosixPath(name).suffix.lower() in _PROGRAMS
+        own = name in folder.named and not program
+        known = public if own else frozenset[str]()
+        yield from contents(name, raw).parts(name, known, single=own, program=program)
 
 
 def _walked(root: Path) -> Iterator[Path]:

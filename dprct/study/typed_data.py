@@ -82,6 +82,12 @@ _ENCODED = re.compile(
     r"|(?:\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\u00[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]+;"
     r"|%[0-9A-Fa-f]{2}|(?i:(?:u?char|chr)\(\d+\))\s*[+.,&]?\s*){12,}"
 )
+_TWO_DIGITS = re.compile(r"\d\d(?:[\s,]\d\d)*[\s,]?")
+_FIGURES = re.compile(r"(?<!\d)(?<!\.)\d{40,}")
+_RULER = re.compile(r"(\d)\1*|[01]?(?:1?234567890|0?123456789)*\d{0,9}")
+_FIXED_WIDTH = re.compile(
+    r"(?m)^[ \t*#/%]*(\d{8,}(?:\.\d+)?)[ \t\r]*(?:\n[ \t*#/%]*\d{8,}(?:\.\d+)?[ \t\r]*){4,}$"
+)
 _LONG_WORD = re.compile(r"[^\s,;(){}<>\[\]]{28,}")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){10,}(?![0-9A-Fa-f])")
 _MOST_OF_CODE = 300
@@ -207,9 +213,16 @@ def encoded(text: str) -> str:
 
     Long words that mix capitals, small letters and digits as no path or name does are such.
     """
-    match = _ENCODED.search(text)
-    if match is not None and len(set(match[0])) > 4:  # a ruler of one sign is no code
-        return f"a block of encoded data, line {_line(text, match.start())}"
+    for match in _ENCODED.finditer(text):
+        # a ruler of one sign is no code, and neither are numbers of two digits
+        if len(set(match[0])) > 4 and not _TWO_DIGITS.fullmatch(match[0]):
+            return f"a block of encoded data, line {_line(text, match.start())}"
+    for match in _FIGURES.finditer(text):
+        if not _RULER.fullmatch(match[0]):
+            return f"a long run of figures, line {_line(text, match.start())}"
+    table = _FIXED_WIDTH.search(text)
+    if table is not None and len({*table[0].split()}) >= _FEWEST_LINES:
+        return f"lines of figures without blanks, line {_line(text, table.start(1))}"
     for word in _HEX.finditer(text):
         inner = bytes.fromhex(word[0])
         if inner.isascii() and inner.decode("ascii").isprintable() and len({*inner}) > 4:

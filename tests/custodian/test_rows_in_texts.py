@@ -173,3 +173,49 @@ def test_no_text_and_no_rows() -> None:
     assert places_of_rows([Text("a", "")], [firms()]) == []
     assert places_of_rows([Text("a", "1 2 3")], [Table(firms().data.iloc[:0], {})]) == []
     assert places_of_rows([Text("a", "1 2 3")], []) == []
+
+
+def test_names_that_one_row_has_are_found_by_themselves_in_any_order() -> None:
+    rng = np.random.default_rng(4)
+    letters = np.array([*"abcdefghijkl"])
+    names = [" ".join("".join(rng.choice(letters, 6)).title() for _ in range(2)) for _ in range(N)]
+    table = Table(firms().data.assign(name=pd.Series(names, dtype=object)), firms().columns)
+    some = [names[at] for at in rng.permutation(N)[:9]]
+    assert found("Thanks to\n" + "\n".join(f"- {name}" for name in some), table) == [2]
+    assert found("Thanks to " + ", ".join(some), table, program=True) == [1]
+    turned = "\n".join(", ".join(name.upper().split()[::-1]) for name in some)
+    assert found(turned, table) == [1]
+    assert found("code_" + "_".join(some).replace(" ", "_") + ".do", table) == [1]
+    assert found("Thanks to " + ", ".join(some[:3]), table) == []
+    villages = table.data.assign(name=pd.Series(names[:20] * (N // 20), dtype=object))
+    recoded = "\n".join(f'replace village = "{name}" if v == {at}' for at, name
+                        in enumerate(names[:20]))  # fmt: skip
+    assert found(recoded, Table(villages, table.columns), program=True) == []
+
+
+def test_amounts_are_found_by_themselves_and_ids_in_a_program_are_not() -> None:
+    rng = np.random.default_rng(5)
+    table = Table(firms().data.assign(pid=rng.permutation(N) + 20_001.0), firms().columns)
+    some = table.data.iloc[rng.permutation(N)[:40]]
+    amounts = "\n".join(f"x <- append(x, {value})" for value in some["wage"])
+    assert found(amounts, table, program=True) == [1]
+    assert found(amounts.replace("x <- append(x, ", "earned "), table) == [1]
+    others = "\n".join(f"x <- append(x, {value + 0.0037:.4f})" for value in some["wage"])
+    assert found(others, table, program=True) == []
+    dropped = "\n".join(f"drop if pid == {value:.0f}" for value in some["pid"])
+    assert found(dropped, table, program=True) == []
+
+
+@pytest.mark.parametrize("way", ["%Y-%m-%d", "%d%b%Y", "%d/%m/%Y", "%B %d, %Y", "%m.%d.%Y"])
+def test_dates_are_found_as_people_write_them(way: str) -> None:
+    rng = np.random.default_rng(6)
+    days = rng.choice(20_000, N, replace=False) - 3_000.0
+    table = Table(pd.DataFrame({"born": days}), {"born": Column("born", format="%td")})
+    dates = [(pd.Timestamp("1960-01-01") + pd.Timedelta(days=day)).strftime(way) for day
+             in rng.permutation(days)[:60]]  # fmt: skip
+    assert found("They were born\n" + "\n".join(f"- {date}" for date in dates), table) == [2]
+    assert found("Version 1 of 2021-03-04, version 2 of 2022-05-06\n", table) == []
+
+
+def test_a_number_that_no_double_holds_is_passed_over() -> None:
+    assert found("local v " + "12" * 200) == []

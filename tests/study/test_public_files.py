@@ -198,6 +198,12 @@ def test_other_tables_are_public(root: Path, name: str) -> None:
         ("broken.dta", b"<stata_dta>junk"),
         ("broken.parquet", b"PAR1junk"),
         ("bytes.bin", bytes(range(256)) * 4),
+        ("plot.svg", b"<svg><circle cx='3' cy='4'/></svg>"),
+        ("plot.html", b"<html><body><svg width='3'></svg></body></html>"),
+        ("plot.eps", b"%!PS-Adobe-3.0 EPSF-3.0\n3 4 moveto\n"),
+        ("plot.gph", b"StataFileTM:00001:01100:GPH:\n"),
+        ("host.txt", b"%".join(str(at).encode("cp037") for at in range(90))),
+        ("fixed.dat", b"\n".join(b"2000%d43112345" % at for at in range(10, 40))),
         ("note.txt", base64.b64encode(bytes(range(256)) * 2)),
     ],
 )
@@ -341,3 +347,10 @@ def test_text_comes_in_any_encoding() -> None:
         assert text_of("wage 3,5\n".encode(encoding)).lstrip("\ufeff") == "wage 3,5\n"
     assert text_of("１２ ٣\u200b4\r\n".encode()) == "12 34\n"
     assert text_of(b"\0\1\2\3" * 50) is None
+
+
+def test_rows_are_found_in_what_somebody_vouches_for_as_far_as_it_can_be_read(root: Path) -> None:
+    cells = rows().to_csv(index=False, header=False)
+    (root / "plot.svg").write_text(f"<svg><desc>{cells}</desc></svg>")
+    with pytest.raises(FileError, match=r"confidential data are in 'plot.svg'"):
+        copied(root, unread=("plot.svg",))

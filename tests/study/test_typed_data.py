@@ -13,7 +13,7 @@ from dprct.dofile import read_files
 from dprct.dofile.reader import decoded
 from dprct.io import read
 from dprct.study.public_files import table_line
-from dprct.study.typed_data import typed_in
+from dprct.study.typed_data import encoded, typed_in
 
 INPUT = [
     "input id wage\n1 2\nend\n",
@@ -162,3 +162,19 @@ def test_published_do_files_give_no_alarm(shared: Path) -> None:
     table = Table.of(*read(own / "Data.dta"))
     text = decoded((own / "Regression.do").read_bytes())
     assert places_of_rows([Text("Regression.do", text)], [table]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("local v " + "0110100111001" * 4, True),
+        ("local ruler 1234567890123456789012345678901234567890", False),
+        ("* " + "0" * 80, False),
+        ("\n".join(f"* 2000{at}4311234{at}" for at in range(10, 16)), True),
+        ("\n".join(f"{at}4312{at}123.4{at}" for at in range(10, 16)), True),
+        ("\n".join(f"drop if id == 2000{at}" for at in range(10, 16)), False),
+        ("\n".join(f"{at}" for at in [18, 43, 21] * 120), False),
+    ],
+)
+def test_figures_without_blanks_are_data(text: str, seen: bool) -> None:
+    assert bool(encoded(text)) is seen
