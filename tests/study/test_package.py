@@ -88,7 +88,7 @@ def test_the_budget_of_the_data_set_is_kept_over_releases(folder: Path) -> None:
     protected(study)
     with pytest.raises(BudgetError, match=r"0.5"):
         protected(study)
-    protected(edited(folder, ("epsilon = 1.0", "epsilon = 0.5")))
+    protected(edited(folder, ("epsilon = 1.0", "epsilon = 0.5\nconfirm = true")))
     assert ledger(study).remaining.epsilon == 0
 
 
