@@ -320,7 +320,7 @@ def test_a_defect_shows_no_value(
     monkeypatch.setattr(module, "bound_model", broken)
     ran = dprct("protect", study, "--yes")
     assert ran.code == 70
-    assert "RuntimeError in broken" in ran.err
+    assert "RuntimeError in tests.cli.test_protect.broken, line" in ran.err
     assert "Aurelia" not in ran.err + ran.out
 
 

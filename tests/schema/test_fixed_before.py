@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FACTS: dict[str, Any] = {
-    "y": {"bounds": (0, 10), "missing": "never"},
+    "y": {"bounds": (0, 10), "missing": "never", "sd": 3},
     "t": {"levels": [0, 1], "missing": "never", "fate": "public"},
     "x": {"levels": [0, 1], "missing": "never", "fate": "modelled"},
     "tx": {"levels": [0, 1], "missing": "never"},
@@ -51,7 +51,7 @@ def asked(frame: pd.DataFrame, schema: Schema) -> dict[str, Callable[[], Any]]:
     """Fits of every method with covariates or subgroups, by name."""
     arms = {"treatment": "t", "assignment": Complete("t", shares=0.5)}
     y = {"outcome": "y", **arms}
-    file = {"covariate_release": "filler", "sd": {"y": 3}}
+    file = {"covariate_release": "filler"}
     index = {"index": lambda r: r["tx"], "index_bounds": (0, 1), "index_columns": ["tx"]}
     return {
         "PrivateATE, subgroups": lambda: PrivateATE(frame, schema, **y, subgroups=["tx"]),
@@ -141,11 +141,10 @@ shares = 0.5
 [calibrated]
 covariate_release = "filler"
 specifications = ["", "tx + x"]
-sd = {y = 3.0}
 [header]
 confirm = true
 [columns]
-y = {fate = "modelled", bounds = [0, 10], missing = "never"}
+y = {fate = "modelled", bounds = [0, 10], missing = "never", sd = 3.0}
 t = {fate = "public", levels = [0, 1], missing = "never"}
 x = {fate = "modelled", levels = [0, 1], missing = "never"}
 tx = {fate = "modelled", levels = [0, 1], missing = "never"}

@@ -180,7 +180,7 @@ def test_reserved_words(name):
 
 @pytest.mark.parametrize("storage", ["str0", "str2046", "text", "float64", "str", "str1x", "Byte"])
 def test_types_that_do_not_exist(storage):
-    with pytest.raises(SchemaError, match="'x' has type"):
+    with pytest.raises(SchemaError, match="column 'x': type="):
         fits(Column("x", storage))
 
 
