@@ -502,7 +502,7 @@ def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable
         moved = sorted({name, *ancestors(column, schema.columns)} & sources)
         if column.exclusive not in sets and not moved:
             continue
-        how = f"exclusive={column.exclusive!r}, as an arm is"
+        how = f"``exclusive={column.exclusive!r}``, as an arm is"
         if moved:
             how = "what an arm is made of" if moved == [name] else f"made of {moved[0]!r}"
         raise SchemaError(

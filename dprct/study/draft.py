@@ -196,7 +196,8 @@ def _head_of(head: str, filled: Prefill) -> str:
     blanks = {
         "# arms = []                        #": f"# arms = {_texts(filled.arms)}  #",
         '# cluster = ""                     # the column of clusters, if there is one\n# largest': (
-            f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all\n# largest"
+            f"# cluster = {_text(filled.cluster)}  # errors are clustered by it, if at all\n"
+            "# largest"
         ),
         "# specifications = []              #": f"# specifications = {_texts(specifications)}  #",
     }
