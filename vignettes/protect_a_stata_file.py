@@ -97,7 +97,7 @@ print(release.summary())
 
 # %%
 try:
-    model.fit(epsilon=0.5, accountant=accountant)
+    model.fit(epsilon=1, accountant=accountant)
 except BudgetError as error:
     print(error)
 

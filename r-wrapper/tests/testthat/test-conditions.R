@@ -200,7 +200,7 @@ test_that("no refusal keeps the data that do.call() put into its call", {
   skip_without_python()
   data <- data.frame(y = c(0.123456, 1, 1, 0), t = c(0, 1, 0, 1), m = factor(c("a", "b", "a", "b")))
   asked <- list(
-    list(ols, list(y ~ t, data, groups = "x")), list(ols, list(y ~ t, data, cluster = 1)),
+    list(ols, list(y ~ t, data, absorb = "x")), list(ols, list(y ~ t, data, cluster = 1)),
     list("ols", list(y ~ t, data, where = list(a = 1))), list(private_ate, list(y ~ m, data)),
     list(protected, list(data)), list(guarantee, list(data)), list(itt_table, list(data, "y", "t", 1, 2, 3)),
     list(published_laplace, list(c("0.123456", "1"), 1, 1)),

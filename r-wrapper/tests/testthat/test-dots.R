@@ -122,7 +122,7 @@ test_that("a misspelt accountant spends and charges nothing", {
   expect_error(fit(model, epsilon = 1, acountant = budget), "did you mean 'accountant'",
     class = "dprct_parameter_error"
   )
-  expect_error(fit(model, 1, 0, budget, NULL, FALSE, 7), "without a name",
+  expect_error(fit(model, 1, 0, budget, NULL, FALSE, FALSE, 7), "without a name",
     class = "dprct_parameter_error"
   )
   expect_equal(summary(budget)$spent$epsilon, 0)

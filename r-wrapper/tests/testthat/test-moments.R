@@ -141,7 +141,9 @@ test_that("what moments cannot do is refused in one sentence", {
   expect_error(iv(re78 ~ age, nsw()), "read_moments", class = "dprct_parameter_error")
   expect_error(effects(m, where = list(age = 1)), "makes no groups", class = "dprct_error")
   expect_error(fit(moments_model(), epsilon = 1), "delta", class = "dprct_error")
-  expect_error(moments_model(weight = 1), "unused argument 'weight'")
+  expect_error(moments_model(weight = 1), "no option 'weight'; did you mean weights?",
+    fixed = TRUE, class = "dprct_parameter_error"
+  )
 })
 
 test_that("declared regressions are served by one step, by name, formula or what declared them", {
