@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dprct.study.prefill import Prefill, TablePart
 
 _LONGEST_ID = 80
+_MOST_PLACES = 3
 
 _ALL = """\
 # [study]                          # a table below for every column, or, of a wide file:
@@ -96,6 +97,14 @@ confirm = false
 
 # Dummies of arms, of which a row has at most one, each get:
 #   fate = "modelled"; levels = [0, 1]; missing = "never"; exclusive = "arm"
+"""
+
+_REGRESSIONS = """
+# The regressions of the do-files, as the paper prints them: for method = "moments", with a
+# [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
+# else a covariate. Errors are clustered where clusters were assigned, and robust otherwise.
+# [moments]
+# neighbors = "replace-one-design-public"
 """
 
 _TAIL = """
@@ -180,7 +189,7 @@ def draft(
     if filled is None:
         return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
     tables = "".join(_table(part, filled) for part in filled.tables)
-    return _head_of(head, filled) + listed + _TAIL + tables
+    return _head_of(head, filled) + listed + _regressions(filled) + _TAIL + tables
 
 
 def _head_of(head: str, filled: Prefill) -> str:
@@ -243,6 +252,19 @@ def _table(part: TablePart, filled: Prefill) -> str:
         lines += ['errors = "cluster"', f"cluster = {_text(part.cluster)}"]
     samples = [f"# some of its regressions use: {_one_line(sample)}" for sample in part.samples[:9]]
     return "\n" + "\n".join([*samples, *lines]) + "\n"
+
+
+def _regressions(filled: Prefill) -> str:
+    """Return the regressions of the do-files as comments, since a draft has another method."""
+    parts = []
+    for one in filled.regressions:
+        more = f"; {len(one.places) - _MOST_PLACES} more" if len(one.places) > _MOST_PLACES else ""
+        said = "; ".join(f"{_one_line(f)}, line {n}" for f, n in one.places[:_MOST_PLACES]) + more
+        lines = ["", said, "[[regression]]", f"formula = {_text(one.formula)}"]
+        if one.cluster:
+            lines.append(f"cluster = {_text(one.cluster)}")
+        parts += [f"# {line}".rstrip() for line in lines]
+    return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
 
 
 def _texts(values: Iterable[str]) -> str:

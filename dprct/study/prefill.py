@@ -40,6 +40,24 @@ class TablePart:
 
 
 @dataclass(frozen=True, slots=True)
+class Printed:
+    """A regression on treatment that moments serve by one step as the do-files have it.
+
+    Parameters
+    ----------
+    formula : str
+    places : tuple of (str, int)
+        Do-files and lines that run it.
+    cluster : str
+        The variable by which its errors are clustered; empty if they are not.
+    """
+
+    formula: str
+    places: tuple[tuple[str, int], ...]
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Prefill:
     """What do-files say of the columns of one file; nothing of it comes from data.
 
@@ -55,6 +73,7 @@ class Prefill:
     tables : tuple of TablePart
     sample : str
         The condition under which all of its regressions run; empty if they share none.
+    regressions : tuple of Printed
     """
 
     arms: tuple[str, ...] = ()
@@ -64,6 +83,7 @@ class Prefill:
     used: frozenset[str] = frozenset()
     tables: tuple[TablePart, ...] = ()
     sample: str = ""
+    regressions: tuple[Printed, ...] = ()
 
     @property
     def formula(self) -> str:
@@ -96,15 +116,22 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         if (found := _terms(row, known, {*chosen, *outcomes})) is not None
     )
     samples = {row.sample for row in experiment}
+    sample = samples.pop() if len(samples) == 1 else ""
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
+    cluster = next((name for name, _ in clusters.most_common() if name in known), "")
     return Prefill(
         arms=chosen,
         outcomes=outcomes,
         sets=tuple(terms for terms, _ in sets.most_common(_MOST_SETS)),
-        cluster=next((name for name, _ in clusters.most_common() if name in known), ""),
+        cluster=cluster,
         used=frozenset(_used(rows) & known),
         tables=_tables(experiment, known, {*chosen, *outcomes}),
-        sample=samples.pop() if len(samples) == 1 else "",
+        sample=sample,
+        regressions=_printed(
+            [row for row in experiment if row.sample == sample and _is_served(row, cluster)],
+            known,
+            {*chosen, *outcomes},
+        ),
     )
 
 
@@ -121,6 +148,33 @@ def _is_plain_linear(row: Regression, known: set[str]) -> bool:
 def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
     """Whether a treatment of a regression is a column that was assigned, not one made of it."""
     return name in known and name not in row.derived
+
+
+def _is_served(row: Regression, cluster: str) -> bool:
+    """Whether moments have its coefficients and, where these are robust, its errors."""
+    return (
+        row.command != "xtreg"  # which counts absorbed effects otherwise, or has random ones
+        and row.status == "read"
+        and row.intercept
+        and row.cluster in ((), (cluster,))
+        and not (row.command == "reghdfe" and {*row.absorb} & {*row.cluster})
+        and not (row.weights or row.groups or row.endogenous or row.steps or row.unknown)
+    )
+
+
+def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
+    """Return every regression once; of two that differ in errors alone, the clustered one."""
+    found: dict[str, Printed] = {}
+    for row in rows:
+        covariates = _terms(row, known, others)
+        if covariates is None:
+            continue
+        arms = [word for word in row.regressors if word in row.treatments]
+        formula = f"{row.outcome} ~ {' + '.join([*arms, *covariates])}"
+        before = found.get(formula, Printed(formula, ()))
+        places = dict.fromkeys([*before.places, (row.file, row.line)])
+        found[formula] = Printed(formula, tuple(places), before.cluster or "".join(row.cluster))
+    return tuple(found.values())
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+import dprct
+from dprct.assignment import BlockCluster
 from dprct.cli import main
 from dprct.dofile import Regression
+from dprct.estimate.moments.model import MomentsSpec
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
@@ -73,6 +76,51 @@ def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable
     problems = run("check", study).out
     assert "[design]" in problems
     assert "column 'village' has no fate" in problems
+
+
+def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    (folder / "more.do").write_text(
+        "use farms, clear\ngen both = seed*rain\n"
+        "areg crop seed rain, absorb(soil) vce(robust)\nreg crop seed rain, cluster(soil)\n"
+        "reg crop seed both rain\nreg crop seed [pw=phone]\nxtreg crop seed, fe i(soil)\n"
+        "reg wet hoe if women == 1\nreg wet rain\nreg crop seed hoe\n"
+    )
+    study = folder / "study.toml"
+    ran = command_line(main)(
+        "describe", folder / "farms.dta", "--draft", study, "--do", folder / "tables.do",
+        "--do", folder / "more.do", "--treatment", "seed", "--treatment", "hoe",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    text = study.read_text("utf-8")
+    assert "regression" not in tomllib.loads(text)
+    block = text[text.index("# [moments]\n# neighbors") : text.index("\n# The tables of the paper")]
+    assert "# tables.do, line 6; more.do, line 10\n# [[regression]]\n" in block
+    lines = [line.removeprefix("# ") for line in block.splitlines()]
+    document = tomllib.loads("\n".join("#" + x if ", line " in x else x for x in lines))
+    village = {"cluster": "village"}
+    assert document["regression"] == [
+        {"formula": "crop ~ seed + hoe + rain + C(soil)", **village},
+        {"formula": "crop ~ seed + hoe", **village},
+        {"formula": "wet ~ seed + hoe + rain + C(soil)", **village},
+        {"formula": "wet ~ seed + hoe", **village},
+        {"formula": "crop ~ seed + rain + C(soil)"},
+    ]
+    design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])
+    spec = MomentsSpec(
+        formulas=tuple(dprct.Regression(**one) for one in document["regression"]),
+        assignment=design,
+        **document["moments"],
+    )
+    dummy = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+    schema = Schema(tuple(
+        Column(name, bounds=(0, 1), missing=()) if name in ("crop", "wet", "rain")
+        else Column(name, **dummy)
+        for name in NAMES
+    ))  # fmt: skip
+    assert all(not isinstance(steps, str) for steps in spec.served(schema).values())
+    assert {step.cov_type for step in spec.steps(schema)} == {"CR1"}
 
 
 def test_a_condition_that_all_regressions_share_is_offered_as_the_sample(folder: Path) -> None:
