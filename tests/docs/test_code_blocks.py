@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dprct
+from dprct.errors import DprctError
 from dprct.release.verify import verify
 
 TOP = Path(__file__).resolve().parents[2]
@@ -55,13 +56,22 @@ def test_the_first_protected_file(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (block,) = blocks("README.md", "python")
+    block, _ = blocks("README.md", "python")
     ran(block)
     printed = capsys.readouterr().out
     for words in ("Plan: Calibrated", "Calibrated: the errors of treat contain", "no other level"):
         assert words in printed
     assert verify(folder / "nsw_protected.dta")
     assert len((TOP / "README.md").read_text("utf-8").splitlines()) <= 120
+
+
+def test_the_clustered_effect_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    _, block = blocks("README.md", "python")
+    data, schema = villages()
+    exec(block, {"dprct": dprct, "data": data, "schema": schema})
+    printed = squeezed(capsys.readouterr().out)
+    for words in ("by one step, income clipped to [0, 25], CR1, 200 clusters", "of village"):
+        assert words in printed
 
 
 def test_a_calibrated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +154,66 @@ def test_the_declared_regressions_of_a_trial_in_villages() -> None:
     assert found.cov_type == "CR1"
 
 
+def villages() -> tuple[pd.DataFrame, dprct.Schema]:
+    rng, n = np.random.default_rng(3), 6000
+    village = np.arange(n) // 30
+    treat = village % 2.0
+    noise = 0.8 * rng.normal(size=200)[village] + 3 * rng.normal(size=n)
+    data = pd.DataFrame({
+        "village": village, "treat": treat, "district": village // 2 % 5 * 1.0,
+        "female": rng.integers(0, 2, n) * 1.0, "age": rng.uniform(20, 60, n),
+        "income": (11 + 1.5 * treat + noise).clip(0, 25),
+        "works": (rng.random(n) < 0.5 + 0.05 * treat) * 1.0,
+    })  # fmt: skip
+    two = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+    columns = [dprct.Column(name, **two) for name in ("treat", "female", "works")]
+    columns += [
+        dprct.Column("district", "byte", levels=(0.0, 1.0, 2.0, 3.0, 4.0), missing=()),
+        dprct.Column("income", bounds=(0, 25), sd=3.5, centre=11, missing=()),
+        dprct.Column("age", bounds=(20, 60), sd=12, centre=40, missing=()),
+        dprct.Column("village", "int", missing=()),
+    ]
+    return data, dprct.Schema(tuple(columns))
+
+
+def test_the_regressions_as_the_paper_prints_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/declared_regressions.md", "python")
+    (plan,) = blocks("docs/declared_regressions.md", "text")
+    data, schema = villages()
+    exec(block, names := {"dprct": dprct, "data": data, "schema": schema})
+    printed = squeezed(capsys.readouterr().out)
+    assert squeezed(plan) in printed
+    assert "CR1 Inference: t(199)" in printed
+    found = names["f"].ols("income ~ treat + age + female | district")
+    assert abs(found.params["treat"] - 1.5) < 6 * found.bse["treat"]
+    assert (tmp_path / "trial.moments.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("formula", "more", "said"),
+    [
+        ("income ~ treat*age", {"cluster": "village"}, "product of treatment"),
+        ("income ~ treat*age", {}, "clusters were assigned"),
+        ("income ~ treat", {"where": "female == 1"}, "where"),
+        ("income ~ treat", {"weights": "age"}, "weights"),
+        ("income ~ age + [works ~ treat]", {}, "clusters were assigned"),
+        ("income ~ treat", {"cluster": "village district"}, "no column of the design"),
+    ],
+)
+def test_what_the_page_says_is_refused(formula: str, more: dict[str, str], said: str) -> None:
+    design = dprct.BlockCluster("treat", block="district", cluster="village", shares=0.5, icc=0.1)
+    regressions = [dprct.Regression("works ~ treat*C(district)")]  # which is served
+    regressions.append(dprct.Regression(formula, **more))
+    neighbors = "replace-one-design-public"
+    with pytest.raises(DprctError, match=said):
+        dprct.PrivateMoments(
+            *villages(), assignment=design, formulas=regressions, neighbors=neighbors
+        ).plan(epsilon=4, delta=1e-6)
+
+
 def test_the_difference_in_differences_of_panels() -> None:
     """What is released is the regression with fixed effects of persons and clustered errors."""
     (block,) = blocks("docs/panels.md", "python")
@@ -221,6 +291,7 @@ def test_no_block_of_python_is_left_out() -> None:
     assert with_code - set(RUN_ELSEWHERE) == {
         "README.md",
         "calibrated.md",
+        "declared_regressions.md",
         "first_file.md",
         "heterogeneous_effects.md",
         "large_data.md",
