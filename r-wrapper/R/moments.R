@@ -116,7 +116,7 @@ regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, na
 
 #' @export
 print.dprct_regression <- function(x, ...) {
-  only_known(...)
+  only_known(..., .also = for_print)
   said <- vapply(names(x)[-1L], function(key) paste(key, x[[key]]), "")
   cat(paste(c(formula_text(x$formula), said), collapse = ", "), "\n", sep = "")
   invisible(x)
