@@ -103,6 +103,20 @@ def test_every_export_is_documented_and_tested(checkout: Path) -> None:
     assert "designs" in reference
 
 
+def test_the_examples_of_the_manual_are_those_of_the_code(checkout: Path) -> None:
+    package = checkout / "r-wrapper"
+    code = "".join(path.read_text("utf-8") for path in sorted((package / "R").glob("*.R")))
+    comments = re.sub(r"^#' ?", "", code, flags=re.MULTILINE)
+    pages = {page.name: page.read_text("utf-8") for page in (package / "man").glob("*.Rd")}
+    shown = {
+        name: re.sub(r"\\([%\\])", r"\1", found[1]).strip()
+        for name, page in pages.items()
+        if (found := re.search(r"^\\examples\{\n(.*?)^\}$", page, re.DOTALL | re.MULTILINE))
+    }
+    assert len(shown) > 20
+    assert [name for name, lines in shown.items() if lines not in comments] == []
+
+
 @pytest.mark.audit
 def test_the_package_passes_its_check(rscript: str, checkout: Path, tmp_path: Path) -> None:
     command = [rscript.removesuffix("script"), "CMD"]
