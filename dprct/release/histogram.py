@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
-from scipy import special
 
 from dprct.arguments import checked, listed_names
 from dprct.certificate.certificate import VOID_ERRORS
@@ -39,6 +38,7 @@ from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
 from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
+from dprct.release.spurious import Cells, released_share, spurious_share
 from dprct.results.plan import Plan
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.schema import Schema
 
-Cells = SparseHistogram | StabilityHistogram
 Counts = HistogramRelease | OneWayRelease
 
 COUNTS = "counts"
@@ -210,6 +209,11 @@ class HistogramSpec(CountsSpec):
 
     grouped: ClassVar[bool] = True
     point_bins: ClassVar[int | None] = POINT_BINS
+    later_note: ClassVar[str] = (
+        f"{VOID_ERRORS}, where tables of unrelated columns that are as frequent as the released "
+        f"ones have more than {MOST_SPURIOUS:.0%} of their effects significant at 5%; the released "
+        "table alone decides"
+    )
 
     zeta: float | None = None
 
@@ -255,6 +259,11 @@ class HistogramSpec(CountsSpec):
                 "combinations that nobody has"
             )
         consequences += self._binned_by_default(facts)
+        consequences.append(
+            "rare values make unrelated columns look related far more often than the share above "
+            f"says; where the released table shows more than {MOST_SPURIOUS:.0%}, the file says "
+            "that its errors mean nothing"
+        )
         share = spurious_share(n, mechanism, self._offset_spread(facts, allocation))
         numbers["unrelated"] = (
             f"{share:.0%} of the regressions of one column on an unrelated one have |t| > 1.96 "
@@ -305,7 +314,8 @@ class HistogramSpec(CountsSpec):
             "combinations shared by few rows are gone; subgroups, tails and rare codes with them",
             self.within_limit(facts),
             "columns that are filler, withheld or keys carry no information",
-            "standard errors computed on this file do not contain the privacy noise",
+            "standard errors computed on this file do not contain the privacy noise, and columns "
+            "with rare values look related where they are not",
         )
 
 
@@ -542,6 +552,18 @@ class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n, spec.encodings(facts))
 
+    def _file_note(
+        self, drawn: HistogramRelease | WithOffsets, plan: Plan, allocation: Allocation
+    ) -> str:
+        """Return the note of the plan, or the one that the released table asks for."""
+        if plan.file_note:
+            return plan.file_note
+        counts = drawn.counts if isinstance(drawn, WithOffsets) else drawn
+        mechanism = allocation[COUNTS]
+        assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
+        share = released_share(counts, self.facts.encodings, self.n, mechanism)
+        return f"{VOID_ERRORS}: {_found(share)}." if share > MOST_SPURIOUS else ""
+
     def _columns(
         self, drawn: HistogramRelease | WithOffsets, noise: NoiseSource
     ) -> Mapping[str, NDArray[Any]]:
@@ -677,54 +699,8 @@ def _warnings(n: int, cells: int, t: int) -> tuple[str, ...]:
     )
 
 
-def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
-    """Share of regressions of one column on an unrelated one that are significant at 5 %.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    mechanism : SparseHistogram or StabilityHistogram
-    more : float
-        Variance that something else adds to an effect, over that of sampling.
-
-    Notes
-    -----
-    In a table whose K combinations are equally frequent, a cell holds a Poisson number N of rows
-    with mean m = n / K.  Let Z be its released count: N plus noise if that is at least t, else 0.
-    The file has n rows in proportion to the Z.  A correlation of two standardised columns u and v
-    that every combination crosses is sum(Z u v) / sum(Z), with variance Var(Z) / (K E[Z]^2), so
-    that t = sqrt(n) times it has variance m Var(Z) / E[Z]^2: 1 without noise, 1 + noise / m with
-    noise that drops nothing.  Public numbers enter and no others.
-
-    Examples
-    --------
-    >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
-    0.05
-    """
-    m, t, alpha = n / mechanism.cells, mechanism.threshold, math.exp(-1 / mechanism.scale)
-    reach = 12 * math.sqrt(m) + 30
-    N = np.arange(max(0, math.floor(m - reach)), math.ceil(m + reach) + 1, dtype=np.float64)
-    weight = np.exp(special.xlogy(N, m) - m - special.gammaln(N + 1))
-    tail, first, second = _noise_above(t - N, alpha)
-    if isinstance(mechanism, StabilityHistogram):
-        weight = np.where(N > 0, weight, 0.0)
-    mean = float(weight @ (N * tail + first))
-    square = float(weight @ (N**2 * tail + 2 * N * first + second))
-    if mean <= 0:  # no combination is expected to be released: rows are uniform
-        return 0.05
-    variance = m / mean * (square / mean - mean) + more
-    return float(2 * special.ndtr(-1.96 / math.sqrt(max(variance, 1e-300))))
-
-
-def _noise_above(c: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], ...]:
-    """Return P(X >= c), E[X; X >= c] and E[X^2; X >= c] of discrete Laplace noise X."""
-    a = np.where(c >= 1, c, 1 - c)  # by symmetry, of X <= c - 1
-    mass, odds = alpha**a / (1 + alpha), alpha / (1 - alpha)
-    first = mass * (a + odds)
-    second = mass * (a**2 + 2 * a * odds + odds * (1 + alpha) / (1 - alpha))
-    variance = 2 * alpha / (1 - alpha) ** 2
-    return np.where(c >= 1, mass, 1 - mass), first, np.where(c >= 1, second, variance - second)
+def _found(share: float) -> str:
+    return f"{share:.0%} of the effects of unrelated columns are significant at 5% on such files"
 
 
 def _void(n: int, cells: int, t: int, share: float) -> str:
@@ -733,8 +709,7 @@ def _void(n: int, cells: int, t: int, share: float) -> str:
         f"n / K = {n / cells:.2g} rows per combination are below t = {t}, so that the combinations "
         "that survive make unrelated columns look related"
     )
-    found = f"{share:.0%} of the effects of unrelated columns are significant at 5% on such files"
-    said = [rare] * (n / cells < t) + [found] * (share > MOST_SPURIOUS)
+    said = [rare] * (n / cells < t) + [_found(share)] * (share > MOST_SPURIOUS)
     return "; ".join(said)
 
 

@@ -154,6 +154,7 @@ class Release:
             f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
             f"{self.protected.shape[1]} columns",
             str(self.guarantee),
+            *([self.plan.file_note] if self.plan.file_note else []),
             f"Method: {self.plan.method}",
             *(f"  {key}: {value}" for key, value in self.plan.facts.items()),
             *(f"{fate}: {', '.join(names)}" for fate, names in fates.items()),
@@ -425,6 +426,9 @@ class ReleaseSpec(Spec[AnyFacts]):
 
     keep: tuple[str, ...] = ()
 
+    later_note: ClassVar[str] = ""
+    """Note that the released table may add to the file, after approval; empty if there is none."""
+
     def shown(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns that the file has: what is modelled, and what is public."""
         public = [c.name for c in schema.columns if c.fate == "public"]
@@ -551,6 +555,10 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
     def _columns(self, drawn: Drawn, noise: NoiseSource) -> Mapping[str, NDArray[Any]]:
         """Return the synthetic columns, by post-processing."""
 
+    def _file_note(self, drawn: Drawn, plan: Plan, allocation: Allocation) -> str:
+        """Return what the file says of numbers computed on it, by plan and release alone."""
+        return plan.file_note
+
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
         """Return nothing, where the method has no guarantee and so pays for nothing."""
         return {}
@@ -573,6 +581,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         columns = self._columns(drawn, noise)
         table = assembled(self.schema, columns, self._public, self.n, rng, self._units)
         limits = (*self.spec.limits(self.facts), *key_limits(self.schema))
+        plan = replace(plan, file_note=self._file_note(drawn, plan, allocation))
         return released(table, self.schema, guarantee, plan, ledger, limits, self.spec.keep)
 
     def __repr__(self) -> str:

@@ -261,4 +261,6 @@ def _file_facts(approval: Approval) -> dict[str, str]:
         for owner, name, text in file.characteristics
         if name != "note0"
     }
+    if not note:
+        rows["A note that may be added"] = approval.study.asked.spec.later_note
     return {name: text for name, text in rows.items() if text}

@@ -16,7 +16,8 @@ from dprct.defaults import MOST_SPURIOUS
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
-from dprct.release.histogram import spurious_share
+from dprct.privacy.noise import source
+from dprct.release.spurious import released_share, spurious_share
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +147,91 @@ def test_what_is_fitted_on_a_void_file_says_so_above_its_table(tmp_path: Path) -
         assert str(found.summary()).count("mean nothing") == 1
     table = dprct.itt_table(release, outcomes=["y"], arms=["t"])
     assert table.to_text(notes=False).startswith(VOID_ERRORS[:40])
+
+
+def rare(share: float = 0.03, names: str = "ytabcdef", n: int = 20_000) -> dprct.MVHistogram:
+    """Independent columns of 0 and 1."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({name: (rng.random(n) < share) * 1.0 for name in names})
+    made = Schema(tuple(Column(name, "byte", levels=(0, 1), missing=()) for name in names))
+    made = made.declare(**{name: {"fate": "modelled"} for name in names}, confirm_header=True)
+    return dprct.MVHistogram(data, made)
+
+
+def test_rare_values_pass_the_plan_and_the_released_table_voids_the_file(tmp_path: Path) -> None:
+    one = rare()
+    plan = one.plan(1)
+    assert not plan.refusal
+    assert not plan.file_note
+    assert any(text.startswith("rare values make unrelated") for text in plan.consequences)
+    release = one.fit(1)
+    path = tmp_path / "made.dta"
+    certificate = release.write_dta(path)
+    assert certificate.limits[0].startswith(VOID_ERRORS)
+    said = certificate.limits[0]
+    assert said in release.summary()
+    (tmp_path / "made.certificate.json").unlink()
+    found = dprct.ols(FORMULA, path)
+    assert (abs(found.params / found.bse) > 1.96).all()  # and the columns are independent
+    assert VOID_ERRORS in found.to_latex().split("tabular")[0]
+    for given in (release, path):
+        assert str(dprct.ols(FORMULA, given).summary()).startswith(VOID_ERRORS[:40])
+        table = dprct.itt_table(given, outcomes=["y"], arms=["t"])
+        assert table.to_text(notes=False).startswith(VOID_ERRORS[:40])
+
+
+@pytest.mark.parametrize(
+    ("share", "names", "epsilon", "delta", "low", "high"),
+    [
+        (0.03, "ytabcdef", 1, 0, 0.9, 1),
+        (0.03, "ytabcdef", 1, 1e-6, 0.11, 1),
+        (0.5, "ytabcdef", 1, 0, 0.045, 0.08),  # the share of the plan is .062
+        (0.5, "yt", 1, 0, 0.02, 0.09),
+        (0.03, "ytabcdef", 50, 0, 0.03, 0.07),
+    ],
+)
+def test_the_share_at_the_released_frequencies(
+    share: float, names: str, epsilon: float, delta: float, low: float, high: float
+) -> None:
+    one = rare(share, names)
+    allocation = one._allocated(Budget(epsilon, delta))
+    mechanism: Any = allocation["counts"]
+    drawn: Any = one._draw(allocation, source(3))
+    found = released_share(drawn, one.facts.encodings, one.n, mechanism)
+    assert low <= found <= high
+    assert found == released_share(drawn, one.facts.encodings, one.n, mechanism)
+
+
+def test_the_note_is_a_function_of_the_released_table() -> None:
+    """Other people with the same released counts get the same note, whatever their rows are."""
+    one, other = rare(), rare(0.4)
+    allocation = one._allocated(Budget(1))
+    drawn = one._draw(allocation, source(3))
+    note = one._file_note(drawn, one.plan(1), allocation)
+    assert note.startswith(VOID_ERRORS)
+    assert note == other._file_note(drawn, other.plan(1), allocation)
+    assert note == one._file_note(one._revived(one._state(drawn)), one.plan(1), allocation)
+
+
+def test_missing_values_and_dummies_of_arms_are_read_as_a_regression_does() -> None:
+    """A code of a missing value is no number, and an arm is a column of 0 and 1."""
+    facts: Any = {"fate": "modelled"}
+    made = Schema(
+        (
+            Column("y", "byte", levels=(0, 1), missing=(".",)),
+            Column("a", "byte", levels=(0, 1), missing=(), exclusive="arm"),
+            Column("b", "byte", levels=(0, 1), missing=(), exclusive="arm"),
+        )
+    ).declare(y=facts, a=facts, b=facts, confirm_header=True)
+    rng = np.random.default_rng(2)
+    arm = rng.integers(0, 3, 9000)
+    y = np.where(rng.random(9000) < 0.5, np.nan, rng.integers(0, 2, 9000) * 1.0)
+    data = pd.DataFrame({"y": y, "a": (arm == 1) * 1.0, "b": (arm == 2) * 1.0})
+    one = dprct.MVHistogram(data, made)
+    allocation = one._allocated(Budget(1))
+    drawn: Any = one._draw(allocation, source(3))
+    mechanism: Any = allocation["counts"]
+    assert 0.03 < released_share(drawn, one.facts.encodings, one.n, mechanism) < 0.08
 
 
 def test_a_file_that_is_not_void_says_nothing() -> None:
