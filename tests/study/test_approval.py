@@ -88,6 +88,19 @@ def test_the_page_shows_what_is_signed(study: Path) -> None:
     assert "declared by A. Custodian" in approval_page(approval(study))
 
 
+def test_the_page_says_which_note_the_released_table_may_add(study: Path) -> None:
+    """It is not known before the charge, and so it is approved as a possibility."""
+    found = approval(study)
+    assert found.study.asked.spec.key == "mv_histogram"
+    assert not found.plan.file_note
+    page = approval_page(found)
+    assert "A note that may be added" in page
+    assert text(found.study.asked.spec.later_note) in page
+    known = replace(found, plan=replace(found.plan, file_note="A note that is known."))
+    assert "A note that may be added" not in approval_page(known)
+    assert "A note that is known." in approval_page(known)
+
+
 def test_the_page_shows_what_the_ledger_has(study: Path) -> None:
     protected(load_study(study))
     page = approval_page(approval(study))
