@@ -77,7 +77,7 @@ def test_check_holds_the_release_against_what_is_left_in_the_ledger(
     ran = dprct("check", study)
     assert ran.code == 1
     assert "ledger of 'survey-1': asked for epsilon=1, epsilon=0.5 of epsilon=1.5" in ran.out
-    edit(("epsilon = 1.0", "epsilon = 0.5"))
+    edit(("epsilon = 1.0", "epsilon = 0.5\nconfirm = true"))
     assert dprct("check", study).code == 0
     edit(("epsilon = 1.5", "epsilon = 2.5"))
     ran = dprct("check", study)

@@ -106,14 +106,14 @@ def test_characteristics_are_kept_by_an_allow_list(release: Release) -> None:
 def test_notes_go_unless_listed_and_one_states_the_guarantee(
     data: pd.DataFrame, schema: Schema
 ) -> None:
-    release = MVHistogram(data, schema).fit(1, confirm=True)
+    release = MVHistogram(data, schema).fit(4)
     notes = [entry for entry in release.schema.file.characteristics if "note" in entry[1]]
     sentence = release.guarantee.sentence()
     assert notes == [
         ("_dta", "note0", "1"),
         ("_dta", "note1", f"Protected file made by dprct. {sentence}"),
     ]
-    assert "epsilon=1" in sentence
+    assert "epsilon=4" in sentence
 
 
 def test_the_certificate_permits_what_differs_and_nothing_else(
