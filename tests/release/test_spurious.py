@@ -13,11 +13,12 @@ import dprct
 from dprct import Column, Schema
 from dprct.certificate.certificate import VOID_ERRORS
 from dprct.defaults import MOST_SPURIOUS
+from dprct.encoding import encodings
 from dprct.errors import ConfirmationError
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
-from dprct.release.spurious import released_share, spurious_share
+from dprct.release.spurious import _scores, _t, released_share, spurious_share
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -185,6 +186,7 @@ def test_rare_values_pass_the_plan_and_the_released_table_voids_the_file(tmp_pat
     [
         (0.03, "ytabcdef", 1, 0, 0.9, 1),
         (0.03, "ytabcdef", 1, 1e-6, 0.11, 1),
+        (0.03, "ytabcdef", 1, 0.1, 0.11, 0.3),  # .75 if empty cells had noise, too
         (0.5, "ytabcdef", 1, 0, 0.045, 0.08),  # the share of the plan is .062
         (0.5, "yt", 1, 0, 0.02, 0.09),
         (0.03, "ytabcdef", 50, 0, 0.03, 0.07),
@@ -231,7 +233,20 @@ def test_missing_values_and_dummies_of_arms_are_read_as_a_regression_does() -> N
     allocation = one._allocated(Budget(1))
     drawn: Any = one._draw(allocation, source(3))
     mechanism: Any = allocation["counts"]
+    assert _scores(one.facts.encodings[1]).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert 0.03 < released_share(drawn, one.facts.encodings, one.n, mechanism) < 0.08
+
+
+def test_the_statistic_is_that_of_the_rows_without_missing_values() -> None:
+    """Rows of a two-way table; the last code of the first column is a missing one."""
+    column = Column("y", "byte", levels=(0, 1), missing=(".",), fate="modelled")
+    (one,) = encodings(Schema((column,)), ("y",))
+    table = np.random.default_rng(4).integers(5, 90, (1, 3, 4))
+    n = int(table.sum())
+    u, v = np.repeat(np.indices((3, 4)).reshape(2, -1), table.ravel(), axis=1)
+    r = np.corrcoef(u[u < 2], v[u < 2])[0, 1]
+    t = r * math.sqrt(((u < 2).sum() - 2) / (1 - r**2))
+    assert _t(table, _scores(one), np.arange(4.0)[None, :], n).item() == pytest.approx(t)
 
 
 def test_a_file_that_is_not_void_says_nothing() -> None:
