@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_margins_are_means_of_differences_with_the_delta_method(link):
 
         def effect(beta, name=name):
             moved = type(fit)(
-                **{f: getattr(fit, f) for f in type(fit).__dataclass_fields__}
+                **{f.name: getattr(fit, f.name) for f in fields(fit)}
                 | {"params": pd.Series(beta, index=fit.params.index)}
             )
             if name == "town":

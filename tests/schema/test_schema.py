@@ -34,7 +34,7 @@ CHANGED: dict[str, Any] = {
     "role": "outcome", "fate": "drop", "derived": "x", "missing": (), "built_from": "own",
     "constants_public": True, "coordinates": False, "confirmed": True,
     "exclusive": "arm", "made_of": ("name",), "sd": 12.0, "sd_within": 3.0, "centre": 40.0,
-    "clip": True,
+    "clip": True, "missing_policy": "public",
 }  # fmt: skip
 
 
