@@ -315,3 +315,8 @@ def test_text_has_no_scale() -> None:
 def test_a_seal_from_before_there_were_such_facts_stands() -> None:
     column = Column("age", "byte", bounds=(15, 80), missing=(".",))
     assert Schema((column,), dataset_id="x").digest().startswith("1f512ad741fd0f3a69c138c7af7f0887")
+
+
+def test_an_unknown_policy_for_missing_values_is_refused() -> None:
+    with pytest.raises(SchemaError, match=r"missing_policy='privat'; allowed: public, private"):
+        Column("x", missing=(".",), missing_policy="privat")

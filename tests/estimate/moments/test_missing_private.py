@@ -218,7 +218,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"formulas": ["milk ~ herd"], "weights": "herd", "cov_type": "HC1"}, "not how many rows"),
     ({"columns": ["herd"], "formulas": ["herd ~ vet"], "weights": "milk", "cov_type": "HC1"},
      "may be missing"),
-    ({"columns": ["milk"], "missing": "privat"}, "allowed: 'private', 'public'"),
 ]  # fmt: skip
 
 
