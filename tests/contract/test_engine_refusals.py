@@ -275,11 +275,11 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     rows = connection.sql("select (i % 10) / 10.0 as x, i % 2 as t from range(60) as r(i)")
     release = MVHistogram(rows, schema)
     effect = declaring(PrivateATE, rows, schema, outcome="x", assignment=Simple("t"), missing=0.0)
-    assert release.fit(epsilon=1, rng=1).protected.shape[0] == 60
+    assert release.fit(epsilon=1, rng=1, confirm=True).protected.shape[0] == 60
     connection.close()
     for fit in (release.fit, effect.fit):
         with pytest.raises(EngineError, match=r"the sums of a fit .*; nothing was charged$"):
-            fit(epsilon=1, rng=1)
+            fit(epsilon=1, rng=1, confirm=True)
     with pytest.raises(EngineError, match=r"number of rows|names and types of columns"):
         table(rows)
 

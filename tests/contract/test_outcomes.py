@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from dprct import Moments, Release
+from dprct.errors import ParameterError
 from dprct.results.base import Results
 from dprct.results.typeset import Summary
 
@@ -34,7 +35,7 @@ def results(strict: Any) -> Any:
             pytest.skip("releases rows and no numbers")
         return found.estimates
     if isinstance(found, Moments):
-        return found.effects()
+        return found.regressions[0] if found.regressions else found.effects()
     return found
 
 
@@ -51,13 +52,18 @@ def test_results_offer_the_same(results: Any) -> None:
 
 
 def test_intervals_contain_the_estimate_and_grow_with_the_level(results: Any) -> None:
-    wide, narrow = results.conf_int(0.01), results.conf_int(0.1)
+    if hasattr(results, "noise_band"):
+        with pytest.raises(ParameterError, match="no interval"):
+            results.conf_int(0.1)
+        wide, narrow = (results.noise_band(a).set_axis([0, 1], axis=1) for a in (0.01, 0.1))
+    else:
+        wide, narrow = results.conf_int(0.01), results.conf_int(0.1)
     assert list(wide.columns) == [0, 1]
     assert list(wide.index) == list(results.params.index)
     known = ~narrow[0].isna()
-    for ends in (wide[known], narrow[known]):
-        assert (ends[0] <= results.params[known]).all()
-        assert (ends[1] >= results.params[known]).all()
+    for band in (wide[known], narrow[known]):
+        assert (band[0] <= results.params[known]).all()
+        assert (band[1] >= results.params[known]).all()
     assert (wide[1] - wide[0])[known].ge((narrow[1] - narrow[0])[known] * (1 - 1e-9)).all()
 
 
