@@ -452,9 +452,13 @@ class Moments(ReleasedMoments):
         found = [one for one in self.declared if one.title == title]
         if not found and not isinstance(asked, Regression):
             key = _spelled(title)
-            found = [
-                one for one in self.declared if _spelled(one.formula) == key and one.where is None
-            ]
+            alike = [one for one in self.declared if _spelled(one.formula) == key]
+            found = [one for one in alike if one.where is None]
+            if alike and not found and self.withheld:
+                raise ParameterError(
+                    f"{title!r} was declared under a condition alone; ask for "
+                    f"{' or '.join(repr(one.title) for one in alike)}, or declare it for everybody"
+                )
         if len(found) > 1:
             raise ParameterError(
                 f"{title!r} is the formula of several declared regressions; ask for one by its "
