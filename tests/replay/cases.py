@@ -637,11 +637,11 @@ declared("blocks, other things read off the moments",
          private="y w x g", public="t block")  # fmt: skip
 for engine in (False, True):
     declared("conditions on public columns" + ", in Polars" * engine,
-             {"formulas": [dprct.Regression("y ~ t + w", where="v == 0 & block >= 1"),
-                           dprct.Regression("w ~ t | block", where="v != 0 | block < 1")],
+             {"formulas": [dprct.Regression("y ~ t + w", where="pair >= 200 & pair < 450"),
+                           dprct.Regression("w ~ t | block", where="!(pair >= 200 & pair < 450)")],
               "assignment": dprct.Block("t", block="block")},
-             private="y w x", public="t block v", engine=engine,
-             facts=_fates(v="public"))  # fmt: skip
+             private="y w x", public="t block pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
          {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0,
           "missing": {"y": "public", "w": 0.25}},

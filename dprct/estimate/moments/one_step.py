@@ -287,9 +287,9 @@ def _bound(
     return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
 
 
-def _numbers(values: pd.Series[Any]) -> Array:
+def _numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
     """Return the numbers of a public column; NaN where one is missing."""
-    found: Array = pd.to_numeric(values).to_numpy(np.float64, na_value=np.nan)
+    found: NDArray[np.float64] = pd.to_numeric(values).to_numpy(np.float64, na_value=np.nan)
     return found
 
 

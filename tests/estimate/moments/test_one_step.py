@@ -298,7 +298,7 @@ CONDITIONS = [
     ("y ~ t1 + t2 + x | block", "female == 1 & region <= 3", ["t1", "t2"]),
     ("y ~ t1 + t2 | block", "block < 3 | region==2", ["t1", "t2"]),
     ("y ~ t1 | block", "!t2", ["t1"]),
-    ("works ~ t1 + t2 | block", "not (female or block == 2)", ["t1", "t2"]),
+    ("works ~ t1 + t2 | block", "not (female == 1 or block == 2)", ["t1", "t2"]),
 ]
 
 
@@ -384,7 +384,7 @@ def test_a_condition_is_named_wherever_its_regression_is(tmp_path: Any) -> None:
     # spelled otherwise it is the same one; a formula alone asks for everybody
     respelled = Regression(formula, where="female == 1 and region < 3")
     pd.testing.assert_series_equal(m.ols(respelled).params, m.ols(one.title).params)
-    with pytest.raises(ParameterError, match="under a condition alone; ask for .* region < 3"):
+    with pytest.raises(ParameterError, match=r"under a condition alone; ask for .* region < 3"):
         m.ols(formula)
     with pytest.raises(ParameterError, match=r"declared: .* region < 3; men \(where female == 0\)"):
         m.ols(Regression(formula, where="female == 0"))
