@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -169,6 +170,43 @@ def parse(expression: str, what: str = "derived") -> ast.expr:
             f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_ALLOWED}"
         )
     return tree
+
+
+def condition(text: str, what: str = "where") -> str:
+    """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
+
+    ``&`` and ``|`` are ``and`` and ``or``, and ``!`` is ``not`` of what stands next to it.
+
+    Raises
+    ------
+    FormulaError
+        If it is no expression of the small language, or names no column.
+
+    Examples
+    --------
+    >>> condition("female==1 & !(region<=3 | late)")
+    'female == 1 and (not (region <= 3 or late))'
+    """
+    words = re.sub(r"[!~]=", "!=", text.strip())
+    words = re.sub(r"!(?!=)", "~", words).replace("&", " and ").replace("|", " or ")
+    try:
+        tree = _Negated().visit(ast.parse(words.strip(), mode="eval"))
+        words = ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        words = text
+    if not _names(parse(words, what)):
+        raise FormulaError(
+            f"``{what}={text!r}`` names no column; give a condition, such as ``'female == 1'``"
+        )
+    return words
+
+
+class _Negated(ast.NodeTransformer):
+    """Turns ``~``, which binds as tightly as Stata's ``!``, into ``not``."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.UnaryOp(ast.Not(), node.operand) if isinstance(node.op, ast.Invert) else node
 
 
 def parents(expression: str) -> set[str]:

@@ -635,6 +635,13 @@ declared("blocks, other things read off the moments",
          {"formulas": ["y ~ t + w | block", "y ~ w + x"], "columns": ["g"],
           "assignment": dprct.Block("t", block="block"), "cov_type": "HC1"},
          private="y w x g", public="t block")  # fmt: skip
+for engine in (False, True):
+    declared("conditions on public columns" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", where="pair >= 200 & pair < 450"),
+                           dprct.Regression("w ~ t | block", where="!(pair >= 200 & pair < 450)")],
+              "assignment": dprct.Block("t", block="block")},
+             private="y w x", public="t block pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
          {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0,
           "missing": {"y": "public", "w": 0.25}},

@@ -17,6 +17,7 @@ from dprct.estimate.moments.variables import (
     regressors_of,
 )
 from dprct.formula import parse
+from dprct.schema.expressions import condition, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +44,9 @@ class Regression:
     formula : str
         As in :func:`dprct.ols`: ``"index ~ treat + age"``, ``"y ~ treat | block"``.
     where : str, optional
-        The people that it is about, as after Stata's ``if``: ``"female == 1"``.
+        The rows that it is about, as after Stata's ``if``: ``"female == 1 & region <= 3"``, of
+        columns that are public: those of the design, and those with ``fate="public"``.  It does not
+        hold where a column in it is missing.
     weights : str, optional
         The column of its sampling weights.
     cluster : str, optional
@@ -78,12 +81,22 @@ class Regression:
                 "squares: of a 0/1 outcome it estimates the effect on the share, which is what "
                 "``margins, dydx()`` of a factor prints after logit"
             )
-        self.parsed  # noqa: B018 -- refuses what is no formula
+        self.parsed, self.condition  # noqa: B018 -- refuses what is no formula or condition
 
     @property
     def parsed(self) -> Formula:
         """The formula."""
         return check_outcome(parse(self.formula, structural=True))
+
+    @property
+    def condition(self) -> str | None:
+        """The rows that it is about, spelled in one way."""
+        return None if self.where is None else condition(self.where)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The columns of its condition."""
+        return () if self.condition is None else tuple(sorted(parents(self.condition)))
 
     @property
     def bare(self) -> bool:
@@ -103,7 +116,7 @@ class Regression:
         """Its name, or its formula and what else it says."""
         if self.name:
             return self.name
-        more = {"where": self.where, "weights": self.weights, "cluster": self.cluster}
+        more = {"where": self.condition, "weights": self.weights, "cluster": self.cluster}
         said = [f"{key} {value}" for key, value in more.items() if value is not None]
         return ", ".join([self.parsed.text, *said])
 
@@ -194,7 +207,7 @@ class Declared:
     Parameters
     ----------
     title : str
-        Its name, or its formula.
+        Its name, or its formula and what else it says.
     formula : str
     outcome : str
     bounds : (low, high)
@@ -210,6 +223,8 @@ class Declared:
         Clusters; 0 where errors are those of rows.
     joint : bool
         Whether covariances of the coefficients are released.
+    where : str or None
+        The condition on public columns that holds for the rows that count.
     """
 
     title: str
@@ -223,6 +238,7 @@ class Declared:
     clusters: tuple[str, ...] = ()
     groups: int = 0
     joint: bool = True
+    where: str | None = None
 
     @property
     def cov_type(self) -> str:
@@ -238,7 +254,14 @@ class Declared:
     def estimand(self) -> str:
         """What the coefficients are of."""
         low, high = self.bounds
-        return f"{self.outcome} clipped to [{low:g}, {high:g}]"
+        inside = f" where {self.where}" if self.where else ""
+        return f"{self.outcome} clipped to [{low:g}, {high:g}]{inside}"
+
+    @property
+    def said(self) -> str:
+        """Its title, and its condition where a name does not tell it."""
+        told = self.where is None or self.where in self.title
+        return self.title if told else f"{self.title} (where {self.where})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,18 +343,32 @@ def steps_of(
     )  # fmt: skip
 
 
-def check_options(regression: Regression, design: Design | None) -> None:
+def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:
     """Refuse what a declared regression asks and no release serves.
 
     Raises
     ------
-    ParameterError
+    ColumnError, ParameterError
     """
-    if regression.where is not None:
-        raise ParameterError(
-            f"{regression.title!r}: ``where=`` of a declared regression is not offered; release "
-            "the moments of ``subgroups=``, whose effects have ``where=``"
-        )
+    known = () if design is None else (*design.columns, *design.uses)
+    for name in regression.conditions:
+        column = schema.column(name)
+        if column.is_text:
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` compares numbers, and {name!r} is text; give a "
+                "column of codes"
+            )
+        if name in regression.parsed.outcome_names:
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` names its outcome; name columns that were fixed "
+                "before treatment"
+            )
+        if name not in known and column.fate != "public":
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` names {name!r}, which is private; declare "
+                f"``fate='public'`` where everybody may know it, or release the moments of "
+                f"``subgroups=[{name!r}]``, whose effects have ``where=``"
+            )
     if regression.weights is not None:
         raise ParameterError(
             f"{regression.title!r}: ``weights=`` of one declared regression is not offered; give "

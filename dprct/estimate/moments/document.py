@@ -31,6 +31,7 @@ from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.ball import MomentsGrid, Part
 from dprct.schema import Column, Schema
+from dprct.schema.expressions import condition
 from dprct.schema.facts import check_storage_type, is_text
 
 if TYPE_CHECKING:
@@ -118,12 +119,17 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             "share": drawn.share,
             "withheld": moments.withheld,
             "regressions": [
-                {**asdict(one), "drawn": {key: np.asarray(numbers).ravel().tolist() for key, numbers
+                {**_asked(one), "drawn": {key: np.asarray(numbers).ravel().tolist() for key, numbers
                                           in _drawn_numbers(step).items()}}
                 for one, step in zip(moments.declared, drawn.steps, strict=True)
             ],
         }  # fmt: skip
     return {**content, "digest": digest_of(content)}
+
+
+def _asked(one: Declared) -> dict[str, Any]:
+    """Return what is public of a regression; no condition where it has none."""
+    return {key: value for key, value in asdict(one).items() if value is not None}
 
 
 def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
@@ -421,6 +427,7 @@ def _declared(
             _text(one["title"]), _text(one["formula"]), _text(one["outcome"]), (low, high), terms,
             tuple(map(_text, one["covariates"])), _whole(one["nobs"]), _whole(one["coefficients"]),
             tuple(map(_text, one["clusters"])), _whole(one["groups"]), one["joint"] is True,
+            condition(_text(one["where"])) if "where" in one else None,
         )  # fmt: skip
         _require(made.df > 0, "a regression has no degrees of freedom")
         numbers = one["drawn"]

@@ -106,12 +106,13 @@ def public_keys(
     subgroups: Sequence[str],
     present_public: Sequence[str],
     schema: Schema,
+    conditions: Sequence[str] = (),
     *,
     hidden: bool,
 ) -> dict[str, nw.Expr]:
-    """Return the columns of which each combination is a public group, and how they are made."""
+    """Return public columns, those of ``conditions`` too, and how their groups are made."""
     arms = () if design is None or hidden else (*design.columns, *design.uses)
-    names = (*arms, *public_subgroups(subgroups, design, hidden))
+    names = (*arms, *public_subgroups(subgroups, design, hidden), *conditions)
     flags = {
         f"{_HAS}{place}": _flag(schema.column(name)) for place, name in enumerate(present_public)
     }
@@ -130,6 +131,7 @@ def grouping_of(
     subgroups: Sequence[str],
     present_public: Sequence[str],
     lacking: Sequence[str] = (),
+    conditions: Sequence[str] = (),
     *,
     hidden: bool,
     attrition: bool,
@@ -156,7 +158,7 @@ def grouping_of(
         frame = frame.with_columns(
             *[_flag(schema.column(name)).alias(flag) for name, flag in flags.items()]
         )
-    wanted = list(public_keys(design, subgroups, present_public, schema, hidden=hidden))
+    wanted = list(public_keys(design, subgroups, present_public, schema, conditions, hidden=hidden))
     treatment = () if design is None else design.columns
     without = tuple(schema.column(name) for name in lacking)
     private = replace(_private(comparison if hidden else None, inner), lacking=without)

@@ -219,7 +219,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         found: tuple[Step, ...] | str = reason
         if not reason and design is not None:
             found = steps_of(one, schema, design, self.subgroups)
-        if isinstance(found, str) and not one.bare and one.name is None:
+        if isinstance(found, str) and not replace(one, name=None).bare:
             raise ParameterError(
                 f"{one.title!r} is not served by one step ({found}), and moments have no such "
                 "regression; give its formula alone, or what it lacks"
@@ -230,7 +230,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return why a regression is read off the moments, by the options of the release."""
         if self.assignment is None:
             return "no ``assignment=`` says how treatment was assigned"
-        check_options(one, self.assignment)
+        check_options(one, self.assignment, schema)
         if self.hidden:
             return "treatment is private, as ``neighbors='replace-one'`` has it"
         if self.cov_type == "nonrobust":
@@ -305,11 +305,24 @@ class MomentsSpec(Spec[MomentsFacts]):
         of_formulas = [name for formula in self.parsed for name in formula.names]
         uses = () if self.assignment is None or self.hidden else self.assignment.uses
         weights = () if self.weights is None else (self.weights,)
-        return tuple(dict.fromkeys([*named, *of_formulas, *self.group_columns, *uses, *weights]))
+        return tuple(dict.fromkeys(
+            [*named, *of_formulas, *self.group_columns, *uses, *weights, *self.conditions]
+        ))  # fmt: skip
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Public columns besides those of the design in conditions of declared regressions."""
+        design = self.assignment
+        known = () if design is None else (*design.columns, *design.uses)
+        named = [name for one in self.declared for name in one.conditions]
+        return tuple(dict.fromkeys(name for name in named if name not in known))
 
     def used(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns of which values are used; whose a row is, is none of them."""
-        taken = {unit for _, unit in self.bare(schema)}
+        """Return the columns of which values are used; whose a row is, is none of them.
+
+        Nor are those of conditions alone.
+        """
+        taken = {*(unit for _, unit in self.bare(schema)), *self.conditions}
         named = {n for formula, _ in self.bare(schema) for n in formula.names}
         listed = {name for text in self.released for name in parse(column_term(text)).names}
         gone = taken - named - listed - {*self.group_columns}
@@ -612,7 +625,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return the public columns of which each combination is a group."""
         hidden, present = self.hidden, self.present_public(schema)
         return Counting(
-            public_keys(self.assignment, self.subgroups, present, schema, hidden=hidden)
+            public_keys(
+                self.assignment, self.subgroups, present, schema, self.conditions, hidden=hidden
+            )
         )
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
@@ -774,6 +789,10 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered = ["participation, treatment, blocks and clusters of anybody"]
         elif design is not None:
             shown.append("the arms and levels of the design: " + ", ".join(facts.grouping.arms))
+        if self.conditions:
+            inside = ", ".join(self.conditions)
+            shown.append(f"columns {inside} of every row, of which ``where=`` has conditions")
+            uncovered.append(f"{inside} of anybody")
         known = self.present_public(schema)
         if known:
             shown.append("who has a value of " + ", ".join(known))
@@ -977,7 +996,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             )
         grouping, self._table = grouping_of(
             self._table, known.schema, spec.comparison(), spec.subgroups,
-            spec.present_public(known.schema), spec.lacking(known.schema),
+            spec.present_public(known.schema), spec.lacking(known.schema), spec.conditions,
             hidden=spec.hidden, attrition=spec.attrition,
             within_blocks=spec.within_blocks(known.schema),
         )  # fmt: skip

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
@@ -34,6 +35,7 @@ from dprct.queries.one_step import (
     Vector,
 )
 from dprct.queries.sums import EXACT, GRID
+from dprct.schema.expressions import holds, parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,6 +78,7 @@ MOST_PER_ROW = 0.02
 _RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
 _KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
 _FEW_CLUSTERS, _MANY = 20, 50
+_IF = "__if_"
 _FIT_BITS = 1 << 31
 """The sum of the sizes of slopes, in units of 2^-shift half steps."""
 
@@ -188,7 +191,15 @@ def bound_steps(
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
     rows, combinations = combined(nw.to_native(table.frame), keys, counted)
     of_clusters = tuple(getattr(design, "cluster_columns", ()))
-    told = [name for name in keys if name not in of_clusters or name in design.columns]
+    holding = {c: f"{_IF}{at}" for at, c in enumerate(
+        dict.fromkeys(s.regression.condition for s in steps if s.regression.condition)
+    )}  # fmt: skip
+    for condition, name in holding.items():  # rows of a cell are alike in it, and cells are few
+        columns = {one: _numbers(rows[one]) for one in parents(condition)}
+        rows = rows.assign(**{name: holds(condition, columns).astype(np.int64)})
+    asked = {one for s in steps for one in s.regression.conditions}
+    inner = {*of_clusters, *(asked - {*design.uses})} - {*design.columns}
+    told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)
     labels: list[Any] = [one if len(told) > 1 else (one,) for one in units.labels]
@@ -208,7 +219,8 @@ def bound_steps(
     if of_clusters and names != {of_clusters}:
         assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
     found = tuple(
-        _bound(one, values, sizes, codes, (clusters, assigned), number, lacking) for one in steps
+        _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding)
+        for one in steps
     )
     return Steps(found, PublicCells(len(values), codes, clusters, combinations))
 
@@ -221,6 +233,7 @@ def _bound(
     clustered: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
     number: NDArray[Any],
     lacking: Mapping[str, str],
+    holding: Mapping[str, str],
 ) -> BoundStep:
     """Weigh the cells for one regression; clusters are those of errors, and those assigned."""
     T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
@@ -230,7 +243,14 @@ def _bound(
     levels = [[cell[name] for name in step.absorbed] for cell in values]
     counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
     counts &= np.array([None not in level for level in levels], bool)
+    where = step.regression.condition
+    flags += [holding[where]] if where else []
     counts &= np.array([all(cell[flag] != 0 for flag in flags) for cell in values], bool)
+    if not counts.any():
+        raise ParameterError(
+            f"{step.title!r}: no row counts in the design as it was realised; give a condition "
+            "that holds for some"
+        )
     told = [tuple(level) if use else None for level, use in zip(levels, counts, strict=True)]
     places = {level: i for i, level in enumerate(dict.fromkeys(x for x in told if x is not None))}
     blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
@@ -265,6 +285,12 @@ def _bound(
         if groups < 3:
             raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
     return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
+
+
+def _numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return the numbers of a public column; NaN where one is missing."""
+    found: NDArray[np.float64] = pd.to_numeric(values).to_numpy(np.float64, na_value=np.nan)
+    return found
 
 
 def _of_clusters(
@@ -398,7 +424,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
     return Declared(
         step.title, step.text, step.outcome, bounds, tuple(one.name for one in step.treatment),
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
-        bound.clusters, bound.joint,
+        bound.clusters, bound.joint, step.regression.condition,
     )  # fmt: skip
 
 

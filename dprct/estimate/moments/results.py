@@ -452,7 +452,13 @@ class Moments(ReleasedMoments):
         found = [one for one in self.declared if one.title == title]
         if not found and not isinstance(asked, Regression):
             key = _spelled(title)
-            found = [one for one in self.declared if _spelled(one.formula) == key]
+            alike = [one for one in self.declared if _spelled(one.formula) == key]
+            found = [one for one in alike if one.where is None]
+            if alike and not found and self.withheld:
+                raise ParameterError(
+                    f"{title!r} was declared under a condition alone; ask for "
+                    f"{' or '.join(repr(one.title) for one in alike)}, or declare it for everybody"
+                )
         if len(found) > 1:
             raise ParameterError(
                 f"{title!r} is the formula of several declared regressions; ask for one by its "
@@ -461,7 +467,7 @@ class Moments(ReleasedMoments):
         return found[0] if found else None
 
     def _declared_said(self) -> str:
-        return "; ".join(one.title for one in self.declared) or "none"
+        return "; ".join(one.said for one in self.declared) or "none"
 
     def _filled_note(self, one: Declared) -> tuple[str, ...]:
         said = filled_words(p.variable for p in self.layout.places if p.name == one.outcome)

@@ -15,7 +15,7 @@ import pytest
 
 import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema
-from dprct.errors import ParameterError
+from dprct.errors import FormulaError, ParameterError
 from dprct.estimate.moments.one_step import EFFECTS, SQUARES, TOTALS
 
 NEVER: Any = {"missing": ()}
@@ -29,6 +29,9 @@ SCHEMA = Schema(
         Column("x", bounds=(-3, 3), sd=1.0, **NEVER),
         Column("block", "byte", levels=tuple(range(6)), **NEVER),
         Column("village", "int", **NEVER), Column("town", "int", **NEVER),
+        Column("female", **BINARY, fate="public"),
+        Column("region", "byte", levels=(1.0, 2.0, 3.0), missing=(".",), fate="public"),
+        Column("name", "str4", missing=(), fate="public"),
     ),
     dataset_id="study",
 )  # fmt: skip
@@ -53,6 +56,8 @@ def table(seed: int = 1) -> pd.DataFrame:
         "y": y.clip(-4, 6), "late": np.where(rng.random(n) < 0.2, np.nan, y.clip(-4, 6)),
         "works": (y > 1) * 1.0, "t1": (arm == 1) * 1.0, "t2": (arm == 2) * 1.0, "treat": treat,
         "x": x, "block": block, "village": village, "town": village // 4,
+        "female": np.arange(n) % 2.0, "region": np.tile([1.0, 2.0, 3.0, np.nan], n // 4),
+        "name": "abcd",
     })  # fmt: skip
 
 
@@ -236,7 +241,27 @@ def test_a_plan_keeps_its_word() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"formulas": [Regression("y ~ t1 + t2 | block", where="x == 1")]}, "where= of a declared"),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="x == 1")]},
+        r"'x', which is private; declare fate='public' .* of subgroups=\['x'\]",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="name == 1")]},
+        "'name' is text; give a column of codes",
+    ),
+    ({"formulas": [Regression("y ~ t1 | block", where="y > 1")]}, "where= names its outcome"),
+    ({"formulas": [Regression("y ~ t1 | block", where="female > 1")]}, "no row counts"),
+    ({"formulas": [Regression("y ~ t1 | block", where="t1 == 1")]}, "cannot be told from each"),
+    (
+        {"formulas": [Regression("y ~ t1 + x", name="all", where="female == 1")],
+         "neighbors": "replace-one", "assignment": dprct.Simple("t1")},
+        "is not served by one step .treatment is private",
+    ),
+    (
+        {"formulas": [Regression("y ~ x", name="none", where="female == 1")],
+         "assignment": None, "neighbors": "replace-one"},
+        r"not served by one step \(no assignment=",
+    ),
     ({"formulas": [Regression("y ~ t1 + t2 | block", weights="x")]}, "weights= of one declared"),
     ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is no column of the design"),
     ({"formulas": ["y ~ t1 + t2 + x"]}, "shares differ between blocks"),
@@ -267,3 +292,122 @@ def test_differences_in_means_alone_are_read_off_the_moments() -> None:
     private = model(ROWS, assignment=dprct.Simple("treat"), formulas=["y ~ treat + x"],
                     neighbors="replace-one")  # fmt: skip
     assert not private.facts.steps
+
+
+CONDITIONS = [
+    ("y ~ t1 + t2 + x | block", "female == 1 & region <= 3", ["t1", "t2"]),
+    ("y ~ t1 + t2 | block", "block < 3 | region==2", ["t1", "t2"]),
+    ("y ~ t1 | block", "!t2", ["t1"]),
+    ("works ~ t1 + t2 | block", "not (female == 1 or block == 2)", ["t1", "t2"]),
+]
+
+
+def inside(where: str, rows: Any = ROWS) -> Any:
+    """The rows of a condition, which does not hold where a column in it is missing."""
+    there = rows.dropna(subset=["region"]) if "region" in where else rows
+    return there.query(where.replace("!t2", "t2 == 0"))
+
+
+@pytest.mark.parametrize(("formula", "where", "terms"), CONDITIONS)
+def test_a_condition_gives_the_regression_of_its_rows(
+    formula: str, where: str, terms: list[str]
+) -> None:
+    one = Regression(formula, where=where)
+    asked = model(formulas=[one])
+    rows, bound = inside(where), asked.facts.steps.bound[0]
+    plain = dprct.ols(formula.replace("| block", "+ C(block)"), rows)
+    codes = asked.facts.steps.cells.codes
+    if "x" not in formula:  # public weights are those of least squares, and 0 outside
+        weights = bound.weights[:, codes]
+        found = weights @ ROWS[one.parsed.outcome_names[0]] / len(rows)
+        np.testing.assert_allclose(found, plain.params[terms], atol=1e-10)
+        outside = ~ROWS.index.isin(rows.index)
+        assert outside.any()
+        assert not weights[:, outside].any()
+    drawn = asked.fit(20, 1e-6).ols(one)
+    within(drawn, plain, terms)
+    np.testing.assert_allclose(drawn.bse, plain.bse[terms], rtol=0.2)
+    assert (drawn.nobs, drawn.df_inference) == (plain.nobs, plain.df_resid)
+    assert drawn.nobs == len(rows) < len(ROWS)
+
+
+def test_a_condition_counts_the_clusters_inside_it() -> None:
+    one = Regression("y ~ treat + x", where="village >= 40 & female == 0", name="far")
+    found = model(assignment=VILLAGES, formulas=[one], cov_type="CR1").fit(20, 1e-6).ols("far")
+    rows = ROWS[(ROWS["village"] >= 40) & (ROWS["female"] == 0)]
+    plain = dprct.ols("y ~ treat + x", rows, cluster="village")
+    within(found, plain, ["treat"])
+    np.testing.assert_allclose(found.bse, plain.bse[["treat"]], rtol=0.2)
+    assert (found.of.groups, found.df_inference, found.nobs) == (160, 159, len(rows))
+
+
+def test_levels_of_a_partition_cost_as_one() -> None:
+    def noise(*levels: int) -> Any:
+        formulas = [Regression("y ~ t1 + t2 | block", where=f"female == {g}") for g in levels]
+        return model(formulas=formulas)._allocated(dprct.Budget(4, 1e-6)).planned[0].noise  # type: ignore[attr-defined]
+
+    one, both = noise(0), noise(0, 1)
+    np.testing.assert_allclose(both, one, rtol=0.02)
+    twice = [Regression("y ~ t1 + t2 | block", where=w) for w in ("female == 0", "female < 1")]
+    apart = model(formulas=twice)._allocated(dprct.Budget(4, 1e-6)).planned[0].noise  # type: ignore[attr-defined]
+    assert (apart > 1.2 * one).all()
+    formulas = [Regression("y ~ t1 + t2 | block", where=f"female == {g}") for g in (0, 1)]
+    drawn = model(formulas=formulas).fit(4, 1e-6).regressions
+    np.testing.assert_allclose(drawn[0].bse_noise, one, rtol=0.02)
+
+
+def test_intervals_of_a_condition_cover_its_own_effect() -> None:
+    rng = np.random.default_rng(5)
+    rows, hits, times = ROWS.assign(block=0.0), 0, 120
+    one = Regression("y ~ treat + x", where="female == 1", name="women")
+    for _ in range(times):
+        treat = rng.permutation(np.repeat([0.0, 1.0], 1500))
+        part = rows.iloc[:3000]
+        y = 0.5 * part["x"] + 0.3 * treat + 0.9 * treat * (part["female"] == 0)
+        data = part.assign(treat=treat, y=(y + rng.normal(size=3000)).clip(-4, 6))
+        m = model(data, assignment=dprct.Complete("treat", shares=0.5), formulas=[one])
+        low, high = m.fit(2, 1e-6, rng=int(rng.integers(1 << 30))).ols("women").conf_int().iloc[0]
+        hits += low < 0.3 < high
+    assert 0.88 * times <= hits
+
+
+def test_a_condition_is_named_wherever_its_regression_is(tmp_path: Any) -> None:
+    where, formula = "female==1&region<3", "y ~ t1 + t2 + x | block"
+    one = Regression(formula, where=where)
+    named = Regression("works ~ t1 + t2 | block", where="female == 0", name="men")
+    asked = model(formulas=[one, named])
+    assert one.title == f"{formula}, where female == 1 and region < 3"
+    assert "where female == 1 and region < 3, HC1" in " ".join(str(asked.plan(4, 1e-6)).split())
+    m = asked.fit(4, 1e-6)
+    assert m.ols(one).estimand == "y clipped to [-4, 6] where female == 1 and region < 3"
+    assert "where female == 0" in str(m.ols("men"))
+    # spelled otherwise it is the same one; a formula alone asks for everybody
+    respelled = Regression(formula, where="female == 1 and region < 3")
+    pd.testing.assert_series_equal(m.ols(respelled).params, m.ols(one.title).params)
+    with pytest.raises(ParameterError, match=r"under a condition alone; ask for .* region < 3"):
+        m.ols(formula)
+    with pytest.raises(ParameterError, match=r"declared: .* region < 3; men \(where female == 0\)"):
+        m.ols(Regression(formula, where="female == 0"))
+    facts = " ".join(m.guarantee.public_facts)
+    assert "columns female, region of every row, of which ``where=`` has conditions" in facts
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert back.to_dict() == m.to_dict()
+    assert str(back.ols(one)) == str(m.ols(one))
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(json.loads(json.dumps(m.to_dict())), json.loads(rules))
+    assert back.declared[1].where == "female == 0"
+
+
+def test_conditions_on_rows_in_an_engine_give_the_same_numbers() -> None:
+    formulas = [Regression("y ~ t1 + t2 + x | block", where="female == 1 & region <= 3")]
+    one = model(formulas=formulas).fit(4, 1e-6, rng=3)
+    lazy = pl.from_pandas(ROWS, nan_to_null=True).lazy()
+    other = model(lazy, formulas=formulas).fit(4, 1e-6, rng=3)
+    pd.testing.assert_series_equal(one.regressions[0].params, other.regressions[0].params)
+    assert one.regressions[0].nobs == other.regressions[0].nobs
+
+
+@pytest.mark.parametrize("where", ["", "1 == 1", "x = 1", "open('x')", "1 < x < 3", "x.y == 1"])
+def test_what_is_no_condition_is_refused(where: str) -> None:
+    with pytest.raises(FormulaError, match="where="):
+        Regression("y ~ t1", where=where)
