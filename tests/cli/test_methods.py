@@ -228,7 +228,7 @@ def test_the_mean_effect_stands_above_the_path(
     assert dprct("protect", study, "--yes").code == 0
     out = dprct("table", study).out
     assert f"{document(study)['glance'][0]['att']:.6g}" in out
-    for words in ("post 2009", "post 2012", "The ends are of privacy noise alone"):
+    for words in ("post 2009", "post 2012", "The noise band is of privacy noise alone"):
         assert words in out
     assert "2,009" not in out
 

@@ -56,7 +56,7 @@ LONGEST = 2_000
 
 INSIDE = {
     "broken", "broken_by", "common", "declare", "describe", "draw", "propensities",
-    "note_opening", "openings", "results",
+    "note_opening", "of", "openings", "results",
 }  # fmt: skip
 """Methods by which the house asks a design; a user calls assign, check and probabilities."""
 

@@ -275,11 +275,11 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     rows = connection.sql("select (i % 10) / 10.0 as x, i % 2 as t from range(60) as r(i)")
     release = MVHistogram(rows, schema)
     effect = declaring(PrivateATE, rows, schema, outcome="x", assignment=Simple("t"), missing=0.0)
-    assert release.fit(epsilon=1, rng=1, confirm=True).protected.shape[0] == 60
+    assert release.fit(epsilon=4, rng=1).protected.shape[0] == 60
     connection.close()
     for fit in (release.fit, effect.fit):
         with pytest.raises(EngineError, match=r"the sums of a fit .*; nothing was charged$"):
-            fit(epsilon=1, rng=1, confirm=True)
+            fit(epsilon=4, rng=1)
     with pytest.raises(EngineError, match=r"number of rows|names and types of columns"):
         table(rows)
 
@@ -309,13 +309,13 @@ def test_a_file_that_went_or_grew_since_the_door_is_refused_before_the_charge(
     frame = pl.DataFrame({"x": [k / 59 for k in range(60)], "t": [0, 1] * 30})
     frame.write_csv(file)
     model = MODELS[name](scan(str(file)))
-    accountant = Accountant(2, relation=model.guarantee(Budget.asked(1)).relation)
+    accountant = Accountant(8, relation=model.guarantee(Budget.asked(4)).relation)
     file.unlink()
     with pytest.raises(EngineError, match="withheld"):
-        model.fit(1, accountant=accountant)
+        model.fit(4, accountant=accountant)
     pl.concat([frame, frame[:7]]).write_csv(file)
     with pytest.raises(EngineError, match="had 60 rows when the model was made"):
-        model.fit(1, accountant=accountant)
+        model.fit(4, accountant=accountant)
     assert accountant.spent.epsilon == 0
 
 
