@@ -25,6 +25,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
+from dprct.schema.expressions import condition, parents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,8 +63,9 @@ class Served:
         The column of the units, where these have several rows.
     columns : tuple of str
         Names of what is released.
-    steps : tuple of (str, str, tuple of str, tuple of str)
-        Regressions that one step serves: name, formula, clusters of its errors, and covariates.
+    steps : tuple of (str, str, tuple of str, tuple of str, str)
+        Regressions that one step serves: name, formula, clusters of its errors, covariates, and the
+        condition on rows, empty for all.
     withheld : str
         Why no errors are read off the moments; empty if they are.
     """
@@ -76,7 +78,7 @@ class Served:
     filled: tuple[str, ...] = ()
     unit: str | None = None
     columns: tuple[str, ...] = ()
-    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = ()
+    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], str], ...] = ()
     withheld: str = ""
 
     @classmethod
@@ -93,7 +95,13 @@ class Served:
             unit=(schema.unit.id or schema.unit.name) if schema.unit.max_rows > 1 else None,
             columns=tuple(one.name for one in variables),
             steps=tuple(
-                (s.title, s.text, s.clusters, tuple(x.name for x in s.covariates))
+                (
+                    s.title,
+                    s.text,
+                    s.clusters,
+                    tuple(x.name for x in s.covariates),
+                    s.regression.condition or "",
+                )
                 for s in spec.steps(schema)
             ),
             withheld=spec.withheld(schema),
@@ -123,7 +131,10 @@ class Served:
             ),
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
-            steps=tuple((s.title, s.formula, s.clusters, s.covariates) for s in moments.declared),
+            steps=tuple(
+                (s.title, s.formula, s.clusters, s.covariates, s.where or "")
+                for s in moments.declared
+            ),
             withheld=moments.withheld,
         )
 
@@ -144,11 +155,14 @@ class Served:
         where = self._where(row)
         if where is None:
             said = row.sample or f"by {row.groups}"
-            return (
-                "artefact",
-                f"it uses the rows with {said}; no such group is released",
-                f"name its columns as subgroups of [moments]{self._kinds(row)}",
-            )
+            remedy = f"name its columns as subgroups of [moments]{self._kinds(row)}"
+            if self.withheld and self._condition(row):
+                remedy = (
+                    f'declare it: [[regression]] with where = "{self._condition(row)}", if it is '
+                    "public who that is"
+                )
+            reason = f"it uses the rows with {said}; no such group is released"
+            return "artefact", reason, remedy
         made = self._products(row)
         if isinstance(made, str):
             return (
@@ -205,14 +219,15 @@ class Served:
 
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
         """Return what a declared regression says of one of a do-file; None if none is its."""
-        if row.sample or row.groups or row.endogenous or row.derived:
+        rows = self._condition(row)
+        if rows is None or row.groups or row.endogenous or row.derived:
             return None
-        asked = _meaning(formula_of(row, terms))
-        same = [one for one in self.steps if _meaning(one[1]) == asked]
+        asked = _meaning(formula_of(row, terms)), rows
+        same = [one for one in self.steps if (_meaning(one[1]), one[4]) == asked]
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
         clusters = row.cluster if row.vce == "cluster" else ()
-        title, _, there, covariates = next((s for s in same if {*s[2]} == {*clusters}), same[0])
+        title, _, there, covariates, _ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
         estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
         command = f'dprct ols {self.file} "{title}"'
         uncounted = row.absorb and (
@@ -230,6 +245,21 @@ class Served:
         kind = f"those clustered by {' '.join(there)}" if there else "robust ones"
         said = f"{mine}: {kind} are released for it"
         return "effects only", said, command
+
+    def _condition(self, row: Regression) -> str | None:
+        """Return the condition on rows as a declared regression has it; None if it has no such.
+
+        What is missing is larger than any number in Stata, and here no condition holds for it.
+        """
+        if not row.sample:
+            return ""
+        try:
+            found = condition(row.sample)
+        except DprctError:
+            return None
+        equal = "==" in row.sample and not re.search(r"[<>!~]", row.sample)
+        known = {column.name for column in self.schema.columns if column.missing == ()}
+        return found if (equal or parents(found) <= known) and not row.remade else None
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""

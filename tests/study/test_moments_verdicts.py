@@ -282,6 +282,10 @@ neighbors = "replace-one-design-public"
 [[regression]]
 formula = "wage ~ aid + age | town"
 name = "wages"
+[[regression]]
+formula = "work ~ aid + age"
+where = "town == 1 | town == 2 | town == 5"
+name = "north"
 [header]
 confirm = true
 [columns.wage]
@@ -316,7 +320,10 @@ DECLARED = [
     ("xtreg wage aid age, fe i(town) cluster(village)", "effects only", ""),
     ("reg work aid, cluster(village)", "artefact",
      'declare it: [[regression]] formula = "work ~ aid"'),
-    ("reg work aid age if age > 0, cluster(village)", "artefact", ""),
+    ("reg work aid age if age > 0, cluster(village)", "artefact", "with where = "),
+    ("reg work aid age if town==1 | town==2 | town==5, cluster(village)", "valid", '"north"'),
+    ("reg work aid age if town==1, cluster(village)", "artefact", '"town == 1", if it is public'),
+    ("reg work aid age if town==1 | town==2 | town==5, robust", "effects only", '"north"'),
 ]  # fmt: skip
 
 
