@@ -102,7 +102,8 @@ confirm = false
 _REGRESSIONS = """
 # The regressions of the do-files, as the paper prints them: for method = "moments", with a
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
-# else a covariate. Errors are clustered where clusters were assigned, and robust otherwise.
+# else a covariate. Errors are clustered where clusters were assigned, and robust otherwise. Keep a
+# where only if it is public who that is; of a missing value it does not hold, even if Stata's did.
 # [moments]
 # neighbors = "replace-one-design-public"
 """
@@ -261,8 +262,8 @@ def _regressions(filled: Prefill) -> str:
         more = f"; {len(one.places) - _MOST_PLACES} more" if len(one.places) > _MOST_PLACES else ""
         said = "; ".join(f"{_one_line(f)}, line {n}" for f, n in one.places[:_MOST_PLACES]) + more
         lines = ["", said, "[[regression]]", f"formula = {_text(one.formula)}"]
-        if one.cluster:
-            lines.append(f"cluster = {_text(one.cluster)}")
+        more_keys = {"where": one.where, "cluster": one.cluster}
+        lines += [f"{key} = {_text(value)}" for key, value in more_keys.items() if value]
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
 

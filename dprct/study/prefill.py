@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dprct.dofile.varlists import bare_names, is_plain
+from dprct.errors import FormulaError
+from dprct.schema.expressions import condition, parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,11 +52,14 @@ class Printed:
         Do-files and lines that run it.
     cluster : str
         The variable by which its errors are clustered; empty if they are not.
+    where : str
+        The condition on its rows; empty for all.
     """
 
     formula: str
     places: tuple[tuple[str, int], ...]
     cluster: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,6 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         if (found := _terms(row, known, {*chosen, *outcomes})) is not None
     )
     samples = {row.sample for row in experiment}
-    sample = samples.pop() if len(samples) == 1 else ""
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     cluster = next((name for name, _ in clusters.most_common() if name in known), "")
     return Prefill(
@@ -126,9 +130,9 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         cluster=cluster,
         used=frozenset(_used(rows) & known),
         tables=_tables(experiment, known, {*chosen, *outcomes}),
-        sample=sample,
+        sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [row for row in experiment if row.sample == sample and _is_served(row, cluster)],
+            [row for row in experiment if _is_served(row, cluster)],
             known,
             {*chosen, *outcomes},
         ),
@@ -164,17 +168,30 @@ def _is_served(row: Regression, cluster: str) -> bool:
 
 def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
     """Return every regression once; of two that differ in errors alone, the clustered one."""
-    found: dict[str, Printed] = {}
+    found: dict[tuple[str, str], Printed] = {}
     for row in rows:
         covariates = _terms(row, known, others)
-        if covariates is None:
+        where = _where(row, known)
+        if covariates is None or where is None:
             continue
         arms = [word for word in row.regressors if word in row.treatments]
         formula = f"{row.outcome} ~ {' + '.join([*arms, *covariates])}"
-        before = found.get(formula, Printed(formula, ()))
-        places = dict.fromkeys([*before.places, (row.file, row.line)])
-        found[formula] = Printed(formula, tuple(places), before.cluster or "".join(row.cluster))
+        before = found.get((formula, where), Printed(formula, ()))
+        places = tuple(dict.fromkeys([*before.places, (row.file, row.line)]))
+        cluster = before.cluster or "".join(row.cluster)
+        found[formula, where] = Printed(formula, places, cluster, where)
     return tuple(found.values())
+
+
+def _where(row: Regression, known: set[str]) -> str | None:
+    """Return the condition of a regression as a declared one has it; None if it has no such."""
+    if not row.sample:
+        return ""
+    try:
+        found = condition(row.sample)
+    except FormulaError:
+        return None
+    return found if parents(found) <= known and not row.remade else None
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:

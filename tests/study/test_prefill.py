@@ -103,9 +103,12 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
     assert document["regression"] == [
         {"formula": "crop ~ seed + hoe + rain + C(soil)", **village},
         {"formula": "crop ~ seed + hoe", **village},
+        {"formula": "crop ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
         {"formula": "wet ~ seed + hoe + rain + C(soil)", **village},
         {"formula": "wet ~ seed + hoe", **village},
+        {"formula": "wet ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
         {"formula": "crop ~ seed + rain + C(soil)"},
+        {"formula": "wet ~ hoe", "where": "women == 1"},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])
     spec = MomentsSpec(
@@ -113,7 +116,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         assignment=design,
         **document["moments"],
     )
-    dummy = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+    dummy = {"type": "byte", "levels": (0.0, 1.0), "missing": (), "fate": "public"}
     schema = Schema(tuple(
         Column(name, bounds=(0, 1), missing=()) if name in ("crop", "wet", "rain")
         else Column(name, **dummy)
