@@ -19,12 +19,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dprct.assignment import Cluster, Simple
 from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import read_files
 from dprct.dofile.syntax import full_name
-from dprct.dofile.varlists import bare_names
+from dprct.dofile.varlists import bare_names, is_plain
+from dprct.errors import DprctError
+from dprct.estimate.moments.declared import Regression as Declared
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.schema import Column, Schema, Unit
+from dprct.schema.expressions import condition, parents
 from dprct.study.moments_verdicts import Served
 from dprct.study.verdicts import Released, terms_of, verdicts
 
@@ -39,6 +43,8 @@ EQUALITIES = re.compile(r"\(?\w+==-?\d+(?:\.\d*)?\)?(?:&\(?\w+==-?\d+(?:\.\d*)?\
 MADE_FOR = "trial.dta"
 CONDITION = "the_condition"
 UNREAD = "its sample comes from the data"
+CONDITION_KIND = "some rows: a condition on text, missing values or the outcome"
+PUBLIC = "valid if it is public who meets the condition"
 RANGES = "a name that only the header writes out"
 
 
@@ -125,7 +131,7 @@ def census(folder: Path) -> dict[str, Counter[str]]:
     for row in json.loads((folder / "regressions.json").read_text("utf-8")):
         key.setdefault(row["paper"], []).append(row)
     home = folder / "experiments"
-    kinds = ("calibrated", "calibrated, these rows alone", "moments", "as they stand")
+    kinds = ("calibrated", "calibrated, these rows alone", "moments", "declared", "as they stand")
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     for paper, rows in key.items():
         reading = read_files([(home / f"Replication{paper}.do", home)])
@@ -138,6 +144,7 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             of_these = reason_of(alone, None if alone is None else on_calibrated(alone))
             counts["calibrated, these rows alone"][of_these] += 1
             counts["moments"][on_moments(ready, reason)] += 1
+            counts["declared"][on_declared(row, reason)] += 1
             counts["as they stand"][what_it_needs(row)] += 1
     return counts
 
@@ -212,6 +219,63 @@ def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
         cov_type=robust.get(row.vce, "nonrobust"),
     )
     return Served.planned("trial.moments.json", spec, schema)
+
+
+def on_declared(row: Regression | None, reason: str) -> str:
+    """Return the same for one declared regression on a public treatment that was assigned.
+
+    Its clusters are taken to be those that were assigned, its rows to be people, and whoever meets
+    its condition to be public.  A column that is a product with a treatment is an interaction.
+    """
+    if row is None or reason in (UNREAD, RANGES):
+        return reason
+    if row.command not in LINEAR or not isinstance(row.outcome, str) or row.endogenous:
+        return "another estimator"
+    if row.weights:
+        return "weights"
+    if any(not is_plain(word) or "*" in row.derived.get(word, "") for word in row.treatments):
+        return "interaction with treatment"
+    levels = [f"{name}==1" for name in row.groups.split()]  # each level is a condition
+    parts = [f"({row.sample})"] if row.sample and levels else [row.sample] if row.sample else []
+    row = replace(prepared(row), groups="", sample=" & ".join([*parts, *levels]), remade=())
+    try:
+        served = declared_for(row)
+    except DprctError as error:
+        return CONDITION_KIND if row.sample else str(error)
+    if not served.steps:
+        return "interaction with treatment"
+    fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
+    found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid":
+        return PUBLIC if row.sample else "valid"
+    return "effects only: other errors" if found.kind == "effects only" else found.reason
+
+
+def declared_for(row: Regression) -> Served:
+    """Return a release of one declared regression, of whose rows everybody knows who they are."""
+    where = condition(row.sample) if row.sample else None
+    terms = terms_of(row)
+    factors = {part[2:-1] for x in terms for part in x.split(":") if part.startswith("C(")}
+    words = (str(row.outcome), *row.regressors, *row.absorb, *row.cluster)
+    public = parents(where) if where else set()
+    columns = [
+        Column(name, levels=(0.0, 1.0), missing=(), built_from="own")
+        if name in row.treatments
+        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        if name in factors
+        else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+        for name in dict.fromkeys([n for word in words for n in bare_names(word)] + [*public])
+    ]
+    columns = [replace(one, fate="public") if one.name in public else one for one in columns]
+    arms = list(row.treatments)
+    assigned = row.vce == "cluster" and len(row.cluster) == 1
+    design = Cluster(arms, cluster=row.cluster[0]) if assigned else Simple(arms)
+    spec = MomentsSpec(
+        formulas=(Declared(f"{row.outcome} ~ {' + '.join(terms)}", where=where, name="it"),),
+        assignment=design,
+        neighbors="replace-one-design-public",
+    )
+    return Served.planned("trial.moments.json", spec, Schema(tuple(columns)))
 
 
 def what_it_needs(row: Regression | None) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-KINDS = ("calibrated", "calibrated, these rows alone", "moments")
+KINDS = ("calibrated", "calibrated, these rows alone", "moments", "declared")
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def test_the_page_has_the_counts(script: ModuleType, shared: Path, checkout: Pat
     found = script.census(folder)
     text = (checkout / "docs" / "do_files.md").read_text("utf-8")
     part = text.partition("### What releases could serve")[2]
-    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|$", part, re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", part, re.MULTILINE)
     stated = {reason: tuple(map(int, numbers)) for reason, *numbers in rows}
-    assert stated.pop("all") == (966, 966, 966)
+    assert stated.pop("all") == (966, 966, 966, 966)
     reasons = {reason for kind in KINDS for reason in found[kind]}
     assert stated == {reason: tuple(found[kind][reason] for kind in KINDS) for reason in reasons}
     as_they_are = found["as they stand"]
@@ -81,3 +81,30 @@ def test_each_reason(
     row = script.prepared(Regression(**{**plain, **changes}))
     reason = script.reason_of(row, script.on_calibrated(row))
     assert (reason, script.on_moments(row, reason)) == (calibrated, moments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "declared"),
+    [
+        ({}, "valid"),
+        ({"vce": "cluster", "cluster": ("v",)}, "valid"),
+        ({"vce": "classical"}, "effects only: other errors"),
+        ({"weights": "pweight=w"}, "weights"),
+        ({"derived": {"t": "girl*aid"}}, "interaction with treatment"),
+        ({"sample": "age>9 & girl==1"}, "valid if it is public who meets the condition"),
+        ({"groups": "girl"}, "valid if it is public who meets the condition"),
+        (
+            {"sample": "age!=."},
+            "some rows: a condition on text, missing values or the outcome",
+        ),
+    ],
+)
+def test_each_reason_of_a_declared_regression(
+    script: ModuleType, changes: dict[str, object], declared: str
+) -> None:
+    plain = {"file": "a.do", "line": 1, "command": "regress", "outcome": "y", "vce": "robust",
+             "regressors": ("t", "x"), "treatments": ("t",)}  # fmt: skip
+    row = Regression(**{**plain, **changes})
+    ready = script.prepared(row)
+    reason = script.reason_of(ready, script.on_calibrated(ready))
+    assert script.on_declared(row, reason) == declared
