@@ -19,7 +19,7 @@ SECRET, SPOKEN = 7.253617, "SECRETVILLAGE"
 FACTS: dict[str, Any] = {"missing": (), "fate": "modelled"}
 SCHEMA = Schema(
     (
-        Column("y", bounds=(0.0, 12.0), bins=4, missing=("."), fate="modelled"),
+        Column("y", bounds=(0.0, 12.0), bins=4, missing=("."), missing_policy=0.0, fate="modelled"),
         Column("t", "byte", levels=(0.0, 1.0), **FACTS),
         Column("home", "str16", levels=(SPOKEN, "b"), fate="modelled"),
     )
@@ -35,9 +35,9 @@ SLIPS: dict[str, Any] = {
     "a list of numbers": DATA["y"].tolist(),
     "nothing like it": object(),
 }
-EFFECT = {"outcome": "y", "treatment": "t", "missing": 0.0}
+EFFECT = {"outcome": "y", "treatment": "t"}
 OF_EFFECT = (
-    "outcome", "treatment", "missing", "budget_shares", "sd", "alphas", "effects", "neighbors",
+    "outcome", "treatment", "budget_shares", "alphas", "effects", "neighbors",
     "index_columns", "index_bounds", "control", "blocks", "privacy_unit",
 )  # fmt: skip
 OF_RELEASE = ("columns", "keep", "zeta", "schema")
