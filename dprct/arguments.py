@@ -62,13 +62,6 @@ _NAMED = {
 def checked(target: T) -> T:
     """Return a function, or a class with public methods, that refuses arguments of a wrong kind.
 
-    Raises
-    ------
-    SchemaError
-        For what should be a schema, when the function is called.
-    ParameterError
-        For every other argument.
-
     Examples
     --------
     >>> @checked
@@ -324,11 +317,6 @@ def given(value: object) -> str:
 def listed_names(names: object, parameter: str) -> tuple[str, ...]:
     """Return one name, of a column or another thing of the schema, or several as a tuple.
 
-    Raises
-    ------
-    ParameterError
-        If they are no text, or a column of data rather than its name.
-
     Examples
     --------
     >>> listed_names("earn", "outcome"), listed_names(["earn", "works"], "outcome")
@@ -348,11 +336,6 @@ def listed_names(names: object, parameter: str) -> tuple[str, ...]:
 def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
     """Return names of columns, each once.
 
-    Raises
-    ------
-    ParameterError
-        If they are no text, or one is given twice.
-
     Examples
     --------
     >>> distinct_names(["age", "site"], "features")
@@ -367,11 +350,6 @@ def distinct_names(names: object, parameter: str) -> tuple[str, ...]:
 def one_name(name: object, parameter: str) -> str:
     """Return the name of one column.
 
-    Raises
-    ------
-    ParameterError
-        If it is no text, such as the column itself.
-
     Examples
     --------
     >>> one_name("earn", "outcome")
@@ -385,10 +363,6 @@ def one_name(name: object, parameter: str) -> str:
 def check_choice(parameter: str, value: object, allowed: Collection[str]) -> None:
     """Refuse what is none of the allowed words.
 
-    Raises
-    ------
-    ParameterError
-
     Examples
     --------
     >>> check_choice("legal", "strict", ("calibrated", "strict"))
@@ -399,10 +373,6 @@ def check_choice(parameter: str, value: object, allowed: Collection[str]) -> Non
 
 def check_not_named(options: Mapping[str, object], names: Collection[str]) -> None:
     """Refuse options that a formula gives already.
-
-    Raises
-    ------
-    ParameterError
 
     Examples
     --------
@@ -498,10 +468,6 @@ def is_data(value: object) -> bool:
 
 def numbers_given(values: object, name: str) -> Any:
     """Return arrays that were given as a copy in doubles; NumPy's own refusal would show a value.
-
-    Raises
-    ------
-    ParameterError
 
     Examples
     --------

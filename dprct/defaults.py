@@ -49,11 +49,6 @@ VALID_LEVELS = (0.05,)
 def bins_by_zeta(n: int, zeta: float) -> int:
     """Return eta = ceil(n^zeta), the bins of a continuous column (dp_rct.txt, Algorithm 1).
 
-    Raises
-    ------
-    ParameterError
-        If ``zeta`` is not between 0 and 1.
-
     Examples
     --------
     >>> bins_by_zeta(947, 2 / 3)

@@ -51,13 +51,6 @@ _MOVES = "MOVES"
 def opened(path: str | os.PathLike[str]) -> BufferedReader:
     """Open an ordinary file for reading; a link stands for what it points to.
 
-    Raises
-    ------
-    FileError
-        If it is a pipe, a device or a socket.
-    OSError
-        If it cannot be opened.
-
     Examples
     --------
     >>> import os
@@ -84,26 +77,12 @@ def opened(path: str | os.PathLike[str]) -> BufferedReader:
 
 
 def check_ordinary(path: str | os.PathLike[str]) -> None:
-    """Refuse a pipe, a device or a socket, for a library that opens files by itself.
-
-    Raises
-    ------
-    FileError, OSError
-        As :func:`opened`.
-    """
+    """Refuse a pipe, a device or a socket, for a library that opens files by itself."""
     opened(path).close()
 
 
 def content(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return what an ordinary file of at most so many bytes holds.
-
-    Raises
-    ------
-    FileError
-        If it is no ordinary file, or longer.
-    OSError
-        If it cannot be read.
-    """
+    """Return what an ordinary file of at most so many bytes holds."""
     with opened(path) as file:
         found = read_at_most(file, most)
     if len(found) > most:
@@ -190,13 +169,7 @@ def _check_toml(value: object, depth: int) -> None:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of an ordinary file.
-
-    Raises
-    ------
-    FileError, OSError
-        As :func:`opened`.
-    """
+    """Return the SHA-256 of an ordinary file."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -222,11 +195,6 @@ def locked(handle: int, timeout: float) -> Iterator[bool]:
     """Hold the operating system's lock on an open file; yield False if another one keeps it.
 
     It ends with the process that holds it, whatever way that process ends.
-
-    Raises
-    ------
-    OSError
-        If this file system cannot lock files.
     """
     deadline = time.monotonic() + timeout
     while not (got := _try_lock(handle)) and time.monotonic() < deadline:
@@ -270,11 +238,6 @@ def writing_into(folder: Path, timeout: float = 60.0) -> Iterator[None]:
     The lock is on the folder itself, so that nothing is left behind; a second one in the same
     thread is the first.  Windows cannot lock folders: there the lock keeps out the threads of this
     process alone, which docs/reliability.md says.
-
-    Raises
-    ------
-    FileError
-        If another process keeps the lock beyond the timeout.
     """
     place = folder.resolve()
     with _REGISTER:
@@ -357,11 +320,6 @@ def move_all(place: Path, folder: Path, names: Sequence[str]) -> None:
     """Give drafts their names in ``folder``, all or none; what a crash interrupts, a sweep ends.
 
     A link of that name is replaced, and not followed.
-
-    Raises
-    ------
-    OSError
-        If one cannot be moved; then what was there before is there again.
     """
     for name in names:
         with (place / name).open("rb+") as file:
@@ -420,13 +378,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, unless it is there, and its name durable.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-    """
+    """Make a folder, unless it is there, and its name durable."""
     if not folder.is_dir():
         folder.mkdir(exist_ok=True)
         sync_folder(folder.parent)
@@ -436,11 +388,6 @@ def append_line(path: Path, line: bytes, timeout: float = 30.0) -> None:
     """Add a line to a file that only its owner may read, durably, one process after another.
 
     A line that a crash cut off is ended first: what follows is a line of its own.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -482,11 +429,6 @@ def uninterrupted() -> Iterator[None]:
 def path_of(path: object) -> Path:
     """Return a file name as a path.
 
-    Raises
-    ------
-    ParameterError
-        If it is none.
-
     Examples
     --------
     >>> path_of("trial.dta").suffix
@@ -521,11 +463,6 @@ def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileE
         The file that the user named.
     deed : {"read", "written"}
         What was being done to it.
-
-    Returns
-    -------
-    FileError
-        Carries the ``errno`` of ``error``.
 
     Examples
     --------
@@ -573,16 +510,6 @@ def atomic_write(
         Bytes, or UTF-8 text with ``\n`` at the end of a line.
     private : bool
         Whether only its owner may read it, whoever might read an older file of that name.
-
-    Yields
-    ------
-    file object
-        Writable and seekable.
-
-    Raises
-    ------
-    FileError
-        If the folder is missing, permission is refused, the disk is full, or ``path`` is a folder.
 
     Notes
     -----

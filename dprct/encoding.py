@@ -195,13 +195,7 @@ class ExclusiveEncoding:
 
 
 def exclusive_groups(columns: Iterable[Column]) -> dict[str, tuple[Column, ...]]:
-    """Return the declared groups, by name, of columns that are modelled together.
-
-    Raises
-    ------
-    SchemaError
-        If a column of a group is not 0 or 1, or may be missing.
-    """
+    """Return the declared groups, by name, of columns that are modelled together."""
     groups: dict[str, list[Column]] = {}
     for column in columns:
         if column.exclusive is not None:
@@ -230,7 +224,6 @@ class Encoding:
 
     Parameters
     ----------
-    column : Column
     cells : tuple of tuple
         For every regular code its legal values: one number or text of a level, or the smallest
         and largest legal number of a bin.
@@ -344,17 +337,10 @@ def encodings(
 
     Parameters
     ----------
-    schema : Schema
-    names : iterable of str
     default_bins : int, optional
         Number of equal bins of a column that declares none (docs/methods.md, section 1).
     point_bins : int, optional
         The same of a column of whole numbers, or decimals, where ``default_bins`` is not given.
-
-    Raises
-    ------
-    SchemaError
-        If a column lacks bounds or levels, or its missing policy is not declared.
 
     Examples
     --------

@@ -31,11 +31,6 @@ _BEFORE_A = 96
 def code_number(code: str) -> int:
     """Return the number of a missing code, 0 for ``"."`` to 26 for ``".z"``.
 
-    Raises
-    ------
-    ParameterError
-        If ``code`` is not one of :data:`MISSING_CODES`.
-
     Examples
     --------
     >>> code_number(".b")
@@ -118,13 +113,6 @@ def recoding_of(ranges: Iterable[Mapping[str, Any]], labels: Mapping[Any, str]) 
         The declared user-missing values; a single value has both ends equal.
     labels : mapping of float to str
         The value labels of the column.
-
-    Returns
-    -------
-    Recoding
-        Single values and the labelled values of an interval get a letter each, in ascending
-        order; then each interval gets one for all its other values.  Values beyond the 26th
-        letter share it.
 
     Examples
     --------

@@ -218,13 +218,7 @@ class Facts:
 
 
 def bound(spec: Spec[Any], table: BoundTable, schema: Schema) -> Facts:
-    """Return the facts of a table if it, its schema and a specification fit each other.
-
-    Raises
-    ------
-    SchemaError, ColumnError, ParameterError, FormulaError, EngineError
-        If a public fact is missing, or specification, schema and table contradict each other.
-    """
+    """Return the facts of a table if it, its schema and a specification fit each other."""
     check_schema(schema)
     _check_there(spec.columns, table)
     sealed, columns = schema.seal_beside_data(), tuple(dict.fromkeys(spec.columns))
@@ -321,13 +315,7 @@ class Spec(ABC, Generic[AnyFacts]):
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
-        """Return what a formula says of :attr:`formula_gives`.
-
-        Raises
-        ------
-        FormulaError
-            If the formula is not one of this method.
-        """
+        """Return what a formula says of :attr:`formula_gives`."""
         raise FormulaError(f"{formula!r} was given to a method that takes no formula; remove it")
 
     def options(self) -> dict[str, Any]:
@@ -336,13 +324,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return {f.name: getattr(self, f.name) for f in fields(spec)}
 
     def noted(self, schema: Schema) -> Self:
-        """Return the specification, with options that were left out as the file itself states them.
-
-        Raises
-        ------
-        DprctError
-            If neither the file nor the specification says what is needed.
-        """
+        """Specification, with options that were left out as the file itself states them."""
         return self
 
     def protects(self, schema: Schema) -> Unit:
@@ -375,13 +357,7 @@ class Spec(ABC, Generic[AnyFacts]):
 
     @abstractmethod
     def allocation(self, facts: AnyFacts, budget: Budget) -> Allocation:
-        """Return the mechanisms that a budget buys.
-
-        Raises
-        ------
-        ParameterError
-            If the budget cannot be drawn.
-        """
+        """Return the mechanisms that a budget buys."""
 
     @abstractmethod
     def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
@@ -408,7 +384,6 @@ class Spec(ABC, Generic[AnyFacts]):
         ----------
         facts : Facts
             Those of the header of a file.
-        budget : Budget
         confirm : bool
             Whether a plan that refuses is confirmed.
         """
@@ -441,12 +416,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return list(found.values())
 
     def require(self, facts: AnyFacts) -> None:
-        """Raise the first problem, if there is one.
-
-        Raises
-        ------
-        DprctError
-        """
+        """Raise the first problem, if there is one."""
         for check in self.checks(facts):
             check()
 
@@ -502,13 +472,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         *,
         in_memory: bool = False,
     ) -> Facts:
-        """Keep specification and table if they fit each other; what else is public is not known.
-
-        Raises
-        ------
-        SchemaError, ColumnError, ParameterError, FormulaError, EngineError
-            If a public fact is missing, or specification, schema and table contradict each other.
-        """
+        """Keep specification and table if they fit each other; what else is public is not known."""
         given = data if isinstance(data, BoundTable) else BoundTable(data, in_memory=in_memory)
         check_schema(schema)
         self.spec, self._table = spec, given.clipped(schema)
@@ -763,12 +727,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         return {"n": self.n, "facts": self.schema.digest(), "asked": asked}
 
     def _saved_for(self, accountant: Accountant, entry: Entry) -> dict[str, Any]:
-        """Return what was saved for an entry, if it paid for this method.
-
-        Raises
-        ------
-        LedgerError
-        """
+        """Return what was saved for an entry, if it paid for this method."""
         if not entry.priced:
             raise LedgerError(
                 f"entry {entry.id} notes a release without a guarantee, of which nothing is saved: "
@@ -849,11 +808,6 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
 def saved(value: Any) -> Any:
     """Return a released value as JSON-ready values: numbers, text, arrays, mappings, dataclasses.
 
-    Raises
-    ------
-    ParameterError
-        If it holds anything else.
-
     Examples
     --------
     >>> saved((1.5, np.array([1, 2])))
@@ -889,14 +843,8 @@ def revived(state: Any, types: tuple[type, ...] = ()) -> Any:
 
     Parameters
     ----------
-    state : JSON value
     types : tuple of types
         The dataclasses that may be made.
-
-    Raises
-    ------
-    LedgerError
-        If the state is not one of ours.
 
     Examples
     --------

@@ -122,11 +122,6 @@ def panels(count: int, columns: int = 2, size: tuple[float, float] = (4.5, 3.5))
     size : (width, height)
         Of a panel, in inches.
 
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt
@@ -159,8 +154,6 @@ def residuals_fitted(
     Parameters
     ----------
     fitted, resid : (n,) arrays
-    ax : Axes, optional
-    title, watermark : str
 
     Notes
     -----
@@ -184,8 +177,6 @@ def normal_quantiles(
     Parameters
     ----------
     resid : (n,) array
-    ax : Axes, optional
-    title, watermark : str
 
     Notes
     -----
@@ -221,15 +212,12 @@ def heat_map(
     ----------
     values : (r, c) DataFrame
         NaN is left blank.
-    ax : Axes, optional
-    title : str
     label : str
         What the shade means.
     limits : (low, high), optional
         Of the shades; those of the positive values with ``log``, else of all.
     log : bool
         Whether shades follow the logarithm; numbers that have none get the lowest.
-    watermark : str
 
     Examples
     --------
@@ -273,8 +261,6 @@ def distribution(
     original : (n,) array
     released : sequence of (m,) arrays
         NaN is left out.
-    ax : Axes, optional
-    title, watermark : str
     """
     tables = [_finite(original), *(_finite(one) for one in released)]
     together = np.concatenate(tables)
@@ -299,8 +285,6 @@ def level_shares(
     ----------
     shares : (levels, 1 + m) DataFrame
         The first column is the original, each other one a release.
-    ax : Axes, optional
-    title, watermark : str
 
     Notes
     -----
@@ -333,8 +317,6 @@ def cumulative(
     Parameters
     ----------
     samples : mapping of name to sequence of (m,) arrays
-    ax : Axes, optional
-    title, label, watermark : str
     """
     ax = _axes(ax)
     for colour, (name, several) in enumerate(samples.items()):
@@ -370,8 +352,6 @@ def boxes(
         NaN is left out.
     marks : sequence of float, optional
         One per sample, drawn as a triangle.
-    ax : Axes, optional
-    title, label : str
     outliers : bool
         Whether points beyond 1.5 interquartile ranges are drawn.
     """
@@ -407,14 +387,8 @@ def coefficients(
         Half widths that privacy noise alone would give, drawn as thick lines.
     title, label : str
         Above the figure, and below its horizontal axis.
-    watermark : str
     ax : Axes, optional
         A new one if not given.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib.
 
     Examples
     --------
@@ -464,8 +438,6 @@ def side_by_side(
         Columns ``estimate``, ``low`` and ``high``, rows by name; a row that one lacks is left out.
     names : sequence of str
         Of the models, for the legend.
-    label, title, watermark : str
-    ax : Axes, optional
 
     Examples
     --------
@@ -522,21 +494,6 @@ def plan_errors(
         As for the plan.
     ax : sequence of Axes, optional
         One for each effect or, of a method without effects, for each draw of noise.
-
-    Returns
-    -------
-    list of Axes
-        The dotted line is the sampling error, which no epsilon removes.  Where the model knows no
-        standard deviation, it is the largest that the bounds allow.
-
-    Raises
-    ------
-    ParameterError
-        If no budget buys such a fit.
-    ConfirmationError
-        If delta is above ``1/n`` and that is not accepted.
-    MissingDependencyError
-        Without matplotlib.
 
     Notes
     -----
@@ -607,7 +564,6 @@ def expected_errors(
         The sampling error, which no epsilon removes; a name may be left out.
     now : float, optional
         The epsilon that is asked for.
-    what : str
     ax : sequence of Axes, optional
         One for each name.
 
@@ -639,13 +595,7 @@ def expected_errors(
 
 
 def stamp(ax: Axes, watermark: str) -> None:
-    """Write a watermark across axes.
-
-    Parameters
-    ----------
-    ax : Axes
-    watermark : str
-    """
+    """Write a watermark across axes."""
     ax.text(
         0.5,
         0.5,

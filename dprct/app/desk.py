@@ -134,12 +134,7 @@ class Desk:
         return hashlib.sha256(self._bytes()).hexdigest()
 
     def study(self) -> Study:
-        """Return the study as its file says it now.
-
-        Raises
-        ------
-        DprctError
-        """
+        """Return the study as its file says it now."""
         return study_from(read_toml(self.path, StudyError), self.path)
 
     def state(self) -> dict[str, Any]:
@@ -277,13 +272,6 @@ class Desk:
         changes : sequence of mapping
             Each with ``at``, a path such as ``["columns", "age", "bounds"]``, and ``typed``, what
             was typed there; empty takes the declaration away.
-
-        Raises
-        ------
-        StaleError
-            If the file has changed since.
-        DprctError
-            If a change cannot be read, or the specification refuses it.
         """
         with self._lock:
             self._check_revision(revision)
@@ -296,12 +284,7 @@ class Desk:
             self._write(merged(self.path, document, StudyError))
 
     def undo(self, revision: str) -> None:
-        """Take the last change back, if nothing else has changed the file since.
-
-        Raises
-        ------
-        StaleError, StudyError
-        """
+        """Take the last change back, if nothing else has changed the file since."""
         with self._lock:
             self._check_revision(revision)
             if not self._undo or self._undo[-1][1] != revision:
@@ -390,13 +373,7 @@ class Desk:
         return [asdict(one) for one in expected_errors(study, header, rows, epsilon)]
 
     def offer(self, revision: str, *, accept_no_guarantee: bool) -> dict[str, Any]:
-        """Seal the facts, read the data for the first time, and return what would be released.
-
-        Raises
-        ------
-        DprctError
-            As ``dprct protect`` refuses.
-        """
+        """Seal the facts, read the data for the first time, and return what would be released."""
         with self._lock:
             self._check_revision(revision)
             study = self.study()
@@ -416,13 +393,7 @@ class Desk:
             }
 
     def take(self, sha256: str) -> dict[str, Any]:
-        """Release what was offered: charge, draw, write. An offer can be taken once.
-
-        Raises
-        ------
-        DprctError
-            As ``dprct protect`` refuses, and if the study file says something else by now.
-        """
+        """Release what was offered: charge, draw, write. An offer can be taken once."""
         with self._lock:
             if self._offer is None or self._offer[0] != sha256:
                 raise StudyError("there is no such offer, or it was taken; open the data again")
@@ -456,13 +427,7 @@ def opened(
     filled: Prefill | None = None,
     do: tuple[Path, ...] = (),
 ) -> Desk:
-    """Return the desk of a data file; a study file with blanks is written if there is none.
-
-    Raises
-    ------
-    FileError
-        If the data cannot be read, or the study file is of other data.
-    """
+    """Return the desk of a data file; a study file with blanks is written if there is none."""
     path = data.with_suffix(".toml") if study_file is None else study_file
     desk = Desk(path, do)
     if path.exists():

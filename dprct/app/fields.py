@@ -59,11 +59,6 @@ MEANINGS: Mapping[str, str] = {
 def fact(name: str, typed: str) -> Any:
     """Return what was typed for a fact of a column; None takes the declaration away.
 
-    Raises
-    ------
-    StudyError
-        If it cannot be read; whether it is allowed is for the specification to say.
-
     Examples
     --------
     >>> fact("bounds", "15 to 80"), fact("missing", ". .a"), fact("missing", "never")
@@ -133,11 +128,6 @@ def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> list[di
 
 def section_value(kind: type[Any], key: str, typed: str) -> Any:
     """Return what was typed for a key of a section; None takes the key away.
-
-    Raises
-    ------
-    StudyError
-        If the section has no such key, or the text cannot be read as what the key takes.
 
     Examples
     --------

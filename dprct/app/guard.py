@@ -46,7 +46,6 @@ class Guard:
 
     Parameters
     ----------
-    port : int
     token : str
         Drawn by the operating system's source.
     """
@@ -69,7 +68,6 @@ class Guard:
 
         Parameters
         ----------
-        method, path : str
         headers : mapping of str to str
             Names in lower case.
 

@@ -18,11 +18,6 @@ _BESIDE = Path(__file__).resolve().parents[2] / "docs"
 def page_of(name: str) -> str:
     """Return a page of the documentation as HTML.
 
-    Raises
-    ------
-    FileError
-        If it is not there.
-
     Examples
     --------
     >>> "<h1" in page_of("choosing_bounds")

@@ -239,13 +239,7 @@ def _finished(deed: Callable[[], Any]) -> Any:
 
 
 def bound(port: int) -> socket.socket:
-    """Return a socket on this machine's own address; 0 takes any port that is free.
-
-    Raises
-    ------
-    FileError
-        If the port is taken or not allowed.
-    """
+    """Return a socket on this machine's own address; 0 takes any port that is free."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.bind((HOST, port))
@@ -259,12 +253,7 @@ def bound(port: int) -> socket.socket:
 
 
 def require() -> None:
-    """Refuse to go on without the packages of the extra.
-
-    Raises
-    ------
-    MissingDependencyError
-    """
+    """Refuse to go on without the packages of the extra."""
     try:
         import starlette
         import uvicorn  # noqa: F401
@@ -285,7 +274,6 @@ def serve(
 
     Parameters
     ----------
-    desk : Desk
     port : int
         0 takes any that is free.
     browser : bool
@@ -294,11 +282,6 @@ def serve(
         Is told the address, once it answers.
     grace : float
         Seconds without a window after which it ends.
-
-    Raises
-    ------
-    FileError
-        If the port is taken.
     """
     import uvicorn
 

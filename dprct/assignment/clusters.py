@@ -27,11 +27,6 @@ class ClusterFacts:
     mean_bounds : pair, mapping from outcome to pair, or None
         Between which the mean of every cluster lies.
 
-    Raises
-    ------
-    ParameterError
-        If a fact is malformed, or an outcome has an ``icc`` and bounds on means.
-
     Examples
     --------
     >>> ClusterFacts(icc=0.1).correlations(["y", "z"])["z"]
@@ -68,13 +63,7 @@ class ClusterFacts:
         return {name: _correlation(value, name) for name, value in found.items()}
 
     def means(self, outcomes: Sequence[str]) -> dict[str, Interval]:
-        """Bounds on the means of clusters, by outcome.
-
-        Raises
-        ------
-        ParameterError
-            If one pair is to serve several outcomes.
-        """
+        """Bounds on the means of clusters, by outcome."""
         each = _each(self.mean_bounds)
         if "" in each and len(outcomes) > 1:
             raise ParameterError(
@@ -91,13 +80,7 @@ class ClusterFacts:
 
 
 def together(facts: Sequence[ClusterFacts]) -> ClusterFacts:
-    """Facts of the clusters that several factors assign.
-
-    Raises
-    ------
-    ParameterError
-        If two factors declare different ones.
-    """
+    """Facts of the clusters that several factors assign."""
     known = list({repr(one): one for one in facts if one != ClusterFacts()}.values())
     if len(known) > 1:
         raise ParameterError(

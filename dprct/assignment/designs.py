@@ -70,13 +70,7 @@ class Shares:
         return Shares(tuple(row[:-1] for row in self.rows), self.blocks)
 
     def of(self, labels: Sequence[Hashable], columns: Iterable[str]) -> Array:
-        """Return the shares in each block; (B, K).
-
-        Raises
-        ------
-        ParameterError
-            If shares were declared block by block, and not for one of these.
-        """
+        """Return the shares in each block; (B, K)."""
         if not self.blocks:
             return np.repeat(np.array(self.rows), len(labels), axis=0)
         place = {block: number for number, block in enumerate(self.blocks)}
@@ -114,14 +108,8 @@ def shares_of(
         Shares of the arms; None for equal shares.
     control_share : float, optional
         Share of the rows that are in no arm; what the arms leave, if not given.
-    arms : int
     implicit : bool
         Whether rows may be in no arm; if not, the shares of the arms sum to one.
-
-    Raises
-    ------
-    ParameterError
-        If shares are negative, of another number than the arms, or do not sum to one.
 
     Examples
     --------
@@ -682,13 +670,7 @@ class BlockCluster(_Clustered, _Blocked):
 
 
 def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
-    """Return how treatment was assigned: as declared, or completely at random.
-
-    Raises
-    ------
-    ParameterError
-        If neither is given, or they name different columns.
-    """
+    """Return how treatment was assigned: as declared, or completely at random."""
     if assignment is None:
         if treatment is None:
             raise ParameterError(

@@ -48,7 +48,6 @@ def fair_counts(sizes: Codes, shares: Array, rng: np.random.Generator) -> Codes:
         Units per block.
     shares : (B, K) array
         Share of each group in each block; rows sum to one.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -110,7 +109,6 @@ def spread(blocks: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
         Block of each unit, 0 to B - 1.
     counts : (B, K) array of int
         As of :func:`fair_counts`.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -278,11 +276,6 @@ class Groups:
 def indicators(arms: Sequence[str], *, control: bool) -> Groups:
     """Return one 0/1 column per arm; members of the control group, if there is one, have none.
 
-    Raises
-    ------
-    ParameterError
-        If names are not distinct text, or an arm has the name of the implicit control group.
-
     Examples
     --------
     >>> indicators(["treat"], control=True).columns
@@ -307,11 +300,6 @@ def indicators(arms: Sequence[str], *, control: bool) -> Groups:
 
 def levels(column: str, codes: Sequence[object]) -> Groups:
     """Return one column whose levels are the groups.
-
-    Raises
-    ------
-    ParameterError
-        If levels are not distinct, or neither all numbers nor all text.
 
     Examples
     --------
@@ -356,11 +344,6 @@ def checked_names(names: object, parameter: str) -> tuple[str, ...]:
 
 def listed(given_values: Any, parameter: str) -> tuple[Any, ...]:
     """Return one value or several as a tuple.
-
-    Raises
-    ------
-    ParameterError
-        If the values are neither text, a number, nor a sequence.
 
     Examples
     --------
@@ -446,15 +429,7 @@ class Units:
 
 
 def rows_of(frame: IntoFrame, names: Iterable[str]) -> tuple[pd.DataFrame, pd.Index[Any]]:
-    """Return some columns of a frame with rows, numbered from 0, and the frame's own index.
-
-    Raises
-    ------
-    ColumnError
-        If a column is not in the frame.
-    ParameterError
-        If the frame has no rows.
-    """
+    """Return some columns of a frame with rows, numbered from 0, and the frame's own index."""
     rows = columns_of(frame, names)
     if isinstance(frame, pd.DataFrame):
         index = frame.index
@@ -474,24 +449,10 @@ def combined(
 
     Parameters
     ----------
-    frame : data frame, eager or lazy, n rows
     names : iterable of str
         Public columns: treatment, blocks and clusters.
     counted : Counted, optional
         What the pass at the door of an engine counted; without these columns it is asked again.
-
-    Returns
-    -------
-    rows : DataFrame
-        (n, C), numbered from 0; or (G, C + 1) of the combinations that occur, with the number of
-        rows of each in column :data:`ROWS`.
-    combinations : Combinations or None
-        Where each of these is found again; None if every row is there.
-
-    Raises
-    ------
-    ColumnError
-        If a column is not in the frame.
     """
     wanted = list(dict.fromkeys(names))
     table = nw.from_native(frame, pass_through=True)
@@ -532,13 +493,7 @@ def lacking(frame: IntoFrame, names: Iterable[str]) -> list[str]:
 
 
 def units_of(rows: pd.DataFrame, block: Sequence[str], cluster: Sequence[str]) -> Units:
-    """Return the units and blocks of a frame; missing values make a block of their own.
-
-    Raises
-    ------
-    ParameterError
-        If a cluster column has missing values, or a cluster lies in more than one block.
-    """
+    """Return the units and blocks of a frame; missing values make a block of their own."""
     in_block, labels = _blocks(rows, block)
     if not cluster:
         weights = rows[ROWS].to_numpy(np.int64) if ROWS in rows else None
@@ -618,13 +573,7 @@ class DesignCheck:
         return not self.problems
 
     def require(self) -> None:
-        """Refuse an assignment that cannot have come from the design.
-
-        Raises
-        ------
-        ParameterError
-            If there is a problem; the message lists them all.
-        """
+        """Refuse an assignment that cannot have come from the design."""
         if self.problems:
             raise ParameterError(
                 f"the assignment is not one of the design ({'; '.join(self.problems)}); declare "

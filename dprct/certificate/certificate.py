@@ -44,7 +44,6 @@ class ColumnDigest:
 
     Parameters
     ----------
-    name : str
     kind : {"number", "float", "text"}
         ``"float"`` is a number that the file keeps in four bytes: printed, such a number may
         have fewer digits, and it is rounded to four bytes again before it is compared.
@@ -72,7 +71,6 @@ class ValuesDigest:
 
     Parameters
     ----------
-    rows : int
     columns : tuple of ColumnDigest
         In the order of the file.
 
@@ -111,13 +109,7 @@ class ValuesDigest:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ValuesDigest:
-        """Return the digests that :meth:`to_dict` wrote.
-
-        Raises
-        ------
-        ParameterError
-            If they contradict themselves, so that somebody changed one of them.
-        """
+        """Return the digests that :meth:`to_dict` wrote."""
         columns = tuple(ColumnDigest(**column) for column in content["columns"])
         stated = (content["sha256"], content["plain_sha256"])
         try:
@@ -265,7 +257,6 @@ class Needed:
 
     Parameters
     ----------
-    dataset_id : str
     entries : tuple of str
         Ids of entries.
     heads : tuple of str
@@ -311,7 +302,6 @@ class PermittedDifference:
         A key of :data:`dprct.io.compare.FACETS`.
     column : str or None
         The column, or None for the whole file.
-    reason : str
     """
 
     facet: str
@@ -329,8 +319,6 @@ class RegressionWorth:
 
     Parameters
     ----------
-    file, table, command, outcome : str
-    line : int
     verdict : str
         valid, effects only, artefact or cannot run.
     reason : str
@@ -419,7 +407,6 @@ class Reading:
 
     Parameters
     ----------
-    ratios : tuple of ErrorRatio
     breaks : tuple of str
         Idioms that stop, or give artefacts.
 
@@ -506,22 +493,18 @@ class Certificate:
 
     Parameters
     ----------
-    guarantee : Guarantee
     method : str
         Name and source of the method.
     facts : mapping of str to str
         Public numbers of the method (K, t, n, ...), as a plan prints them.
-    dataset_id : str or None
     seal : str
         Date and hash of the schema, and whether it was sealed before the data were opened.
-    seal_sha256 : str
     header : str
         Whether the facts of the file's header were confirmed as public.
     ledger : str
         The ledger entry to which the budget was charged, or "charged to no ledger".
     fates : mapping of str to str
         Column to fate.
-    differences : tuple of PermittedDifference
     limits : tuple of str
         What the protected file should not be used for.
     file : mapping
@@ -591,13 +574,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that :meth:`to_dict` wrote.
-
-        Raises
-        ------
-        ParameterError
-            If it is not a certificate, or is of another version.
-        """
+        """Return the certificate that :meth:`to_dict` wrote."""
         version = content.get("certificate") if isinstance(content, Mapping) else None
         if version != VERSION:
             raise ParameterError(

@@ -222,15 +222,6 @@ _KNOWN = {
 def odds_words(guarantee: Guarantee) -> tuple[str, ...]:
     """Return what a guarantee means, in plain sentences that claim no more than it does.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-
-    Returns
-    -------
-    tuple of str
-        One or more paragraphs.
-
     Notes
     -----
     Let P_a be the law of the release when the unit's record is a and all others are fixed.  Pure
@@ -348,17 +339,7 @@ _FATES = {
 
 
 def certificate_page(certificate: Certificate) -> str:
-    """Return the certificate as a page of HTML.
-
-    Parameters
-    ----------
-    certificate : Certificate
-
-    Returns
-    -------
-    str
-        A whole document that needs nothing else and runs nothing.
-    """
+    """Return the certificate as a page of HTML."""
     from dprct import __version__
 
     guarantee = certificate.guarantee

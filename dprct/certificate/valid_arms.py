@@ -99,11 +99,6 @@ class ValidArms:
     clusters : tuple of tuple of int
         The same of whole clusters; empty where rows were assigned.
 
-    Raises
-    ------
-    ParameterError
-        If numbers are not one for each arm.
-
     Examples
     --------
     >>> arms = ValidArms(columns=("cash", "food"), rows=((40, 40, 40),))
@@ -184,10 +179,8 @@ class ValidArms:
 
         Parameters
         ----------
-        among : tuple of int
         terms : set of str
             Of the regression; ``keys`` are those of the columns, in the same words.
-        keys : tuple of str
         """
         without = [place for place in among if not place or keys[place - 1] not in terms]
         if len(without) == 1 < len(among):

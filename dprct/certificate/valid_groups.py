@@ -34,11 +34,6 @@ class ValidGroups:
     whole : bool
         Whether regressions on all rows return the released effects of everybody, too: arms have
         the same shares in all levels.
-
-    Raises
-    ------
-    ParameterError
-        If levels, rows and errors are of different numbers.
     """
 
     column: str
@@ -218,8 +213,6 @@ def level_of(groups: ValidGroups | None, data: Any, used: Any) -> Level | None:
 
     Parameters
     ----------
-    groups : ValidGroups or None
-    data : DataFrame of n rows
     used : (n,) array of bool
     """
     if groups is None or groups.column not in data.columns:

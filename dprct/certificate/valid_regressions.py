@@ -31,7 +31,6 @@ class Specification:
 
     Parameters
     ----------
-    outcome : str
     terms : tuple of str
         Right side, without the intercept; absorbed effects are ``C(name)``.
     cov_type : str
@@ -40,8 +39,6 @@ class Specification:
         Column of the clusters.
     rows : int or None
         Rows used, where known.
-    weighted : bool
-    intercept : bool
     fe_df : str
         Rule that counts absorbed effects; that of ``areg`` is that of dummies.
     within : str or float or None
@@ -182,11 +179,6 @@ class Validity:
         Places of outcomes: two-stage least squares of the first on the second, instrumented by the
         one treatment, has the error of the ratio of released effects.
 
-    Raises
-    ------
-    ParameterError
-        If a part is empty or contradicts another.
-
     Examples
     --------
     >>> valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
@@ -244,13 +236,7 @@ class Validity:
 
     @classmethod
     def of(cls, schema: Schema | None) -> Validity | None:
-        """Return what the file of a schema says of itself; None where it says nothing.
-
-        Raises
-        ------
-        SchemaError
-            If it says so in words that this release of dprct does not read.
-        """
+        """Return what the file of a schema says of itself; None where it says nothing."""
         if schema is None:
             return None
         for owner, name, text in schema.file.characteristics:
@@ -259,13 +245,7 @@ class Validity:
         return None
 
     def to_text(self) -> str:
-        """Return the text of the characteristic: one line of ASCII, with its version.
-
-        Raises
-        ------
-        SchemaError
-            If it is longer than Stata allows.
-        """
+        """Return the text of the characteristic: one line of ASCII, with its version."""
         terms = list(dict.fromkeys(term for part in self.covariates for term in part))
         place = {term: at for at, term in enumerate(terms)}
         content = {
@@ -300,13 +280,7 @@ class Validity:
 
     @classmethod
     def from_text(cls, text: str) -> Validity:
-        """Return what :meth:`to_text` wrote.
-
-        Raises
-        ------
-        SchemaError
-            If it is something else, or of another version.
-        """
+        """Return what :meth:`to_text` wrote."""
         try:
             content: Any = json.loads(text)
             if content["v"] != _VERSION or set(content) - _OPTIONAL != _PARTS:
@@ -379,12 +353,10 @@ class Validity:
 
         Parameters
         ----------
-        outcome : str
         terms : iterable of str
             Right side, without the intercept.
         cov_type : str
             ``cluster`` is another name for ``CR1``.
-        cluster : str or None
         """
         return self.reason(
             Specification(outcome=outcome, terms=tuple(terms), cov_type=cov_type, cluster=cluster)
@@ -405,7 +377,6 @@ class Validity:
             The outcome on the instruments and the exogenous terms, without what is instrumented.
         taken : str
             What is instrumented, such as take-up.
-        instruments : iterable of str
         together : bool
             Whether outcome and take-up are known to have values in the same rows.
 
@@ -515,7 +486,6 @@ class Validity:
 
         Parameters
         ----------
-        spec : Specification
         names : iterable of str
             Coefficients of the fit, those of levels as ``C(town)[2]``.
 
@@ -600,12 +570,6 @@ class Validity:
         ----------
         spec : Specification
             A regression on all arms, whose control group is that of the experiment.
-
-        Returns
-        -------
-        float or None
-            Sampling and privacy noise together; None where it was not released, or where the rows
-            are not all of them.
         """
         if not self.tells_control(spec) or spec.weighted or self.rounded:
             return None

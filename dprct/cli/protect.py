@@ -235,13 +235,7 @@ def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
 
 
 def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
-    """Return the do-files whose regressions are judged; they are read before anything is charged.
-
-    Raises
-    ------
-    DprctError
-        If one cannot be read, or the study's method makes no file on which they could run.
-    """
+    """Do-files whose regressions are judged; they are read before anything is charged."""
     if do and not study.makes_file:
         raise ParameterError(
             f"--do: method = {study.release.method!r} makes a document of numbers, on which no "

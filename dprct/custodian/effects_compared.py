@@ -63,17 +63,14 @@ class Regressions:
     ----------
     outcomes : tuple of str
         Left sides, as formulas spell them.
-    panels : mapping of covariate set to the right side of its formula
     arms : tuple of str
         The coefficients that are compared; empty for all but the intercept.
     indicators : bool
         Whether ``arms`` are columns of 0 and 1 of which a row has at most one, to be checked.
     control : str or None
         Column of the control group; rows in neither are then left out.
-    cov_type : str
     cluster, weights : str or None
         Columns, so that every table has its own.
-    weights_type : {"aweight", "fweight", "pweight"}
     alpha : float
         Intervals have level ``1 - alpha``.
     """
@@ -149,27 +146,7 @@ class Regressions:
         return tuple(dict.fromkeys([*outcomes, *sides, *others]))
 
     def effects(self, source: Source) -> tuple[pd.DataFrame, list[str]]:
-        """Fit everything on one table.
-
-        Parameters
-        ----------
-        source : Source
-
-        Returns
-        -------
-        estimates : DataFrame
-            One row per covariate set, outcome and arm: ``estimate``, ``std.error``,
-            ``conf.low``, ``conf.high``, ``df``, ``nobs``; none where it could not be estimated.
-        reasons : list of str
-            Why not; on the confidential table that is raised instead.
-
-        Raises
-        ------
-        ColumnError
-            If a column does not exist.
-        ParameterError
-            If a regression on the confidential data cannot be run.
-        """
+        """Fit everything on one table."""
         frame = columns_of(source.data, self.columns)
         found: list[dict[str, Any]] = []
         reasons: list[str] = []

@@ -71,7 +71,6 @@ class Text:
     ----------
     name : str
         Of its file.
-    text : str
     line : int
         Number of its first line in the file.
     public : frozenset of str
@@ -128,12 +127,6 @@ def places_of_rows(texts: Iterable[Text], tables: Sequence[Table]) -> list[tuple
     ----------
     texts : iterable of Text
         They are taken one after another, and none is kept.
-    tables : sequence of Table
-
-    Returns
-    -------
-    list of (str, int)
-        No value of the data is among it; an empty list where there is nothing.
     """
     found: dict[str, int] = {}
     for number, batch in enumerate(_batches(texts), 1):
@@ -707,7 +700,6 @@ class _Find:
         With as few cells as count in many lines, and with as many as count in one.
     codes : frozenset
         What of the line are cells of the row.
-    line : int
     """
 
     some: float

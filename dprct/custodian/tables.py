@@ -42,7 +42,6 @@ class Source:
     ----------
     data : data frame
         As it was given, not copied.
-    schema : Schema or None
     method : str
         What released it; empty where it has no name.
     draw : int
@@ -73,13 +72,7 @@ class Source:
 def confidential_source(
     given: Given, schema: Schema | None = None, option: str = "confidential"
 ) -> Source:
-    """Return a confidential table, with its schema if it came with one or one was given.
-
-    Raises
-    ------
-    ParameterError
-        If it is a release.
-    """
+    """Return a confidential table, with its schema if it came with one or one was given."""
     if isinstance(given, Release):
         raise ParameterError(
             f"{option} is a Release; give confidential data there, and the release as ``released=``"
@@ -97,11 +90,6 @@ def released_sources(given: Given, schema: Schema | None = None) -> list[Source]
         A list is several draws of one method.
     schema : Schema, optional
         For those that come without.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or one is something else.
 
     Examples
     --------
@@ -198,13 +186,6 @@ Records = dict[str, Cells]
 def cells_of(data: Any, name: str) -> Cells:
     """Return a column of a data frame: as numbers where it holds numbers, else as text.
 
-    Raises
-    ------
-    ColumnError
-        If there is no such column.
-    SchemaError
-        If it holds neither numbers nor text, categories or dates.
-
     Examples
     --------
     >>> cells_of(pd.DataFrame({"x": [1.0, float("nan")]}), "x").missing.tolist()
@@ -285,7 +266,6 @@ def row_ids(tables: Sequence[Records], columns: Sequence[str]) -> list[Codes]:
 
     Parameters
     ----------
-    tables : sequence of mapping of column to Cells
     columns : sequence of str
         In which rows are to be equal.
 
@@ -322,7 +302,6 @@ def gower_points(
 
     Parameters
     ----------
-    tables : sequence of mapping of column to Cells
     ranges : mapping of column to (low, high) or None
         Numbers differ by their distance over the range; None, or an empty or infinite range,
         makes a column one of levels, which differ by 0 or 1.
@@ -475,13 +454,6 @@ def compared(
         ``conf.low`` and ``conf.high``.
     released : mapping of (method, draw) to DataFrame
         The same of each release.
-
-    Returns
-    -------
-    DataFrame
-        The confidential rows in their order, for every method and draw; released numbers begin
-        with ``released.`` and are NaN where the release has no such effect.  ``difference`` is
-        released less confidential.
     """
     named = {name: f"released.{name}" for name in NUMBERS}
     draw = ["method", "draw"]
@@ -508,22 +480,8 @@ def summarised(
 
     Parameters
     ----------
-    effects : DataFrame
     by : list of str
         Columns that name what was measured; their order of appearance is kept.
-    measures : list of str
-    quantiles : tuple of float
-
-    Returns
-    -------
-    DataFrame
-        One row per group: ``draws``, and for each measure ``.mean``, ``.median`` and ``.q05``
-        for the quantile 0.05; draws where a measure is NaN are left out of it.
-
-    Raises
-    ------
-    ParameterError
-        If a quantile is not between 0 and 1.
 
     Examples
     --------

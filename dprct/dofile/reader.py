@@ -55,7 +55,6 @@ class Reading(Sequence[Regression]):
 
     Attributes
     ----------
-    rows : tuple of Regression
     notes : tuple of str
         What was not read, or not as Stata would.
     passed_over : dict of str to int

@@ -70,7 +70,6 @@ class Contrast:
 
     Parameters
     ----------
-    name : str
     weights : tuple of Fraction, length A
         Of sum zero, the control group first.
     """
@@ -135,7 +134,6 @@ class NoisyEffect:
 
     Parameters
     ----------
-    value : float
     scales : tuple of floats, at least one
         Of the Laplace draws in it.
     variances : tuple of Variance
@@ -214,7 +212,6 @@ class NoisyMean:
     ----------
     value : float
         Mean + Laplace(scale).
-    scale : float
     variance : NoisyVariance
         Sampling variance of the mean.
     others : tuple of floats
@@ -239,7 +236,6 @@ def inverse_sizes(
 
     Parameters
     ----------
-    arms : Arms
     design_effects : (H, A) numbers, optional
         d, by which clusters multiply the variance of a mean; 1 where there are none.
     """
@@ -258,7 +254,6 @@ def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) ->
 
     Parameters
     ----------
-    means : sequence of NoisyMean, length A
     weights : sequence of float, length A
         Not all zero.
 
@@ -357,25 +352,13 @@ def effects_plot(
         Intervals have level ``1 - alpha``.
     ax : Axes or sequence of Axes, optional
         One per outcome; new ones if not given.
-    watermark : str
     labels : Labels, optional
         Names of outcomes and arms, and bounds, beyond which no axis reaches.
-
-    Returns
-    -------
-    list of Axes
 
     Notes
     -----
     The thin line is the interval.  The thick one inside is what privacy noise alone would give:
     the interval if there were no sampling error.
-
-    Raises
-    ------
-    ParameterError
-        If there are not as many axes as outcomes.
-    MissingDependencyError
-        Without matplotlib.
 
     Examples
     --------

@@ -45,12 +45,10 @@ class Comparison:
 
     Parameters
     ----------
-    design : Design
     arms : tuple of str
         Names of the groups, the control group first.
     order : tuple of int
         Place of each of them among the groups of the design.
-    unit : {"person", "cluster"}
     """
 
     design: Design
@@ -71,7 +69,6 @@ class Experiment(HoldsRows, Comparison):
         Group of each row, 0 for control.
     units : Units
         Blocks and clusters of the rows.
-    clustered : bool
     largest : int
         Rows of the largest cluster.
     combinations : Combinations or None
@@ -92,11 +89,6 @@ class Experiment(HoldsRows, Comparison):
         """Return who counts where only those with a value do; for public missingness.
 
         ``counted`` is what the pass at the door of an engine found, where it is at hand.
-
-        Raises
-        ------
-        ParameterError
-            If an arm of a block has fewer than two rows, or two clusters.
         """
         if self.combinations is None:
             assert isinstance(frame, nw.DataFrame)
@@ -114,11 +106,6 @@ class Experiment(HoldsRows, Comparison):
         """Return who counts where, given which rows have a value if that is public.
 
         ``observed`` is (n,) of bool, or (G,) of numbers of rows.
-
-        Raises
-        ------
-        ParameterError
-            If an arm of a block has fewer than two rows, or two clusters.
         """
         count = len(self.arms)
         cells = self.units.block[self.units.member] * count + self.codes
@@ -169,13 +156,7 @@ def experiment_of(
     attrition: bool,
     counted: Counted | None = None,
 ) -> Experiment:
-    """Read the public columns of a table and hold them against the design.
-
-    Raises
-    ------
-    ParameterError
-        If design and columns contradict each other, or no variance is offered for the design.
-    """
+    """Read the public columns of a table and hold them against the design."""
     design = design_of(treatment, assignment)
     rows, combinations = combined(data, [*design.columns, *design.uses], counted)
     problems = design.groups.problems(rows)
@@ -222,13 +203,7 @@ def cluster_unit(design: Design, largest: int) -> Unit:
 
 
 def clusters_of(design: Design) -> tuple[str, ...]:
-    """Return the columns that name the units of assignment; empty where single rows were assigned.
-
-    Raises
-    ------
-    ParameterError
-        If the factors of a design assign different units.
-    """
+    """Columns that name the units of assignment; empty where single rows were assigned."""
     return _cluster_columns(design)
 
 
@@ -259,12 +234,7 @@ def compared(
     blocks: BlockRule,
     privacy_unit: UnitRule,
 ) -> Comparison:
-    """Return what is compared, refusing rules that a design does not allow; no row is read.
-
-    Raises
-    ------
-    ParameterError, SchemaError
-    """
+    """Return what is compared, refusing rules that a design does not allow; no row is read."""
     design = design_of(treatment, assignment)
     names, order = _control_first(design, control)
     _, cluster = _columns_of(design, blocks)
@@ -386,11 +356,6 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     chances : (n, G) array
         Declared probability of each group for each row.
 
-    Raises
-    ------
-    ParameterError
-        If a label is not a block, a pool has no name, or its blocks have different declared shares.
-
     Notes
     -----
     Given the number of each arm in each block, the pooled difference in means is unbiased where
@@ -456,12 +421,6 @@ _FINEST_SHARE = 10**7
 def check_hidden(design: Design | None, schema: Schema) -> None:
     """Refuse a design whose probabilities would not be public facts were treatment private.
 
-    Raises
-    ------
-    ParameterError, SchemaError
-        If no design is declared, clusters were assigned, shares are not the same for everybody or
-        lack a legal block, or the schema allows a row that is in no group of the design.
-
     Notes
     -----
     Who is in which arm and block is private, and so is how many are.  Whether the data could have
@@ -495,16 +454,10 @@ def hidden_arms(design: Design, order: Sequence[int], n: int) -> PrivateArms:
 
     Parameters
     ----------
-    design : Design
     order : sequence of int, length A
         The design's group of each arm, the control group first.
     n : int
         Rows; public.
-
-    Raises
-    ------
-    ParameterError
-        If a group has no share.
 
     Notes
     -----
@@ -640,27 +593,13 @@ def check_sample(schema: Schema) -> None:
 
 
 def table_of(data: object) -> Frame:
-    """Return the one table of a fit that needs its rows in memory.
-
-    Raises
-    ------
-    SchemaError
-        If several tables are given, or no eager data frame with rows.
-    """
+    """Return the one table of a fit that needs its rows in memory."""
     _check_single(data)
     return eager(data)
 
 
 def any_table_of(data: object) -> Table:
-    """Return the one table of a fit, which may stay in its engine.
-
-    Raises
-    ------
-    SchemaError
-        If several tables are given, or no table with rows.
-    EngineError, MissingDependencyError
-        As of :func:`dprct.schema.table.table`.
-    """
+    """Return the one table of a fit, which may stay in its engine."""
     _check_single(data)
     return table(data)
 
@@ -679,12 +618,7 @@ def check_columns(
     treatment: str | Sequence[str] | None,
     assignment: Design | None,
 ) -> None:
-    """Refuse a fit whose outcomes and design are not all in its table.
-
-    Raises
-    ------
-    ColumnError, ParameterError
-    """
+    """Refuse a fit whose outcomes and design are not all in its table."""
     named = [treatment] if isinstance(treatment, str) else treatment or ()
     if treatment is not None and not named:
         raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
@@ -697,13 +631,7 @@ def check_columns(
 
 
 def policy_of(column: Column, what: str = "outcome") -> MissingPolicy | None:
-    """Return what happens to missing values of a column; None if it has none.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and nothing is declared of that, or what is not offered here.
-    """
+    """Return what happens to missing values of a column; None if it has none."""
     if column.missing == ():
         return None
     if column.missing_policy in (None, "level"):
@@ -717,13 +645,7 @@ def policy_of(column: Column, what: str = "outcome") -> MissingPolicy | None:
 
 
 def fill_of(column: Column) -> float | None:
-    """Return the number that stands for a missing outcome; None where there is none.
-
-    Raises
-    ------
-    SchemaError
-        If the outcome may be missing and no number is declared.
-    """
+    """Return the number that stands for a missing outcome; None where there is none."""
     if column.missing == ():
         return None
     if not isinstance(column.missing_policy, float):

@@ -131,7 +131,6 @@ def quantile_of_sum(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, 
     alpha : array
         In (0, 1).
     variance : array
-    scales : tuple of floats
 
     Notes
     -----
@@ -238,7 +237,6 @@ def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
     Parameters
     ----------
     x : array
-    variance : float
     scales : tuple of floats, at least one
         Above 0.
 
@@ -272,7 +270,6 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
         In (0, 1).
     variance : array
         At least 0; broadcast against ``alpha``.
-    scales : tuple of floats, at least one
 
     Examples
     --------
@@ -375,16 +372,6 @@ def correction(rho: float, alpha: float = 0.05) -> float:
         b_V / b^2, in (0, 1e4].
     alpha : float
         In (0, 1).
-
-    Returns
-    -------
-    float
-        At least 0.
-
-    Raises
-    ------
-    ParameterError
-        If rho or alpha is outside its range.
 
     Notes
     -----
@@ -594,11 +581,6 @@ class PathNoise:
         ----------
         alpha : float
             From 1e-6, below which the numbers are not certain, to 1.
-
-        Raises
-        ------
-        ParameterError
-            If alpha is outside that.
         """
         check_alpha(alpha)
         return self.sd * _standard_half_width(self._standardised(), float(alpha))
@@ -625,10 +607,6 @@ def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
         b_V / b^2.
     scale : Fraction
         The largest noise scale, in grid units.
-
-    Raises
-    ------
-    ParameterError
     """
     if rho > LARGEST_RHO or scale > LARGEST_SCALE:
         raise ParameterError(
@@ -639,12 +617,7 @@ def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
 
 
 def check_alpha(alpha: object) -> None:
-    """Refuse what is not a share of misses from 1e-6 to 1.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse what is not a share of misses from 1e-6 to 1."""
     if not isinstance(alpha, (int, float)) or not _RAREST <= alpha < 1:
         raise ParameterError(
             f"``alpha={given(alpha)}``; give a number from {_RAREST:g} to 1, as 0.05"

@@ -106,16 +106,9 @@ def categories_of(
 
     Parameters
     ----------
-    name : str
     column : (n,) Series
-    schema : Schema or None
     levels : {"data", "schema"}
         As in :func:`dprct.formula.design_matrix`.
-
-    Raises
-    ------
-    SchemaError
-        If a value is outside the declared levels, or ``levels="schema"`` and there are none.
 
     Examples
     --------
@@ -238,19 +231,6 @@ def design(
         Rows that may be used at all.
     known : mapping from column to levels, optional
         Exactly the levels of these factors, the base first, as of an earlier fit.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    FormulaError
-        If the formula is not in the grammar, or an outcome is not a number.
-    ColumnError
-        If a column does not exist.
-    SchemaError
-        If a factor has no public levels and ``levels="schema"``, or if a value is outside them.
 
     Notes
     -----

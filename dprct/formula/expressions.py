@@ -63,11 +63,6 @@ class Expression:
             Whether row-wise functions and comparisons are allowed.
         part : str
             The part of the formula as it was written, for the message.
-
-        Raises
-        ------
-        FormulaError
-            For anything but arithmetic of columns and finite constants.
         """
         if len(source) > LONGEST:
             raise FormulaError(

@@ -161,7 +161,6 @@ class Factor:
 
     Parameters
     ----------
-    kind : {"name", "C", "expression"}
     label : str
         How it is named in results, for example ``"C(village)"``.
     names : tuple of str
@@ -191,7 +190,6 @@ class Formula:
         Left of ``~``; empty for a one-sided formula.
     terms : tuple of tuple of Factor
         Right of ``~``, lower orders first, without repetition and without the intercept.
-    intercept : bool
     endogenous : tuple of Factor
         Left of ``~`` in ``[d ~ z]``; empty where there is none.
     instruments : tuple of tuple of Factor
@@ -236,15 +234,10 @@ def names(
 
     Parameters
     ----------
-    formula : str or Formula
     schema : Schema, optional
         Where every column must exist.
     functions : bool
         As in :func:`parse`.
-
-    Raises
-    ------
-    FormulaError, ColumnError
 
     Examples
     --------
@@ -273,15 +266,6 @@ def parse(formula: str, *, functions: bool = False, structural: bool = False) ->
         outcomes; only for fits without a guarantee.
     structural : bool
         Allow ``[d ~ z]`` once and ``| effects`` at the end; only for fits that know them.
-
-    Returns
-    -------
-    Formula
-
-    Raises
-    ------
-    FormulaError
-        Naming the part that is not allowed, and what is.
 
     Notes
     -----

@@ -367,17 +367,6 @@ def permits_of(certificate: str | Path | Mapping[str, Any]) -> Permits:
         A certificate in JSON, or its content: ``{"differences": [{"facet": ..., "column": ...,
         "reason": ...}]}``; a column of None permits the facet everywhere.
 
-    Returns
-    -------
-    mapping of (facet, column or None) to reason
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read as JSON.
-    ParameterError
-        If it lists no differences, or names a facet that is none.
-
     Examples
     --------
     >>> permits_of({"differences": [{"facet": "notes", "column": None, "reason": "dropped"}]})
@@ -458,11 +447,6 @@ def value_differences(
     ----------
     a, b : (data, schema)
         As :func:`dprct.io.read` returns them; only columns of both are compared.
-
-    Yields
-    ------
-    Difference
-        Facets ``rows``, ``values`` and ``sort``.
     """
     (data_a, schema_a), (data_b, schema_b) = a, b
     n, m = len(data_a), len(data_b)
@@ -501,10 +485,6 @@ def differing_numbers(a: NDArray[np.float64], b: NDArray[np.float64]) -> Differi
     ----------
     a, b : ndarray (n,)
         Missing codes in the payloads; NaNs of the same missing code are equal.
-
-    Returns
-    -------
-    Differing
 
     Examples
     --------
@@ -560,10 +540,6 @@ def rows_are_sorted(data: pd.DataFrame, schema: Schema) -> bool:
     schema : Schema
         ``schema.file.sorted_by`` names the variables; missing codes follow every number in
         Stata's order, text is in the order of its bytes.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -77,21 +77,6 @@ def convert(
     overwrite : bool
         Replace a file that exists, and a schema that says something else.
 
-    Returns
-    -------
-    Schema
-        That next to the .parquet file.
-
-    Raises
-    ------
-    ParameterError
-        If the extensions are no such pair.
-    SchemaError
-        If a column cannot be held by the other format, the name of a companion of missing codes
-        is taken, or the schema next to a file does not describe it.
-    FileError, StataFormatError
-        If a file exists, or cannot be read or written; nothing half written is left.
-
     Notes
     -----
     Every number has its missing codes in ``<name>__missing`` (-1 none, 0 ``.``, 1 to 26 ``.a`` to
@@ -135,13 +120,7 @@ _BUFFER = 1 << 20  # of a column that is being read, as a row group may be the w
 
 
 def to_dta(source: Path, target: Path, beside: Path, progress: Progress) -> Schema:
-    """Write a .parquet file as .dta.
-
-    Raises
-    ------
-    SchemaError, FileError
-        As :func:`dprct.io.convert.convert`.
-    """
+    """Write a .parquet file as .dta."""
     arrow, parquet = arrow_of("reading .parquet")
     with disk.opened(source) if source.is_file() else _missing(source) as file:
         try:
@@ -356,13 +335,7 @@ _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 def to_parquet(
     source: Path, target: Path, beside: Path, progress: Progress, *, overwrite: bool
 ) -> Schema:
-    """Write a .dta file as .parquet, with its schema next to it.
-
-    Raises
-    ------
-    SchemaError, FileError, StataFormatError
-        As :func:`dprct.io.convert.convert`.
-    """
+    """Write a .dta file as .parquet, with its schema next to it."""
     arrow, parquet = arrow_of("writing .parquet")
     found = read_header(source)
     _check_companions(found, source.name)
@@ -390,7 +363,6 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
 
     Parameters
     ----------
-    path : Path
     rows : int
         Fewer where strLs have more than 64 MiB together.
 
@@ -399,11 +371,6 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
     dict of name to ndarray
         float64 with missing codes in NaN payloads, and object for text, as
         :func:`dprct.io.stata.read_dta` reads them.
-
-    Raises
-    ------
-    FileError, StataFormatError
-        As :func:`dprct.io.stata.read_dta`.
     """
     with opened(path) as cursor:
         header = parsed_header(cursor)

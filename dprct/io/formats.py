@@ -105,20 +105,8 @@ def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> N
     ----------
     data : pandas.DataFrame
         As :func:`read` returns it.
-    schema : Schema
     path : path
         .dta, .rds (needs R), .csv or .parquet.
-
-    Raises
-    ------
-    SchemaError
-        If the data do not fit the schema or the format.
-    FileError
-        If the file cannot be written.
-    ParameterError
-        For an unknown extension.
-    MissingDependencyError
-        For .rds without rpy2.
 
     Warns
     -----

@@ -32,22 +32,6 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
     path : Path
         .rds, .rda or .RData.
 
-    Returns
-    -------
-    data : pandas.DataFrame
-    schema : Schema
-        logical is byte, integer is double, factor is long with its levels as labels, Date is
-        ``%td``, POSIXct ``%tc`` in UTC, character is strL.  haven's tagged missing values in
-        doubles keep their letters.  Through R, haven's variable labels, value labels and formats
-        are kept, too.
-
-    Raises
-    ------
-    FileError
-        If the file is not R's, or holds no data frame or several.
-    MissingDependencyError
-        Without R, if pyreadr is not installed either.
-
     Warns
     -----
     DprctWarning

@@ -101,10 +101,6 @@ def clock_of(original: str | None, system: str) -> Clock:
     system : {"SPSS", "SAS"}
         SPSS counts seconds from 14 October 1582, SAS days or seconds from 1 January 1960.
 
-    Returns
-    -------
-    Clock
-
     Examples
     --------
     >>> import numpy as np
@@ -162,7 +158,6 @@ def special_missing(path: Path, header: Any) -> dict[str, NDArray[np.int8]] | No
 
     Parameters
     ----------
-    path : Path
     header : object
         pyreadstat's metadata of the same file.
 
@@ -249,19 +244,6 @@ def read_foreign(path: Path) -> tuple[pd.DataFrame, Schema]:
     ----------
     path : Path
         .sav, .zsav, .por, .sas7bdat or .xpt.
-
-    Returns
-    -------
-    data : pandas.DataFrame
-        Numbers as float64, dates as Stata counts them, text as ``object``.
-    schema : Schema
-        Numbers are double and text is as wide as the file declares; label sets, labels of
-        variables and of the file, notes, and display formats of dates and decimals.
-
-    Raises
-    ------
-    FileError
-        If the file is not what its extension says.
 
     Warns
     -----

@@ -42,29 +42,7 @@ _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
 def read_csv(path: Path) -> tuple[pd.DataFrame, Schema]:
-    """Read a comma-separated UTF-8 file with a row of names.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    data : pandas.DataFrame
-        A column is numeric when each of its cells is a decimal number, a missing code (``.``,
-        ``.a`` to ``.z``), empty or ``NA``; otherwise it is text, left as it is.  A number with
-        a leading zero, or a whole number beyond 2**53, makes its column text, as it is an
-        identifier.
-    schema : Schema
-        double and strL, as the file declares no types.
-
-    Raises
-    ------
-    FileError
-        If the file is not UTF-8, has no rows, or has rows of unequal length.
-    SchemaError
-        If a name occurs twice or is empty.
-    """
+    """Read a comma-separated UTF-8 file with a row of names."""
     names, rows = _parsed(path)
     columns = zip(*rows, strict=True)
     cells = {name: _guessed(column) for name, column in zip(names, columns, strict=True)}
@@ -154,13 +132,6 @@ def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
     ----------
     data : data frame
         As :func:`dprct.io.read` returns it.
-    schema : Schema
-    path : Path
-
-    Raises
-    ------
-    SchemaError
-        If a text column holds bytes, or a number does not fit its storage type.
 
     Notes
     -----
@@ -189,27 +160,7 @@ def _printed(frame: Frame, column: Column) -> list[str]:
 
 
 def read_parquet(path: Path) -> tuple[pd.DataFrame, Schema]:
-    """Read a .parquet file; companion columns ``<name>__missing`` become missing codes again.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    data : pandas.DataFrame
-    schema : Schema
-        Types as :func:`dprct.schema.frames.schema_of_frame` takes them from the Arrow types.
-
-    Raises
-    ------
-    FileError
-        If the file is not parquet.
-    MissingDependencyError
-        If pyarrow is not installed.
-    SchemaError
-        If it has no rows, a name twice, or a type that no storage type holds.
-    """
+    """Read a .parquet file; companion columns ``<name>__missing`` become missing codes again."""
     arrow, parquet = arrow_of("reading .parquet")
     try:
         with disk.opened(path) as file:
@@ -253,16 +204,6 @@ def write_parquet(data: IntoFrame, schema: Schema, path: Path) -> None:
     ----------
     data : data frame
         As :func:`dprct.io.read` returns it.
-    schema : Schema
-    path : Path
-
-    Raises
-    ------
-    SchemaError
-        If a text column holds bytes, a number does not fit its storage type, or the name of a
-        companion is taken.
-    MissingDependencyError
-        If pyarrow is not installed.
 
     Notes
     -----
@@ -371,7 +312,6 @@ class Cells:
 
     Parameters
     ----------
-    names : tuple of str
     columns : tuple of tuple of str
         One per name, each with the cells from the first row to the last.
     """
@@ -388,17 +328,6 @@ def readings(path: Path) -> list[Cells]:
     path : Path
         UTF-8 with a row of names; ``.csv`` is separated by commas, ``.tab``, ``.tsv`` and ``.txt``
         by tabs.  A first column without a name, the row numbers of R and pandas, is left out.
-
-    Returns
-    -------
-    list of Cells
-        With quotes doubled and, of what is separated by tabs, also with backslashes before
-        quotes, tabs and line ends, as the Dataverse writes them.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, is not UTF-8, or has rows of unequal length in both ways.
 
     Examples
     --------

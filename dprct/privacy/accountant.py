@@ -658,16 +658,10 @@ def ledgers_of_same_data(
 
     Parameters
     ----------
-    data_path : path
     sha256 : str
         Of the data file.
     besides : str or None
         The data set whose own ledger does not count.
-
-    Raises
-    ------
-    LedgerError
-        If there is a ledger that cannot be read, so that it is not known for which data it is.
 
     Notes
     -----
@@ -686,11 +680,6 @@ def ledgers_of_same_data(
 
 def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountant | None:
     """Return the accountant kept next to a data file, or None if there is none.
-
-    Raises
-    ------
-    LedgerError
-        If there is a file that is not a sound ledger of ``dataset_id``.
 
     Examples
     --------

@@ -38,13 +38,7 @@ _INT64_CELLS = 2**62
 
 
 def checked_radices(radices: Sequence[int]) -> tuple[int, ...]:
-    """Return the level counts as a tuple of Python integers.
-
-    Raises
-    ------
-    ParameterError
-        If there is no column, or a column has no level.
-    """
+    """Return the level counts as a tuple of Python integers."""
     out = tuple(int(radix) for radix in radices)
     if not out or min(out) < 1 or max(out) >= 2**31:
         raise ParameterError(
@@ -72,7 +66,6 @@ def cell_indices(codes: IntArray, radices: Sequence[int]) -> NDArray[Any]:
     ----------
     codes : array of int64, shape (q, p)
         Digits; column j lies in ``range(radices[j])``.
-    radices : sequence of int, length p
 
     Returns
     -------
@@ -119,12 +112,6 @@ def distinct_empty_cells(
         How many to draw; at most the number of empty cells.
     occupied : iterable of int
         Distinct indices that cannot be drawn.
-    source : NoiseSource
-
-    Returns
-    -------
-    list of int
-        In the order of drawing: every ordered selection is equally likely.
 
     Notes
     -----
@@ -224,11 +211,6 @@ class IntegerVector(_Aggregate):
     ----------
     size : int
         d; public.
-
-    Raises
-    ------
-    ParameterError
-        If the values are not integers, or the sensitivities contradict each other.
 
     Examples
     --------

@@ -27,11 +27,6 @@ def fraction(text: object) -> Fraction:
 
     ``Fraction("1e999999999")`` would fill the memory, so that form and length are checked first.
 
-    Raises
-    ------
-    ParameterError
-        If it is not text of a number, or longer than any that a ledger needs.
-
     Examples
     --------
     >>> fraction("1/3") + fraction("2.5e-1")
@@ -53,11 +48,6 @@ _MOST_BITS = 4000
 
 def exact(value: object, name: str) -> Fraction:
     """Return the decimal number that ``value`` spells, exactly (0.1 is one tenth).
-
-    Raises
-    ------
-    ParameterError
-        If ``value`` is not a finite number.
 
     Examples
     --------
@@ -176,14 +166,8 @@ def check_delta(budget: Budget, n: int, *, accepted: bool) -> None:
 
     Parameters
     ----------
-    budget : Budget
     n : int
         Rows, which are public.
-    accepted : bool
-
-    Raises
-    ------
-    ConfirmationError
 
     Examples
     --------
@@ -207,7 +191,6 @@ def caution(budget: Budget, n: int) -> str:
 
     Parameters
     ----------
-    budget : Budget
     n : int
         Rows, which are public.
 

@@ -419,12 +419,7 @@ class Parts:
         )
 
     def together(self) -> Together:
-        """Return what the charges promise together; the proof is in :func:`together`.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Return what the charges promise together; the proof is in :func:`together`."""
         relations = [r for r in RELATIONS if all(r in _IMPLIED[one] for one in self.relations)]
         if not relations:
             raise ParameterError(
@@ -481,11 +476,6 @@ def together(entries: Iterable[Entry]) -> Together:
     ----------
     entries : sequence of Entry
         At least one, each with a price.
-
-    Raises
-    ------
-    ParameterError
-        If no relation, or no unit, is known that all of them protect.
 
     Notes
     -----
@@ -585,11 +575,6 @@ def chained(ledger: Mapping[str, Any]) -> list[str]:
     ----------
     ledger : mapping
         The values of a ledger file; links that its entries have already do not count.
-
-    Returns
-    -------
-    list of str
-        One longer than the entries: the first link is of the terms.
 
     Notes
     -----

@@ -186,11 +186,6 @@ def per_row(budget: Budget, max_rows: int) -> Budget:
     ``max_rows`` rows (group privacy): epsilon / k and, rounded down,
     delta (e^(epsilon/k) - 1) / (e^epsilon - 1).
 
-    Raises
-    ------
-    ParameterError
-        If ``max_rows`` is not a whole number of at least 1.
-
     Notes
     -----
     Changing k rows one at a time gives P(S) <= e^(k e) P'(S) + d (1 + e^e + ... + e^((k-1) e)) for
@@ -466,11 +461,6 @@ class Charge:
         What is proved besides the claim: rho of zero-concentrated privacy.
     gaussian : (Fraction, Fraction) or None
         What is proved besides the claim: mu^2 of Gaussian privacy, and its slack.
-
-    Raises
-    ------
-    ParameterError
-        If the parameter is missing, superfluous, or does not imply the claim.
 
     Notes
     -----

@@ -235,14 +235,6 @@ class Ledger:
     def refuse_unfit(self, entry: Entry) -> None:
         """Raise unless ``entry`` may be appended.
 
-        Raises
-        ------
-        ParameterError
-            If it does not hold under the terms, or nothing is known that it and the others
-            protect, or the accountant's rule cannot add its measure.
-        BudgetError
-            If it does not fit into what is left.
-
         Notes
         -----
         The very first charge is sized before anything was released, so it is judged by its own
@@ -307,13 +299,7 @@ class Ledger:
         return next((saved.sha256 for saved in self.saved if saved.entry == entry_id), None)
 
     def checked(self) -> Ledger:
-        """Return the ledger if its sums are those of its entries.
-
-        Raises
-        ------
-        LedgerError
-            If they are not, or an entry cannot be read: the file was made by hand.
-        """
+        """Return the ledger if its sums are those of its entries."""
         try:
             sums = Sums(first_link(self.terms()))
             for number, entry in enumerate(self.entries, 1):
@@ -368,13 +354,7 @@ class Ledger:
 
     @classmethod
     def from_dict(cls, facts: object) -> Ledger:
-        """Return the ledger that :meth:`to_dict` wrote.
-
-        Raises
-        ------
-        LedgerError
-            If it is not a ledger, is of a newer version, or anything in it was changed.
-        """
+        """Return the ledger that :meth:`to_dict` wrote."""
         if not isinstance(facts, Mapping) or facts.get("format") != "dprct ledger":
             raise LedgerError("it is not a ledger of dprct")
         if facts.get("version") not in _READABLE:
@@ -497,7 +477,6 @@ class Seen:
 
     Parameters
     ----------
-    ledger : Ledger
     ids : set of str
         Ids of its entries.
     at : int or None
@@ -563,15 +542,7 @@ class Seen:
 
 
 def seen(raw: bytes, state: os.stat_result | None) -> Seen:
-    """Return the ledger that a file holds, in lines or in the format of an earlier version.
-
-    Raises
-    ------
-    Damage
-        If a byte is not the one that was written.
-    LedgerError
-        If it is no ledger, or contradicts itself.
-    """
+    """Return the ledger that a file holds, in lines or in the format of an earlier version."""
     if not raw.startswith(_BEGIN):
         ledger = _as_one_value(raw)
         return Seen(ledger, {entry.id for entry in ledger.entries})

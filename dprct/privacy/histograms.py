@@ -270,16 +270,6 @@ class SparseHistogram:
         ----------
         counts : CellCounts
             Over a domain of ``self.cells`` cells and under ``self.relation``.
-        source : NoiseSource
-
-        Returns
-        -------
-        HistogramRelease
-
-        Raises
-        ------
-        ParameterError
-            If the domain or the relation is not the one that was described.
         """
         codes, numbers = _admitted(self, counts)
         scale, tail = self.scale, self.tail
@@ -306,7 +296,6 @@ class StabilityHistogram:
         In (0, 1).
     cells : int
         K, the number of cells of the public domain.
-    relation : {"replace-one", "replace-one-design-public", "add-remove"}
 
     Notes
     -----
@@ -395,10 +384,8 @@ def draw_rows(release: HistogramRelease, n: int, rng: np.random.Generator) -> In
 
     Parameters
     ----------
-    release : HistogramRelease
     n : int
         How many rows.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -519,7 +506,6 @@ class OneWayHistograms:
         Public number of levels of each column.
     delta : number, default 0
         0: discrete Laplace noise; above 0: Gaussian noise by the analytic calibration.
-    relation : {"replace-one", "replace-one-design-public", "add-remove"}
 
     Notes
     -----
@@ -606,7 +592,6 @@ class OneWayHistograms:
         ----------
         aggregate : IntegerVector
             From :meth:`aggregate`.
-        source : NoiseSource
         """
         if aggregate.size != sum(self.radices) or aggregate.relation != self.relation:
             raise ParameterError(
@@ -623,10 +608,8 @@ def draw_independent_rows(release: OneWayRelease, n: int, rng: np.random.Generat
 
     Parameters
     ----------
-    release : OneWayRelease
     n : int
         How many rows.
-    rng : numpy.random.Generator
 
     Returns
     -------

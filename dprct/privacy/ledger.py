@@ -140,11 +140,6 @@ def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
     dataset_id : str
         The declared name of the data set: letters, digits, ``. _ -``, at most 100 of them.
 
-    Raises
-    ------
-    ParameterError
-        If ``dataset_id`` is not safe as a file name on every platform.
-
     Examples
     --------
     >>> ledger_path("study/liberia.dta", "liberia-2017").as_posix()
@@ -322,13 +317,7 @@ class LedgerFile:
         return False
 
     def write(self, ledger: Ledger) -> None:
-        """Append what ``ledger`` has beyond the file, durably; hold the lock meanwhile.
-
-        Raises
-        ------
-        LedgerError
-            If the file has anything that ``ledger`` lacks, or cannot be written.
-        """
+        """Append what ``ledger`` has beyond the file, durably; hold the lock meanwhile."""
         known = None
         if os.path.lexists(self.path):
             if not ledger.continues(self.read()):
@@ -385,12 +374,7 @@ class LedgerFile:
         self._seen = None
 
     def check_writable(self) -> None:
-        """Refuse, before a charge, what would keep its released state from being saved.
-
-        Raises
-        ------
-        LedgerError
-        """
+        """Refuse, before a charge, what would keep its released state from being saved."""
         probe = self.states / disk.draft_name()
         try:
             disk.make_folder(self.states)
@@ -423,13 +407,7 @@ class LedgerFile:
         return hashlib.sha256(content).hexdigest()
 
     def load_state(self, entry_id: str, sha256: str | None) -> bytes | dict[str, Any]:
-        """Return what was released for an entry.
-
-        Raises
-        ------
-        LedgerError
-            If nothing was saved, or not what has this SHA-256.
-        """
+        """Return what was released for an entry."""
         try:
             content = disk.content(self._state_path(entry_id), _MOST)
         except OSError as error:

@@ -94,11 +94,6 @@ def double_at_least(value: Fraction) -> float:
 def reachable_scale(scale: Fraction) -> float:
     """Return the smallest double that is not below ``scale``.
 
-    Raises
-    ------
-    ParameterError
-        If no sampler reaches it.
-
     Examples
     --------
     >>> reachable_scale(Fraction(3, 2))
@@ -116,13 +111,6 @@ def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
     ----------
     sensitivity : int
         L1, in units of the grid.
-    epsilon : Fraction
-
-    Returns
-    -------
-    float
-        ``sensitivity / epsilon``, raised by units in the last place until the exact ratio and
-        the one that OpenDP certifies (rounded up) are at most ``epsilon``.
 
     Examples
     --------
@@ -174,15 +162,6 @@ def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> Gaussi
         Number of coordinates, d.
     budget : Budget
         With ``delta > 0``.
-
-    Returns
-    -------
-    GaussianNoise
-
-    Raises
-    ------
-    ParameterError
-        If ``delta`` is 0, or so small that no sampler reaches the scale; known before a charge.
 
     Notes
     -----
@@ -398,16 +377,6 @@ class DiscreteLaplace:
         ----------
         aggregate : IntegerVector
             With ``aggregate.l1 <= self.l1``.
-        source : NoiseSource
-
-        Returns
-        -------
-        NoisyVector
-
-        Raises
-        ------
-        ParameterError
-            If the aggregate is of another kind or more sensitive than declared.
         """
         values = _admitted(aggregate, "l1", self.l1)
         noise = source.discrete_laplace(self.scale, aggregate.size)
@@ -632,12 +601,6 @@ class Allocation:
         How the claim of the whole follows from its parts: their epsilons and deltas add up, or
         their rho or mu squared does, of which the sum is converted to ``budget``.
 
-    Raises
-    ------
-    ParameterError
-        If the mechanisms together claim more than ``budget``, or a part is in no set of rows, or
-        lacks the rho or mu by which the whole is composed.
-
     Notes
     -----
     Parts that read the same rows compose sequentially.  A unit that is in one of several disjoint
@@ -737,11 +700,6 @@ def split(asked: Mapping[str, Real] | None, parts: Mapping[str, int]) -> dict[st
         ``budget_shares=`` of a method; the default proportions if None.
     parts : mapping from part to int
         The parts that the fit has, with their default proportions.
-
-    Raises
-    ------
-    ParameterError
-        If another part is named, one is missing or not positive, or shares do not add up to one.
 
     Examples
     --------

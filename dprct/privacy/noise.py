@@ -98,10 +98,6 @@ def exact_binomial(trials: int, tail: Tail, uniform_below: Callable[[int], int])
     uniform_below : callable
         ``uniform_below(m)`` draws a uniform integer from ``range(m)``.
 
-    Returns
-    -------
-    int
-
     Notes
     -----
     *Splitting.*  The trials are cut into blocks whose mean is about 256 at most; the number of
@@ -263,15 +259,6 @@ def source(rng: object = None) -> NoiseSource:
     rng : None, int, SeedSequence, BitGenerator or Generator
         What numpy makes a generator of.  Anything but None makes the result a simulation.
 
-    Returns
-    -------
-    NoiseSource
-
-    Raises
-    ------
-    ParameterError
-        If ``rng`` is of another type, or a negative seed.
-
     Examples
     --------
     >>> source().simulation, source(7).simulation
@@ -366,12 +353,7 @@ class Secure:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Ordinary floating-point sampling from a caller's generator, for simulation only.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    """
+    """Ordinary floating-point sampling from a caller's generator, for simulation only."""
 
     rng: np.random.Generator = field(repr=False)
 

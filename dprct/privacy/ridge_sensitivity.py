@@ -37,12 +37,6 @@ def ridge_l2(y_norm: float, T0: float, lam: float) -> float:
     lam : float
         The penalty, above 0; kappa is half of it.
 
-    Returns
-    -------
-    float
-        ``y_norm * (2 S / (S^2 + kappa) if kappa >= S^2 else 1 / sqrt(kappa))``, S = sqrt(T0);
-        whatever the number of donors.
-
     Notes
     -----
     ||F||^2 <= ||y||^2 b (kappa + q - b) / (kappa (kappa + q)^2).  For q <= kappa it is largest at
@@ -75,12 +69,6 @@ def ridge_l1(y_norm: float, n: int, T0: float, lam: float) -> float:
         Pre-periods; with predictors, the largest squared norm of a row.
     lam : float
         The penalty, above 0; kappa is half of it.
-
-    Returns
-    -------
-    float
-        ``2 ||y|| / sqrt(kappa) max sqrt(b) (1 + sqrt((n - 1) (th - b))) / (1 + th)`` over
-        0 <= b <= th <= T0 / kappa; at most sqrt(n) times :func:`ridge_l2`.
 
     Notes
     -----
@@ -121,12 +109,6 @@ def target_l2(n: int, T0: float, lam: float) -> float:
     lam : float
         The penalty, above 0; kappa is half of it.
 
-    Returns
-    -------
-    float
-        ``2 S g``, g the largest of s / (s^2 + kappa) over the singular values
-        0 <= s <= sqrt(n T0); at most sqrt(2 T0 / lam).
-
     Notes
     -----
     f is linear in y, with the matrix (X X' + kappa)^-1 X; two y differ by at most 2 S.  Attained
@@ -160,11 +142,6 @@ def solver_error(
     coordinates : int, optional
         Of a row, T0 if not given; the smaller of this and n is the order N of the system that is
         solved.
-
-    Returns
-    -------
-    float
-        Infinity where the system is too badly conditioned for the bound.
 
     Notes
     -----

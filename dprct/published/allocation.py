@@ -71,7 +71,6 @@ class Division:
     ----------
     covariates : Budget
         Of X~.
-    outcomes : mapping of str to OutcomeShare
     """
 
     covariates: Budget

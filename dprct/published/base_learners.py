@@ -25,7 +25,6 @@ class Part:
 
     Parameters
     ----------
-    name : {"propensity", "outcome", "effect"}
     budget : Budget
         What this part may spend.
     bounds : tuple of (float, float)
@@ -66,12 +65,7 @@ class Plugged:
 
 
 def checked_learner(made: object, name: str) -> BaseLearner:
-    """Return what a factory made, if it is a base learner.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return what a factory made, if it is a base learner."""
     if not isinstance(made, BaseLearner) or not isinstance(made.guarantee, str):
         raise ParameterError(
             f"``base=`` made a ``{type(made).__name__}`` for {name!r}; return an object with "
@@ -107,12 +101,6 @@ def budgets_of(asked: Mapping[str, Any] | None, parts: Sequence[str]) -> dict[st
     Parameters
     ----------
     asked : mapping from part to (epsilon, delta), or None
-    parts : sequence of str
-
-    Raises
-    ------
-    ParameterError
-        If a part is unknown, or a budget is no pair.
 
     Examples
     --------
@@ -132,12 +120,7 @@ def budgets_of(asked: Mapping[str, Any] | None, parts: Sequence[str]) -> dict[st
 
 
 def check_within(own: Mapping[str, Budget], budget: Budget) -> None:
-    """Refuse a part that would spend more than the whole fit names.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a part that would spend more than the whole fit names."""
     for name, one in own.items():
         if one.epsilon > budget.epsilon or one.delta > budget.delta:
             raise ParameterError(

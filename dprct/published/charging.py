@@ -33,12 +33,7 @@ class Unpriced(Allocation):
         """Add nothing up."""
 
     def cost(self) -> Charge:
-        """Refuse to name a price.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Refuse to name a price."""
         raise ParameterError("what promises nothing has no price; note it in the ledger instead")
 
 
@@ -54,13 +49,6 @@ def charged_or_noted(
     Parameters
     ----------
     schema, guarantee, method, accountant, noise
-        As for :func:`dprct.results.plan.charged`.
-
-    Raises
-    ------
-    ParameterError
-        If an accountant is given and there is nothing to charge.
-    BudgetError, LedgerError
         As for :func:`dprct.results.plan.charged`.
     """
     if guarantee.measure != "none":

@@ -81,14 +81,7 @@ class Covariates:
         )
 
     def charged(self, budget: Budget, accountant: Accountant | None, noise: NoiseSource) -> Receipt:
-        """Charge what the covariates promise, before anything is drawn.
-
-        Raises
-        ------
-        ParameterError
-            If an accountant is given and nothing is promised.
-        BudgetError, LedgerError
-        """
+        """Charge what the covariates promise, before anything is drawn."""
         if self.strict:
             assert self.model is not None
             allocation = self.model._allocated(budget)
@@ -120,20 +113,12 @@ def covariates(
     ----------
     data : data frame
         Confidential, n rows.
-    schema : Schema
     names : sequence of str
         Columns wanted.
     x_method : {"strict", "marginals", "published"} or data frame
         A frame has released rows, n of them.
     zeta : float or None
         As in the histograms; not for ``"marginals"``.
-
-    Raises
-    ------
-    ParameterError
-        If ``x_method`` is something else, or ``zeta`` goes with one that has no bins of its own.
-    SchemaError, ColumnError
-        If a public fact is missing, or a given frame lacks a column, or rows, or is not legal.
     """
     wanted = tuple(names)
     if not isinstance(x_method, str):

@@ -41,7 +41,6 @@ class EBMFit:
 
     Parameters
     ----------
-    names : tuple of str
     bounds : tuple of (float, float)
     cuts : tuple of arrays
         Inner edges of the bins of each feature.
@@ -93,7 +92,6 @@ def fitted_ebm(
         Clipped to ``bounds`` here.
     y : (n,) array
         Clipped to ``target`` and centred at its middle here.
-    names : sequence of str
     bounds : sequence of (low, high)
         Public.
     target : (low, high)
@@ -102,17 +100,6 @@ def fitted_ebm(
         With delta above 0.
     seed : int, optional
         For simulation only.
-
-    Returns
-    -------
-    EBMFit
-
-    Raises
-    ------
-    ParameterError
-        If a public fact is missing.
-    MissingDependencyError
-        If interpret is not installed.
 
     Notes
     -----
@@ -164,7 +151,6 @@ def printed_ebm(
     ----------
     X : (n, p) array
     y : (n,) array
-    names : sequence of str
     budget : Budget
         Interpret's parameter; no guarantee.
     weights : (n,) array, optional
@@ -172,13 +158,6 @@ def printed_ebm(
         Whether y is a class, 0 or 1, as treatment is.
     seed : int, optional
         For simulation only.
-
-    Raises
-    ------
-    ParameterError
-        If a class has nobody in it.
-    MissingDependencyError
-        If interpret is not installed.
     """
     if classifies and len(np.unique(y)) < 2:
         raise ParameterError(
@@ -218,13 +197,7 @@ def _level_at(levels: Array, x: Array) -> NDArray[np.intp]:
 
 
 def installed_version() -> str:
-    """Return the version of interpret-core.
-
-    Raises
-    ------
-    MissingDependencyError
-        If it is not installed.
-    """
+    """Return the version of interpret-core."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -56,7 +56,6 @@ class Settings:
         Of the private ranges.
     sigma_min, sigma_max : float
         Bounds on standard deviations; ``sigma_min`` is the floor of the residual one, too.
-    sigma : {"private", "confidential"}
     confidential_from : {"last step", "line 17"}
         Where the confidential residual variance comes in (section 3.2.2 of the paper).
     noise_on : {"occupied bins", "every bin"}
@@ -110,13 +109,7 @@ class ReleasedDesign:
 
     @classmethod
     def of(cls, W: Array) -> ReleasedDesign:
-        """Factor a released design.
-
-        Raises
-        ------
-        ParameterError
-            If it has no more rows than independent columns.
-        """
+        """Factor a released design."""
         kept = independent(W)
         X = W[:, kept]
         if len(X) <= X.shape[1]:
@@ -134,11 +127,6 @@ class ReleasedDesign:
 
         The inverse of their cross products is that of the Fisher information on the released rows,
         the asymptotic covariance of the coefficients; without a link the design as it is.
-
-        Raises
-        ------
-        ParameterError
-            If the fit leaves some column without any row whose outcome is in doubt.
         """
         if fit.family == "gaussian":
             return self
@@ -197,13 +185,10 @@ def proxies(
 
     Parameters
     ----------
-    released : ReleasedDesign
     beta : (k,) array
         Of the confidential fit.
     sigma2 : float
         Of the confidential fit.
-    B : int
-    rng : numpy.random.Generator
 
     Examples
     --------
@@ -263,16 +248,12 @@ def sanitised(
 
     Parameters
     ----------
-    released : ReleasedDesign
-    drawn : Proxies
     sigma2 : float
         Of the confidential fit, used in the confidential variants only.
     shares : OutcomeShare
         What each step gets.
     names : sequence of str
         Of the coefficients, (rank,).
-    settings : Settings
-    rng : numpy.random.Generator
 
     Notes
     -----
@@ -310,8 +291,6 @@ def private_variance(
     xi : (B,) array
     epsilon : Fraction
         Of each of the three steps.
-    settings : Settings
-    rng : numpy.random.Generator
     delta : Fraction
         Of each of the first two.
     """
@@ -382,13 +361,7 @@ class GenModelSpec(InformedSpec):
     def divided(
         self, facts: InformedFacts, budget: Budget, names: dict[str, list[str]] | None = None
     ) -> Division:
-        """Return what every step gets, of the regressors of each outcome.
-
-        Raises
-        ------
-        ParameterError, BudgetError
-            If the allocation leaves nothing for some step.
-        """
+        """Return what every step gets, of the regressors of each outcome."""
         if names is None:
             columns = np.array(facts.regressors)
             names = {fit.outcome: columns[fit.kept].tolist() for fit in facts.fits}

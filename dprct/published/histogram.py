@@ -42,7 +42,6 @@ class DataCodes:
 
     Parameters
     ----------
-    column : Column
     levels : (L,) array
         Distinct values, for a column that is taken as it is; empty for a binned one.
     edges : (eta + 1,) array
@@ -83,7 +82,6 @@ def coded(
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
     column : Column
         A declared number of ``bins`` is used instead of ``eta`` and ``most_levels``, declared
         inner edges instead of equal ones; declared ``levels`` and text are never binned.
@@ -96,11 +94,6 @@ def coded(
     -------
     DataCodes
     (n,) array of int
-
-    Raises
-    ------
-    SchemaError
-        If the column is constant or all missing: it has no histogram.
     """
     if column.is_text:
         texts, kinds_of_text = pd.factorize(text_of(frame, column.name))
@@ -403,7 +396,6 @@ def threshold(epsilon: float, delta: float, n: int, q: int) -> float:
 
     Parameters
     ----------
-    epsilon, delta : float
     n : int
         Rows.
     q : int
@@ -428,7 +420,6 @@ def reweighted(proportions: Array, scale: float, cutoff: float, rng: np.random.G
         Of the Laplace noise.
     cutoff : float
         c; 0 where nothing exceeds it.
-    rng : numpy.random.Generator
     """
     noisy = proportions + rng.laplace(0.0, scale, len(proportions))
     if not (noisy > cutoff).any():

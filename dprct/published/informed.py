@@ -55,7 +55,6 @@ class Roles:
         As given.
     right : Formula
         Without outcomes.
-    outcomes, treatment : tuple of str
     covariates : tuple of str
         What is drawn through the histogram: covariates, strata, and the treatment too where it
         interacts with any of them.
@@ -91,17 +90,6 @@ def roles(
         The treatment columns, each in the formula.
     assignment : Design or None
         Its columns are the treatment columns; columns that it uses count as covariates.
-
-    Raises
-    ------
-    FormulaError
-        If the formula is not in the grammar, has no outcome, or lacks a treatment.
-    ColumnError
-        If a column does not exist.
-    SchemaError
-        If treatment moves a covariate.
-    ParameterError
-        If the design has other columns, or there is none and one is needed.
 
     Examples
     --------
@@ -150,10 +138,8 @@ def fixed_levels(right: Formula, data: Any, schema: Schema, complete: NDArray[np
 
     Parameters
     ----------
-    right : Formula
     data : data frame
         Confidential, N rows.
-    schema : Schema
     complete : (N,) array of bool
         Rows without a missing regressor.
 
@@ -254,7 +240,6 @@ class Drawn:
 
     Parameters
     ----------
-    state : mapping
     columns : mapping of str to (n,) array
     """
 
@@ -270,7 +255,6 @@ class InformedFacts(ReleaseFacts):
     ----------
     covariates : Covariates
         Where X~ comes from.
-    fits : tuple of OutcomeFit
     regressors, terms : tuple of str
         Columns of the design, and the term of each.
     """

@@ -47,7 +47,6 @@ def weighted_difference(
 
     Parameters
     ----------
-    estimand : {"ate", "att", "atc"}
     t : (n,) array of bool
     y, e : (n,) array
 
@@ -72,8 +71,6 @@ def logistic_weights(X: Array, t: NDArray[np.bool_], lam: float, *, free_last: b
     ----------
     X : (n, d) array
     t : (n,) array of bool
-    lam : float
-    free_last : bool
 
     Examples
     --------
@@ -534,13 +531,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
 
 
 def _check_promise(schema: Schema, names: Iterable[str]) -> None:
-    """Refuse tables on which noise for one row would not protect a person, as the strict IPW does.
-
-    Raises
-    ------
-    SchemaError
-        If a person may have several rows, or can move the rows of others.
-    """
+    """Refuse tables on which noise for one row does not protect a person, as strict IPW does."""
     check_unweighted(schema, None)
     for name in names:
         check_own(schema.column(name))

@@ -97,7 +97,6 @@ class NoisyMode:
 
     Parameters
     ----------
-    bins : Bins
     values : int
         N.
     epsilon : Fraction
@@ -152,7 +151,6 @@ class NoisyMode:
         ----------
         numbers : (m,) array of int
             Bin of every value; values in no bin are left out, or have a bin outside ``bins``.
-        rng : numpy.random.Generator
         """
         occupied, counts = self.bins.occupied(numbers)
         shares = counts / self.values + rng.laplace(0.0, self.scale, len(counts))

@@ -115,8 +115,6 @@ class OutcomeFit:
 
     Parameters
     ----------
-    outcome : str
-    family : {"gaussian", "binomial", "poisson"}
     kept : (k,) array of bool
         Columns of the design that are no linear combination of earlier ones.
     beta : (rank,) array
@@ -183,16 +181,6 @@ def fits(
         NaN where missing.
     families : mapping of str to str
         The family of every outcome.
-
-    Returns
-    -------
-    tuple of OutcomeFit
-
-    Raises
-    ------
-    ParameterError
-        If an outcome is missing in every row, has as many coefficients as rows, does not fit its
-        family, or is separated by the regressors.
 
     Examples
     --------

@@ -72,8 +72,6 @@ def objective_of(
 
     Parameters
     ----------
-    n, T0 : int
-    lam, eps1, delta : float
     c : float, optional
         ``(1 + sqrt(16 n - 15)) T0`` if not given.
 
@@ -99,10 +97,8 @@ def l2_laplace(size: int, scale: float, rng: np.random.Generator) -> Array:
 
     Parameters
     ----------
-    size : int
     scale : float
         The mean of ||v|| is ``size * scale``.
-    rng : numpy.random.Generator
 
     Notes
     -----
@@ -125,7 +121,6 @@ def minimiser(X: Array, y: Array, penalty: float, b: Array | None = None) -> Arr
     ----------
     X : (n, T0) array
     y : (T0,) array
-    penalty : float
     b : (n,) array, optional
 
     Examples
@@ -154,12 +149,10 @@ def published_path(
     X : (n, T0 + K) array
         Donors, of absolute value at most one.
     y : (T0,) array
-    lam : float
     scale : float or Objective
         Of Algorithm 2's noise on the weights, or the parameters of Algorithm 3.
     eps2 : float
         For step 2.
-    rng : numpy.random.Generator
     normal : bool
         Whether Algorithm 3 draws normal noise (its delta is positive).
 

@@ -94,8 +94,6 @@ def engine_sums(
 
     Parameters
     ----------
-    codes : EngineCodes
-    blocks : sequence of Block, at least one
     sums : mapping from name to expression of int64
         Of the columns of ``codes.frame``.
     once : mapping from name to expression of int64, of the columns ``sums``
@@ -230,7 +228,6 @@ class AdditiveLayout:
 
     Parameters
     ----------
-    blocks : tuple of Block
     clip : float
         R above 0: the target is clipped to [-R, R]; public.
     weighted : bool
@@ -319,14 +316,8 @@ def additive_sums(
         Of the features that the blocks cross.
     target : (n,) array, or expression of columns other than the codes
         A function of each record and of public or released numbers; NaN counts as 0.
-    layout : AdditiveLayout
     weights : as target, optional
         In [0, 1], clipped to it, where ``layout.weighted``.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed; sensitivities of ``layout``, proved there, under replace-one.
 
     Notes
     -----
@@ -506,13 +497,7 @@ class CompactRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineRows:
-    """Rows that stay in their engine: what :class:`CodedRows` holds, as expressions.
-
-    Parameters
-    ----------
-    codes : EngineCodes
-    outcome, treated : expression of the columns of ``codes.frame``
-    """
+    """Rows that stay in their engine: what :class:`CodedRows` holds, as expressions."""
 
     codes: EngineCodes
     outcome: nw.Expr
@@ -591,7 +576,6 @@ def doubly_robust(
 
     Parameters
     ----------
-    rows : CodedRows or EngineRows
     control, treated : float, or (n,) array of rows in memory
         mu0 and mu1 at the rows: released, or a public constant such as the middle of the bounds.
     e : float, or (n,) array of rows in memory
@@ -618,7 +602,6 @@ def residual_ratio(
 
     Parameters
     ----------
-    rows : CodedRows or EngineRows
     mean : float, or (n,) array of rows in memory
         m, the expected outcome given x, treated or not.
     e : float, or (n,) array of rows in memory

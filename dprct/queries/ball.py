@@ -128,12 +128,10 @@ class Scaled:
 
     Parameters
     ----------
-    name : str
     parts : tuple of Part
         The column is their product, from the left.
     bounds : (low, high)
         Of the product; public.
-    centre : float
     per_unit : float
         m, the public double by which ``x - centre`` is multiplied.
     exempt : bool
@@ -214,7 +212,6 @@ class MomentsGrid:
 
     Parameters
     ----------
-    columns : tuple of Scaled, length d
     constant : int
         h in steps, 1 to L.
     count : bool
@@ -490,7 +487,6 @@ def moment_sums(
 
     Parameters
     ----------
-    table : narwhals frame, eager or lazy, at most 2^30 rows
     grid : MomentsGrid
         Proves the sensitivity.
     cells : MomentCells
@@ -501,19 +497,6 @@ def moment_sums(
         The column that says whose a row is, where ``grid.rows`` is above 1.
     counted : Counted, optional
         What the pass at the door of an engine found: other public counts now are refused.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (G size,): the numbers of the first group, of the second, ..., and with
-        ``grid.clipped`` c T_g of all groups at the end.  An engine adds them in one pass.
-
-    Raises
-    ------
-    ParameterError
-        If the relation is add-remove, private cells come without their counts, or an engine is
-        asked for more columns than one query takes: the sensitivity is that of sums over the
-        same rows, and another query may read others.
     """
     if relation == "add-remove":
         raise ParameterError(

@@ -77,7 +77,6 @@ def design_effect(icc: Fraction, n: int, squares: int) -> Fraction:
 
     Parameters
     ----------
-    icc : Fraction
     n : int
         People.
     squares : int
@@ -100,11 +99,6 @@ def inflation(
     grid: int,
 ) -> Fraction:
     """Return the sensitivity of an arm's variance over (reach (u - l))^2; see ``Arms.reach``.
-
-    Raises
-    ------
-    ValueError
-        If a correlation is to serve where whole clusters are protected.
 
     Examples
     --------

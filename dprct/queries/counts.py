@@ -103,7 +103,6 @@ class BinKey:
 
     Parameters
     ----------
-    key : Ceilings or Compared
     at_edges : array of shape (bins - 1,)
         Not decreasing.
 
@@ -259,18 +258,10 @@ def cell_counts(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
-    encodings : sequence of Encoding or ExclusiveEncoding, length p
     relation : str
         Which data sets are neighbours.
     n : int, optional
         Rows at the door, which are public; another number now is refused.
-
-    Returns
-    -------
-    CellCounts
-        Sealed.  Replacing one row moves one unit from one cell to another: L1 sensitivity 2, L2
-        sensitivity sqrt(2); adding or removing one: 1 and 1.
     """
     radices = [encoding.size for encoding in encodings]
     digits, rows = _merged(*_counted(frame, encodings), radices)
@@ -288,13 +279,6 @@ def one_way_counts(
     """Count the rows at every level of every column, one column after the other.
 
     ``n`` is the public number of rows at the door; another number now is refused.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, of length ``sum(sizes)``.  Replacing one row moves one unit in each of the p
-        columns: L1 sensitivity 2p, L2 sensitivity sqrt(2p), largest coordinate 1 (adding or
-        removing: p, sqrt(p), 1).
     """
     counts = [_one_way(frame, encoding) for encoding in encodings]
     if n is not None:

@@ -40,7 +40,6 @@ class Feature:
 
     Parameters
     ----------
-    column : Column
     level : str or None
         The feature is 1 where a text column has this level, else 0.
     missing : bool
@@ -61,13 +60,7 @@ class Feature:
 
     @classmethod
     def value(cls, column: Column) -> Feature:
-        """Return the value of a numeric column, whose bounds are the outer levels if need be.
-
-        Raises
-        ------
-        SchemaError
-            If the column is text, or has neither bounds nor levels.
-        """
+        """Return the value of a numeric column, whose bounds are the outer levels if need be."""
         if column.bounds is None and column.levels and not column.is_text:
             numbers = sorted(float(level) for level in column.levels)
             column = replace(column, bounds=(numbers[0], numbers[-1]))
@@ -133,21 +126,6 @@ class Feature:
 def features_of(covariates: Sequence[Coded | Column]) -> tuple[Feature, ...]:
     """Return the features of covariates, from the schema alone.
 
-    Parameters
-    ----------
-    covariates : sequence of Encoding, ExclusiveEncoding or Column
-
-    Returns
-    -------
-    tuple of Feature
-        Of a numeric column its value and, if missing is a declared level, whether it is missing;
-        of a text column each level but the first.
-
-    Raises
-    ------
-    SchemaError
-        If a column has neither bounds nor levels.
-
     Examples
     --------
     >>> from dprct.schema import Column
@@ -180,14 +158,7 @@ def _features(column: Column) -> list[Feature]:
 
 
 def covariates(frame: Frame, names: Sequence[str], schema: Schema) -> pd.DataFrame:
-    """Return the columns that an index uses: float64 numbers, or text; confidential rows.
-
-    Raises
-    ------
-    SchemaError
-        If one person can move the rows of others in a column: then a residual is no function of
-        its own record, and :func:`with_residual` proves nothing.
-    """
+    """Return the columns that an index uses: float64 numbers, or text; confidential rows."""
     columns = [schema.column(name) for name in names]
     for column in columns:
         check_own(column)
@@ -208,8 +179,6 @@ def with_residual(
 
     Parameters
     ----------
-    frame : narwhals frame, n rows
-    outcome : str
     index : (n,) array
         g0(X) of each row, from that row alone.
     fill : float or None

@@ -174,7 +174,6 @@ class Predictor:
 
         Parameters
         ----------
-        frame : narwhals frame
         rows : (n, T) array of int
             Where each unit's cells are, in the order of time.
         """
@@ -196,7 +195,6 @@ class Donors:
     Parameters
     ----------
     steps : (n, T) array of int
-    scale : Scale
     T0 : int
         Pre-periods, the first columns.
     extra : (n, P) array of int, optional
@@ -233,13 +231,8 @@ class Donors:
 
         Parameters
         ----------
-        frame : narwhals frame
-        column : Column
         rows : (n, T) array of int
             Where each donor's cells are.
-        scale : Scale
-        T0 : int
-        predictors : sequence of Predictor, optional
         """
         extra = predictor_steps(frame, predictors, rows) if predictors else None
         return cls(series_steps(frame, column, rows, scale), scale, T0, extra)
@@ -284,12 +277,6 @@ class RidgeGrid:
         What one step is worth, a power of two at most 1 / (2^20 n) of the L2 sensitivity.
     l1, l2 : int
         Sensitivities in steps.
-
-    Raises
-    ------
-    ParameterError
-        If there are too many donors or periods, or lam is so small that the solver's error would
-        not be negligible; a function of n, T0, lam and the reaches alone.
 
     Notes
     -----
@@ -372,17 +359,11 @@ def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVect
 
     Parameters
     ----------
-    donors : Donors
     target : (T0 + P,) array of int
         The treated unit's pre-period on the same grid, and its predictors.
     grid : RidgeGrid
         For these n, T0, lam and predictors; where ``y_norm`` is given it is at least that of the
         target.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (n,), of the sensitivities of ``grid`` under replace-one.
 
     Notes
     -----
@@ -426,20 +407,12 @@ def weighted_series(
 
     Parameters
     ----------
-    donors : Donors
     weights : (n,) array
         Public or released, not negative, of sum (about) 1.
     periods : slice
         Columns, K of them.
     target : (T,) array of int, optional
         The treated unit's series, where it is protected: its values in these periods follow.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (K,), or (2K,) with the target: coordinate t in units of
-        ``largest weight * width * step / 2^20``, and of ``width * step / 2^20`` for the target.
-        One record moves K coordinates by at most 2^20 each: L1 2^20 K, L2 2^20 sqrt(K).
 
     Notes
     -----
@@ -464,12 +437,6 @@ def weighted_mean(
     ----------
     donors, weights, periods, target
         As for :func:`weighted_series`.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (1,), or (2,) with the target: the mean over the K periods, in the units of
-        :func:`weighted_series`.  One record moves one coordinate by at most 2^20: L1 and L2 2^20.
 
     Notes
     -----

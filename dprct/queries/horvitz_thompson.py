@@ -61,19 +61,12 @@ def horvitz_thompson_difference(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w, mid = (l + u) / 2.
     arms : PrivateArms
         Two arms, of probabilities pi_0 and pi_1.
     fill : float or None
         Missing values are this constant.
-
-    Returns
-    -------
-    DifferenceAggregates
-        Each of L1 sensitivity 2^20 under replace-one, on its own grid.  The control mean is less
-        the **middle** of the bounds.
 
     Notes
     -----
@@ -116,13 +109,6 @@ def horvitz_thompson_sums(
     frame: Table | Sums, column: Column, arms: PrivateArms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
     """Return the sums of y - mid and of (y - mid)^2 in every arm; (A,) both, sealed.
-
-    Returns
-    -------
-    sums : IntegerVector
-        In half steps; L1 sensitivity 2^21 (w) under replace-one.
-    squares : IntegerVector
-        In units of 2^21 squared half steps; L1 sensitivity 2^20 (w^2 / 2) under replace-one.
 
     Notes
     -----

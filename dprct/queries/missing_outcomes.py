@@ -24,17 +24,10 @@ def observed_sums(frame: Table | Sums, column: Column, arms: Arms) -> IntegerVec
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w, mid = (l + u) / 2.
     arms : Arms
         Without blocks: (1, A) sizes.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (2A,): S_0, ..., S_A, 2^20 C_0, ..., 2^20 C_A, in half steps.  L1 sensitivity 2^21
-        (w) under replace-one with the design public.
 
     Notes
     -----
@@ -72,12 +65,6 @@ def observed_squares(
     centres : sequence of int, length A
         m_a in half steps from the middle of the bounds, between -2^20 and 2^20; public, or
         released before.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (A,); arm a in units of ``square_reach(m_a) / 2^20`` squared half steps.  L1
-        sensitivity 2^20 under replace-one with the design public.
 
     Notes
     -----

@@ -37,7 +37,6 @@ class MomentsLayout:
     ----------
     features : tuple of Feature, length p
         Of the covariates.  With an intercept before them there are d = p + 1 regressors.
-    outcomes : tuple of Feature, length q
 
     Notes
     -----
@@ -83,15 +82,7 @@ class MomentsLayout:
 
     @classmethod
     def of(cls, covariates: Sequence[Coded | Column], outcomes: Sequence[Column]) -> MomentsLayout:
-        """Return the layout of columns, from the schema alone.
-
-        Raises
-        ------
-        ParameterError
-            If there is no covariate or no outcome.
-        SchemaError
-            If a column has neither bounds nor levels.
-        """
+        """Return the layout of columns, from the schema alone."""
         if not covariates or not outcomes:
             raise ParameterError("moments need at least one covariate and one outcome; name them")
         return cls(features_of(covariates), tuple(Feature.value(column) for column in outcomes))
@@ -165,23 +156,11 @@ def moments(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     covariates : sequence of Encoding, ExclusiveEncoding or Column
         With bounds or levels; text needs levels.  A missing value is at the middle of the bounds,
         and has an indicator where missing is a declared level.
     outcomes : sequence of Column
         With bounds; a missing value is at the middle of the bounds.
-    relation : {"replace-one", "replace-one-design-public"}
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (size,), in the order of :class:`MomentsLayout`, which proves the sensitivity.
-
-    Raises
-    ------
-    ParameterError
-        If ``relation`` is add-remove: n is one of the moments.
     """
     if relation == "add-remove":
         raise ParameterError(

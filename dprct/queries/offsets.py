@@ -37,17 +37,10 @@ def bin_offsets(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     outcomes : sequence of Encoding, length p
         Of binned columns; outcome j has B_j bins.
     groups : sequence of Encoding or ExclusiveEncoding
         Rows are told apart by their codes too, A combinations in all; without, A = 1.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, of length A (B_1 + ... + B_p): for each outcome its groups, for each of these its
-        bins, in widths of the bin.  L1 sensitivity p.
 
     Notes
     -----

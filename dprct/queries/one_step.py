@@ -61,7 +61,6 @@ class Fit:
         Of a step, in 2^-shift half steps.
     level : int
         What is taken away from the sum.
-    shift : int
     most : int
         H: the fit is clipped to [-H, H]; public.
 
@@ -102,7 +101,6 @@ class Residual:
     ----------
     outcome : Part
         Clipped at its public bounds (l, u); a half step is (u - l) / 2^21.
-    fit : Fit or None
 
     Notes
     -----
@@ -357,13 +355,7 @@ class ResidualRows:
 
     @classmethod
     def of(cls, frame: Table, residuals: Sequence[Residual], cells: PublicCells) -> ResidualRows:
-        """Read the rows of any engine, once; total.
-
-        Raises
-        ------
-        EngineError
-            If the engine fails.
-        """
+        """Read the rows of any engine, once; total."""
         coded = {column.name: column for one in residuals for column in one.coded}
         table = prepared(frame, list(coded.values()))
         outcomes = list(dict.fromkeys(one.outcome for one in residuals))

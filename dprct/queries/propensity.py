@@ -144,11 +144,6 @@ class Solver:
     tolerance : float
         ||grad J|| at what :func:`logistic_weights` returns is at most this, for all data.
 
-    Raises
-    ------
-    ParameterError
-        If lam is so small that rounding would not be negligible; from public numbers.
-
     Notes
     -----
     *Steps.*  Nesterov's method with constant momentum from w = 0, where J - min J <= log 2, leaves
@@ -543,17 +538,8 @@ def covariates_of(
 
     Parameters
     ----------
-    terms : sequence of sequences of Factor
-    columns : mapping from name to Column
     fills : mapping from name to number
         What stands for a missing value; else its indicator is a covariate of its own.
-
-    Raises
-    ------
-    FormulaError
-        If it has no term, or arithmetic.
-    SchemaError
-        If a column lacks bounds, levels or a missing policy.
     """
     if not terms:
         raise FormulaError("the formula has no covariates on its right; name at least one")
@@ -616,7 +602,6 @@ class PropensityGrid:
 
     Attributes
     ----------
-    solver : Solver
     grid : Fraction
         What one step is worth: a power of two, at most a 2^20th of the sensitivity.
     l2 : int
@@ -659,12 +644,6 @@ def propensity_weights(
     t : (n,) array of bool
     grid : PropensityGrid
         For these n and d.
-    relation : {"replace-one", "replace-one-design-public"}
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (d,), of L2 sensitivity ``grid.l2``.
     """
     weights = logistic_weights(Z, t, grid.solver)
     steps = [math.floor(float(w) / float(grid.grid) + 0.5) for w in weights]

@@ -88,25 +88,12 @@ def score_sums(
 
     Parameters
     ----------
-    table : narwhals frame in memory
     grid : MomentsGrid
         Into whose ball rows are moved first.
     cells : MomentCells
         A row in no group counts nowhere.
-    of : ScoreMap
-    relation : {"replace-one", "replace-one-design-public"}
     unit : str, optional
         The column that says whose a row is, where ``grid.rows`` is above 1.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (k^2,).
-
-    Raises
-    ------
-    ParameterError
-        If the relation is add-remove, or the rows are in an engine.
     """
     if relation == "add-remove":
         raise ParameterError("scores follow moments, which take the number of rows as public")

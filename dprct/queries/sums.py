@@ -48,11 +48,6 @@ def compact(
     dict from name to (n,) array
         In the order of ``expressions``; perhaps read-only.
 
-    Raises
-    ------
-    EngineError, MissingDependencyError
-        As of :func:`dprct.schema.tables.collected`.
-
     Notes
     -----
     **One call is one pass, and all its arrays have the rows in one order.  Of two calls they may
@@ -216,12 +211,7 @@ class Clipped:
 
 
 def check_extent(name: str, low: float, high: float) -> None:
-    """Refuse bounds of a column whose sums of squares may be no doubles.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse bounds of a column whose sums of squares may be no doubles."""
     if not (high - low >= EXTREMES[0] and max(-low, high) <= EXTREMES[1]):
         raise SchemaError(
             f"column {name!r}: the bounds are too close or too far apart for sums of squares; give "
@@ -237,15 +227,8 @@ def clipped_sums(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     columns : sequence of Column, length p
         With bounds.
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (p,): sums of k.  The sum of the clipped values is ``n l + g`` times it.  One
-        record moves every coordinate by at most 2^20: L1 p 2^20, L2 sqrt(p) 2^20.
 
     Notes
     -----
@@ -258,14 +241,7 @@ def clipped_sums(
 def cross_products(
     frame: Table, columns: Sequence[Column], relation: Relation = "replace-one"
 ) -> IntegerVector:
-    """Sum the products of all pairs of clipped columns (each with itself too).
-
-    Returns
-    -------
-    IntegerVector
-        Sealed, (p (p + 1) / 2,): sums of k_i k_j for i <= j, row by row of the upper triangle.
-        One record moves every coordinate by at most 2^40.
-    """
+    """Sum the products of all pairs of clipped columns (each with itself too)."""
     p = len(columns)
     steps = frame.select(*[Clipped(c).whole().alias(f"k{j}") for j, c in enumerate(columns)])
     pairs = [(i, j) for i in range(p) for j in range(i, p)]
@@ -302,7 +278,6 @@ def added(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     sums : mapping from name to expression of whole numbers
         The names are not those of ``by``.
     by : sequence of str
@@ -310,12 +285,6 @@ def added(
     doubles : bool, default False
         Add doubles, which is faster; only where no sum of the sizes of all rows passes 2^53 by
         public facts, of which the caller then holds the number of rows against what was added.
-
-    Returns
-    -------
-    list of lists
-        One per group, in no particular order: the values of ``by``, None for a missing one, then
-        the sums and the number of rows as Python integers.
 
     Notes
     -----
@@ -540,20 +509,12 @@ def by_cell(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows, or the sums of one pass over it
     column : Column
         With bounds.
-    arms : Arms
     fill : float or None
         Missing values are this constant; without it, at the lower bound.
     with_value : bool
         Leave out the rows that have no value.
-
-    Returns
-    -------
-    list of Part
-        One or several for each cell and cluster that occurs.  An engine must return the same rows
-        in every pass: one that samples again, or reads what others change, has no arm sizes.
     """
     if isinstance(frame, Sums):
         assert arms.combinations is not None
@@ -675,18 +636,12 @@ def difference_aggregates(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     column : Column
         With bounds (l, u), u - l = w.
     arms : Arms
         Two arms.
     fill : float or None
         Missing values are this constant.
-
-    Returns
-    -------
-    DifferenceAggregates
-        Each of L1 sensitivity 2^20 under replace-one with the design public, on its own grid.
 
     Notes
     -----
@@ -719,15 +674,7 @@ def difference_aggregates(
 def arm_aggregates(
     frame: Table | Sums, column: Column, arms: Arms, fill: float | None = None
 ) -> tuple[IntegerVector, IntegerVector]:
-    """Return the means of all arms, less l, and their variances: (A,) both, sealed.
-
-    Returns
-    -------
-    means, variances : IntegerVector
-        Arm a in units of ``step * reach(a)``, and of ``step^2 reach(a)^2 2^20 inflation``.  One
-        record is in one arm, so that it moves one coordinate, by at most 2^20: L1 sensitivity
-        2^20 under replace-one with the design public.
-    """
+    """Return the means of all arms, less l, and their variances: (A,) both, sealed."""
     found = _arm_statistics(frame, column, arms, fill)
     reach = [arms.reach(a) for a in range(len(found))]
     means = [m / r for (m, _), r in zip(found, reach, strict=True)]

@@ -34,24 +34,11 @@ def summed(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     by : mapping from name to expression
         What rows are grouped by: public columns, or the code of a private arm.
-    asked : sequence of Asked
     counted : Counted, optional
         What the pass at the door found; another number of rows, or other public counts, now are
         refused.
-
-    Returns
-    -------
-    Sums
-        Equal to what each outcome is told in a pass of its own: a row that does not count for one
-        adds 0 to its sums, and to the number of its rows.
-
-    Raises
-    ------
-    EngineError
-        If the engine fails, or the table is not what it was.
 
     Notes
     -----

@@ -127,20 +127,12 @@ def read_once(
 
     Parameters
     ----------
-    frame : narwhals frame, eager or lazy, n rows
     outcome : Column
         With bounds.
     fill : float or None
         What stands for a missing outcome; the lower bound if None.
-    treatment : Treated
-    design : Covariates
     n : int
         Rows that the table had in the constructor.
-
-    Raises
-    ------
-    EngineError
-        If the engine fails, or has another number of rows than in the constructor.
 
     Notes
     -----
@@ -199,7 +191,6 @@ class Scheme:
 
     Parameters
     ----------
-    estimand : {"ate", "att", "atc"}
     trim : float
         c in (0, .5): propensities are clipped to [c, 1 - c].
 
@@ -312,8 +303,6 @@ class Weighted:
         Released, w + N(0, noise_sd^2 I).
     noise_sd : float
         Their noise, s1; 0 to leave the odds as they are.
-    scheme : Scheme
-    relation : {"replace-one", "replace-one-design-public"}
 
     Notes
     -----
@@ -491,13 +480,7 @@ class Weighted:
         )
 
     def overlap(self, bins: int) -> IntegerVector:
-        """Return how many of each arm have a propensity in each of ``bins`` equal bins of [0, 1].
-
-        Returns
-        -------
-        IntegerVector
-            Sealed, (2 bins,), the treated first; one record moves two counts by 1.
-        """
+        """How many of each arm have a propensity in each of ``bins`` equal bins of [0, 1]."""
 
         def counts(p: Piece) -> NDArray[np.int64]:
             u = _along(p.Z, self.weights).clip(-700, 700)

@@ -76,17 +76,6 @@ class Session:
 def attach() -> Session:
     """Return the session of R in this process, joined or started at the first call.
 
-    Returns
-    -------
-    Session
-
-    Raises
-    ------
-    MissingDependencyError
-        If rpy2 is not installed.
-    BridgeError
-        If rpy2 and R do not fit each other, or this is not the main thread.
-
     Examples
     --------
     >>> attach().hosted  # doctest: +SKIP

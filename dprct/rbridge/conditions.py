@@ -31,11 +31,6 @@ def r_class(kind: type) -> str:
 def classes_of(kind: type[BaseException], base: str) -> list[str]:
     """Return the S3 classes of an exception or warning class, the most special first.
 
-    Parameters
-    ----------
-    kind : type
-    base : {"error", "warning"}
-
     Examples
     --------
     >>> from dprct.errors import BudgetError

@@ -103,10 +103,6 @@ _DIALECT = _R()
 def in_r(message: object) -> str:
     """Return an error, a warning or a message with its fragments of code as R writes them.
 
-    Parameters
-    ----------
-    message : object
-
     Examples
     --------
     >>> in_r("outcome 'y' needs ``bounds=(low, high)``; or say ``attrition=True``")

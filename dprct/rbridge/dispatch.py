@@ -111,11 +111,6 @@ def connect(address: str) -> dict[str, str]:
     ----------
     address : str
         ``"dprct::the"``: the package and its object with the element ``frames``.
-
-    Returns
-    -------
-    dict
-        ``version`` of this package and ``protocol`` of the crossing, as text.
     """
     package, name = address.split("::")
     session = attach()

@@ -39,23 +39,6 @@ def _is_installed() -> bool:
 def read_r_file(path: Path) -> tuple[pd.DataFrame, Schema]:
     """Return the one data frame of an .rds, .rda or .RData file.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    data : pandas.DataFrame
-    schema : Schema
-        What R's types, labels and classes say.
-
-    Raises
-    ------
-    FileError
-        If R cannot read the file, or it holds no data frame or several.
-    ConversionError
-        If a column has no counterpart; the message names it.
-
     Warns
     -----
     DprctWarning
@@ -77,11 +60,6 @@ def write_r_file(data: pd.DataFrame, schema: Schema, path: Path) -> None:
     """Write an .rds file whose data frame has haven's labels, dates and tagged missing values.
 
     The file appears complete or not at all.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
     """
     frame = to_r(Table(data, schema))
     with atomic_write(path, mode="wb") as file:

@@ -37,8 +37,6 @@ class HeldLibrary:
 
     Parameters
     ----------
-    library : cffi library
-    ffi : cffi.FFI
     twins : ctypes.PyDLL
         The same library, opened by ctypes, whose ``PyDLL`` keeps the lock.
     """

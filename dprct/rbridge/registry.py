@@ -35,13 +35,7 @@ def export(name: str) -> Callable[[Function], Function]:
 
 
 def exported(name: str) -> Callable[..., Any]:
-    """Return the function that R knows as ``name``.
-
-    Raises
-    ------
-    ParameterError
-        If there is none: the R package is newer than the Python package.
-    """
+    """Return the function that R knows as ``name``."""
     if name not in _exports:
         raise ParameterError(
             f"this Python package has no function {name!r} for R; "

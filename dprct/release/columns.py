@@ -61,10 +61,6 @@ def check_keys(schema: Schema, rows: int) -> None:
 
     Of a key that repeats, the fewest units that the rows can belong to are counted: how many there
     are is known when the data are there (:func:`unit_rows`).
-
-    Raises
-    ------
-    SchemaError
     """
     for column in schema.columns:
         if column.fate == "key" and column.derived is None:
@@ -77,18 +73,12 @@ def unit_rows(schema: Schema, frame: Frame) -> NDArray[np.int64] | None:
 
     Parameters
     ----------
-    schema : Schema
     frame : (n, ...) data frame
         Confidential, legal in the schema.
 
     Returns
     -------
     (n,) array of int64, or None
-
-    Raises
-    ------
-    SchemaError
-        If the id's storage type has too few keys for so many units.
 
     Notes
     -----
@@ -114,8 +104,6 @@ def fresh_keys(column: Column, count: int, rng: np.random.Generator) -> NDArray[
     ----------
     column : Column
         Only its storage type matters.
-    count : int
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -146,10 +134,8 @@ def relabelled(column: Column, units: NDArray[np.int64], rng: np.random.Generato
 
     Parameters
     ----------
-    column : Column
     units : (n,) array of int64
         From :func:`unit_rows`, in any order of the rows.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -218,12 +204,7 @@ _MOST_VALUES = 1 << 53
 
 
 def check_fates(schema: Schema, rows: int) -> None:
-    """Refuse a schema in which the fate of a column is open or cannot be carried out.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a schema in which the fate of a column is open or cannot be carried out."""
     open_ones = [c.name for c in schema.columns if c.fate is None and c.derived is None]
     if open_ones:
         raise SchemaError(
@@ -272,7 +253,6 @@ def assembled(
         Synthetic values of the modelled columns.
     public : mapping of str to array (rows,)
         Values of the columns that are public.
-    rows : int
     rng : numpy.random.Generator
         For filler and keys, which are functions of public facts only.
     units : array (rows,) of int64, optional
@@ -560,12 +540,9 @@ def redrawn(
         As decoded, uniform within bins.
     rows : (n, p) array of int64
         Their codes.
-    encodings : sequence, length p
-    binned : Binned
     offsets : sequence of (A, B_j) arrays
         Mean of each bin in each group, from its middle, in its widths; beyond the ends counts as
         at the end.
-    rng : numpy.random.Generator
     """
     found = dict(values)
     group = binned.group_of(rows, encodings)

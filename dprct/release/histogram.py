@@ -70,7 +70,6 @@ class WithOffsets:
 
     Parameters
     ----------
-    counts : HistogramRelease or OneWayRelease
     sums : array
         As :func:`dprct.queries.offsets.bin_offsets` orders them, in widths of a bin.
     """

@@ -233,9 +233,6 @@ def released(
         From :func:`dprct.release.columns.assembled`.
     schema : Schema
         Of the confidential file, with fates.
-    guarantee : Guarantee
-    plan : Plan
-    ledger : str
     limits : tuple of str
         What the protected file is not good for.
     keep : tuple of str
@@ -494,13 +491,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         """Bind the method to a table; the options are those of its specification."""
 
     def _open(self, spec: AnySpec, data: Any, schema: Schema) -> Facts:
-        """Bind, and read what the file has row by row.
-
-        Raises
-        ------
-        SchemaError, ColumnError, ParameterError, EngineError
-            If a public fact is missing or the data break one; no value is shown.
-        """
+        """Bind, and read what the file has row by row."""
         facts = self._bind(spec, data, schema, in_memory=self.needs_rows)
         self._read_public(schema)
         return facts
@@ -600,10 +591,6 @@ def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
 def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:
     """Refuse a table that holds other rows than its schema says, as public columns (n,) show.
 
-    Raises
-    ------
-    SchemaError
-
     Notes
     -----
     Neighbours agree in their public columns, and so in the rows for which a condition on these
@@ -632,12 +619,7 @@ def modelled(schema: Schema) -> list[str]:
 
 
 def check_kept(schema: Schema, keep: Iterable[str]) -> None:
-    """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse to keep a characteristic that is not there, so that no spelling mistake loses one."""
     known = {name for _, name, _ in schema.file.characteristics}
     for name in keep:
         if name not in known:
@@ -652,14 +634,8 @@ def fated(schema: Schema, columns: Iterable[str] | None) -> Schema:
 
     Parameters
     ----------
-    schema : Schema
     columns : iterable of str or None
         Columns to model; None: those whose fate is ``"modelled"``.
-
-    Raises
-    ------
-    SchemaError, ParameterError, ColumnError
-        If nothing is to be modelled, or the schema says otherwise.
     """
     check_schema(schema)
     if columns is None:

@@ -36,7 +36,6 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     ----------
     n : int
         Rows.
-    mechanism : SparseHistogram or StabilityHistogram
     more : float
         Variance that something else adds to an effect, over that of sampling.
 
@@ -94,11 +93,6 @@ def released_share(
         Rows.
     mechanism : SparseHistogram or StabilityHistogram
         That drew it.
-
-    Returns
-    -------
-    float
-        The simulated share; 0.05 where no pair of columns varies.
 
     Notes
     -----

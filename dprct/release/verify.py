@@ -68,7 +68,6 @@ class Verification:
         Names.
     identical : bool
         Byte for byte the file that the certificate describes.
-    values : {"match", "match to 15 digits", "differ", "not checked"}
     missing_codes : {"match", "differ", "not checked"}
         Which missing code stands where (``.``, ``.a`` to ``.z``).
     labels : {"match", "differ", "not checked"}
@@ -248,12 +247,6 @@ def _held_moments(
     """Return whether released moments are as they were written, and what they say they are.
 
     With a certificate they must be those that it is of: in that file, or with the same content.
-
-    Raises
-    ------
-    FileError
-        If their digest is right, but they are not such as a fit releases: with less noise than
-        their guarantee needs, say.
     """
     whole = content.get("digest") == digest_of(content)
     if whole:
@@ -386,11 +379,6 @@ def lacking(ledger: Accountant, needed: Needed) -> list[str]:
 
     The head that a certificate carries is a link of the chain: whoever takes an entry away, or
     changes one, and computes all hashes again has a ledger without it.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger cannot be read.
     """
     ids, links = {entry.id for entry in ledger.ledger}, ledger.heads
     lost = [f"entry {one}" for one in needed.entries if one not in ids]

@@ -70,15 +70,8 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
 
     Parameters
     ----------
-    path : Path
     dataset_id : str, optional
         Of the release that is to be written: that of another data set is not replaced.
-
-    Raises
-    ------
-    FileError
-        If it is not called ``.dta``, its folder is missing, or something is there, or where its
-        certificate goes, that is not this release's own: that could be a confidential file.
 
     Notes
     -----
@@ -105,12 +98,7 @@ def check_target(path: Path, dataset_id: str | None = None) -> None:
 
 
 def check_certificates(path: Path, dataset_id: str | None = None) -> None:
-    """Refuse to replace certificates that are not of this file and data set.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse to replace certificates that are not of this file and data set."""
     hash_stated = _hash_for(path, dataset_id)
     for place in certificate_paths(path):
         refuse_foreign(place, own=hash_stated is not None and _states(place, hash_stated))
@@ -130,12 +118,7 @@ def certificate_texts(certificate: Certificate, path: Path) -> dict[Path, str]:
 
 
 def refuse_foreign(place: Path, *, own: bool) -> None:
-    """Refuse to replace a file that is not this release's own, or one whose name differs in case.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse to replace a file that is not this release's own, or differs in case alone."""
     check_free_of_case(place)
     if os.path.lexists(place) and (place.is_symlink() or not own):
         raise FileError(
@@ -148,10 +131,6 @@ def check_free_of_case(path: Path) -> None:
     """Refuse a name that another file has in other capitals: on some disks they are one file.
 
     Nor may it have characters that cannot be seen: certificates and ledgers write it down.
-
-    Raises
-    ------
-    FileError
     """
     if not path.name.isprintable():
         raise FileError(f"{path.name!r} has characters that cannot be seen; give another name")
@@ -197,11 +176,6 @@ def _states(place: Path, sha256: str) -> bool:
 def check_name(path: Path, guarantee: Guarantee) -> None:
     """Refuse a name that hides that nothing is promised.
 
-    Raises
-    ------
-    FileError
-        If there is no guarantee and the name does not say :data:`NO_GUARANTEE`.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -233,16 +207,8 @@ def rehearse(schema: Schema, path: Path, rows: int = 0) -> None:
     ----------
     schema : Schema
         Of the protected file.
-    path : Path
     rows : int
         For which there must be room on the disk.
-
-    Raises
-    ------
-    FileError
-        If nothing may be written there, a name is too long, or the disk has no room.
-    SchemaError
-        If a .dta file of this release cannot hold the schema.
     """
     check_target(path, schema.dataset_id)
     with _drafts(path) as place:
@@ -292,23 +258,6 @@ def write_protected(
 ) -> Certificate:
     """Write a protected table and, next to it, its certificate as text, JSON and a page.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    schema : Schema
-    certificate : Certificate
-    path : Path
-
-    Returns
-    -------
-    Certificate
-        With the name and the hash of the file.
-
-    Raises
-    ------
-    FileError
-        If something cannot be written; then what was there before is there again.
-
     Notes
     -----
     The table comes last, by a rename, so that a protected file never lies without a certificate;
@@ -334,12 +283,7 @@ def write_protected(
 
 @contextlib.contextmanager
 def writing_at(path: Path) -> Iterator[None]:
-    """Keep other processes of this package from writing a release next to ``path`` meanwhile.
-
-    Raises
-    ------
-    FileError
-    """
+    """Keep other processes of this package from writing a release next to ``path`` meanwhile."""
     if not path.parent.is_dir():
         raise FileError(
             f"the folder of {str(path)!r} does not exist; create it or choose another place"

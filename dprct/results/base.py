@@ -172,11 +172,6 @@ def caution(stacklevel: int = 3) -> None:
 def checked_alpha(alpha: object) -> float:
     """Return the size of a test; refuse one that is not between 0 and 1.
 
-    Raises
-    ------
-    ParameterError
-        If it is not a number between 0 and 1.
-
     Examples
     --------
     >>> checked_alpha(0.05)
@@ -196,11 +191,6 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
         Estimates by name.
     half : (k,) array or number
         Half widths, in the unit of the estimates.
-
-    Returns
-    -------
-    (k, 2) DataFrame
-        Columns 0 and 1 are the lower and the upper end.
 
     Examples
     --------
@@ -276,11 +266,6 @@ class Shown:
         ----------
         alpha : float
             Intervals have level ``1 - alpha``.
-
-        Returns
-        -------
-        Summary
-            A text that a notebook shows as HTML and ``as_latex()`` writes as LaTeX.
         """
         return Summary.of(self.grid(alpha))
 
@@ -548,7 +533,6 @@ class Origin:
     ----------
     name : str
         What messages call it.
-    guarantee : Guarantee
     values : ValuesDigest or None
         Of the table that it describes; None where it has none, or the release is a simulation.
     """
@@ -566,13 +550,7 @@ class Origin:
 
     @classmethod
     def from_json(cls, text: str) -> Origin:
-        """Return what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ParameterError
-            If it is something else.
-        """
+        """Return what :meth:`to_json` wrote."""
         try:
             content = json.loads(text)
             values = ValuesDigest.from_dict(content["values"]) if "values" in content else None
@@ -673,13 +651,6 @@ def table_given(
     ----------
     data : Release, path, (data, schema) or data frame
         A release brings its schema and its guarantee, a file and a pair their schema.
-    schema : Schema or None
-    guarantee : Guarantee or None
-
-    Raises
-    ------
-    ParameterError
-        If a schema or guarantee is given for data that bring their own.
     """
     if getattr(type(data), "holds_protected", False):
         if schema is not None or guarantee is not None:
@@ -712,9 +683,6 @@ def provenance(
 
     Parameters
     ----------
-    data : data frame
-    schema : Schema or None
-    names : iterable of str
     guarantee : Guarantee or None
         As given: then it holds, unless it says itself that it is unverified.
     by_row : bool

@@ -205,7 +205,6 @@ class Weighting:
         ----------
         weights : (n,) array or None
             Checked and positive.
-        weights_type : {"aweight", "fweight", "pweight"}
         rows : int
             n.
 
@@ -229,7 +228,6 @@ def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None
 
     Parameters
     ----------
-    weights_type, cov_type : str
     given : bool
         Whether there are weights at all.
     """
@@ -256,7 +254,6 @@ def check_weights(weights: Array, weights_type: str, name: str) -> None:
     ----------
     weights : (n,) array
         Of the rows that are otherwise complete.
-    weights_type : str
     name : str
         What to call them in the message.
     """
@@ -320,18 +317,7 @@ def fit_several(
     ----------
     X : (n, K) array
     Y : (n, q) array
-    weighting : Weighting
-    cov_type : str
     groups : (n,) array of int, optional
-
-    Returns
-    -------
-    SharedFit
-
-    Raises
-    ------
-    ParameterError
-        If there are not more rows than coefficients.
 
     Examples
     --------
@@ -506,12 +492,10 @@ class Absorbed:
 
     Parameters
     ----------
-    names : tuple of str
     levels : tuple of int
         Levels that occur, by factor.
     nested : tuple of bool
         Whether every level lies within one cluster.
-    rule : {"areg", "reghdfe", "fixest", "xtreg"}
     parameters : int
         How many parameters they count as, the constant among them.
     rank : int
@@ -544,13 +528,8 @@ def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
 
     Parameters
     ----------
-    rule, cov_type : str
     factors : int
         How many factors are absorbed.
-
-    Raises
-    ------
-    ParameterError
     """
     if rule not in get_args(FeRule):
         raise ParameterError(f"``fe_df={rule!r}``; allowed: {', '.join(get_args(FeRule))}")
@@ -594,7 +573,6 @@ def counted(factors: Sequence[Codes], groups: Codes | None, rule: FeRule) -> int
         In the order in which they were named.
     groups : (n,) array of int or None
         Clusters.
-    rule : {"areg", "reghdfe", "fixest", "xtreg"}
 
     Notes
     -----
@@ -694,7 +672,6 @@ class FixedEffects:
         Columns; none where nothing is absorbed.
     codes : tuple of (N,) array of int
         Levels, -1 where missing.
-    rule : {"areg", "reghdfe", "fixest", "xtreg"}
     """
 
     names: tuple[str, ...]
@@ -706,13 +683,6 @@ class FixedEffects:
         cls, absorb: str | Sequence[str], rule: str, cov_type: str, data: IntoFrame
     ) -> FixedEffects:
         """Return the factors that ``absorb`` names.
-
-        Raises
-        ------
-        ColumnError
-            If a column does not exist.
-        ParameterError
-            If the rule is unknown, or does not go with ``cov_type`` or so many factors.
 
         Examples
         --------
@@ -767,15 +737,9 @@ def taken_out(frame: Design, factors: Sequence[Codes], total: Array) -> Design:
 
     Parameters
     ----------
-    frame : Design
     factors : sequence of (n,) array of int
     total : (n,) array
         Root of the weight of each row.
-
-    Raises
-    ------
-    ParameterError
-        If no regressor varies within the levels.
     """
     slopes = [j for j, name in enumerate(frame.columns) if name != INTERCEPT]
     left = within(np.column_stack([frame.y, frame.X[:, slopes]]), factors, total)

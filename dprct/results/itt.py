@@ -47,16 +47,8 @@ def validity_notes(
 
     Parameters
     ----------
-    regressions : Regressions
-    inference : Inference
-    found : Estimated
     known : Provenance
         What is known of where the data come from.
-
-    Returns
-    -------
-    list of str
-        One note where all regressions of the table are alike, else one per reason.
     """
     valid = Validity.of(regressions.schema)
     if valid is None:

@@ -43,7 +43,6 @@ class Assignment:
 
     Parameters
     ----------
-    names : tuple of str
     members : (N, a) array of bool
         Who is in which arm.
     control : (N,) array of bool
@@ -84,11 +83,6 @@ def assignment_of(
         Columns of 0 and 1; a row with a missing one is in no group.
     control : str, optional
         Column of 0 and 1; without it everybody who is in no arm is a control.
-
-    Raises
-    ------
-    ParameterError
-        If a column holds anything but 0, 1 and missing, or a row is in two groups.
 
     Examples
     --------
@@ -181,10 +175,6 @@ class Regressions:
     Parameters
     ----------
     frame : (N, ...) DataFrame
-    schema : Schema or None
-    outcomes : tuple of str
-    assignment : Assignment
-    panels : mapping of covariate set to the right side of its formula
     groups : (N,) Series or None
     groups_name : str
         Of their column, where they have one.
@@ -287,14 +277,8 @@ def estimated(
 
     Parameters
     ----------
-    regressions : Regressions
-    inference : Inference
     families : sequence of Family
         Of every covariate set.
-
-    Returns
-    -------
-    Estimated
     """
     cov_type = covariance_named(inference.cov_type, regressions.groups)
     check_weights_type(inference.weights_type, cov_type, given=regressions.weights is not None)

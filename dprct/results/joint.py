@@ -34,7 +34,6 @@ class Restrictions:
 
     Attributes
     ----------
-    texts : tuple of q str
     weights : (q, k) array
     values : (q,) array
     """
@@ -52,11 +51,8 @@ class WaldTest:
     ----------
     statistic : float
         Chi-square for infinite ``df_denom``, else F.
-    pvalue : float
     df : int
         Independent restrictions.
-    df_denom : float
-    hypothesis : str
     """
 
     statistic: float
@@ -81,11 +77,6 @@ def restrictions(
     """Read ``"a - b"``, ``"a = b = 0"``, ``"2*a + b = 1"``, a mapping of weights, or several.
 
     Names with signs or spaces in them stand as they are, if it is clear, or in backquotes.
-
-    Raises
-    ------
-    ParameterError
-        If something is neither a number nor a coefficient, or the coefficients drop out.
 
     Examples
     --------

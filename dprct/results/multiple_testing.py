@@ -39,7 +39,6 @@ class Family:
 
     Parameters
     ----------
-    name : str
     members : tuple of (outcome, arm)
     size : int
         How many hypotheses it has; more than ``members`` where some are tested elsewhere.
@@ -62,17 +61,9 @@ def families_of(
     ----------
     grouping : {"all", "outcome", "arm"} or mapping of name to outcomes
         One family, one per outcome, one per arm, or groups of outcomes by a name of your choice.
-    outcomes, arms : sequence of str
     sizes : mapping of family to int, optional
         Number of hypotheses of a family, where some of them are in another table; families of
         outcomes and arms bear their names, the only one is called ``"all"``.
-
-    Raises
-    ------
-    ColumnError
-        If a group names an outcome that is not in the table.
-    ParameterError
-        If an outcome is in no group or in two, or a size is smaller than what is here.
 
     Examples
     --------
@@ -256,7 +247,6 @@ class Resampled:
 
     Parameters
     ----------
-    fit : SharedFit
     rows : (N,) array of bool
         Which of all rows the fit uses.
     arms : (a,) array of int
@@ -275,12 +265,10 @@ def wild_draws(
 
     Parameters
     ----------
-    samples : sequence of Resampled
     units : (N,) array of int
         What shares a sign: the number of a row, or its cluster coded from 0.
     draws : int
         B.
-    rng : numpy Generator
 
     Returns
     -------
@@ -336,7 +324,6 @@ def variances(shared: SharedFit, fit: LeastSquares, residuals: Array, columns: C
     ----------
     shared : SharedFit
         Says of which kind they are.
-    fit : LeastSquares
     residuals : (n, B) array
     columns : (a,) array of int
 

@@ -102,7 +102,6 @@ def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str
     Parameters
     ----------
     values : str or (N,) array
-    data : DataFrame
     rows : int
         N.
     option : str
@@ -129,8 +128,6 @@ def weights_of(
     Parameters
     ----------
     weights : str or (N,) array
-    weights_type : str
-    data : DataFrame
     complete : (N,) array of bool
 
     Examples
@@ -198,7 +195,6 @@ def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
 
     Parameters
     ----------
-    fit : LeastSquares
     X : (n, k) array
         As for :func:`dprct.results.covariance.cr1`.
     ways : one or two (n,) arrays of int
@@ -247,9 +243,7 @@ def fit_as_a_whole(
 
     Parameters
     ----------
-    fit : LeastSquares
     y : (n,) array
-    weighting : Weighting
     cov : (k, k) array
     df : float
         Degrees of freedom of inference.
@@ -284,13 +278,10 @@ def with_effects(
 
     Parameters
     ----------
-    fit : LeastSquares
     left : (n,) array
         What the effects leave of the outcome.
     y : (n,) array
         The outcome.
-    weighting : Weighting
-    absorbed : Absorbed
     """
     weight = weighting.root**2 * weighting.copies
     unexplained = float(fit.copies @ fit.resid**2)
@@ -793,7 +784,6 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
     ----------
     X : (n, k) array
     y : (n,) array
-    weighting : Weighting
 
     Returns
     -------

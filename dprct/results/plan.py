@@ -110,7 +110,6 @@ class Plan:
 
     Parameters
     ----------
-    method : str
     budget : Budget
         The budget that ``fit`` will charge.
     facts : mapping of str to str
@@ -176,15 +175,6 @@ class Plan:
     def table(self) -> pd.DataFrame:
         """The numbers of the plan: one row for each draw of noise and each expected coefficient.
 
-        Returns
-        -------
-        DataFrame
-            Columns ``kind`` ("draw" or "coefficient"), ``part``, ``mechanism``, ``epsilon``,
-            ``delta``, ``rho``, ``share``, ``scale``, ``noise_sd``, ``std_error``. Scale and
-            ``noise_sd`` of a draw are in units of the grid on which it is drawn; those of a
-            coefficient are in units of the outcome.  NaN means unknown or not applicable; a
-            standard error needs a declared ``sd``. A method without a guarantee has no rows.
-
         Examples
         --------
         >>> from dprct.privacy.budget import Budget
@@ -201,12 +191,7 @@ class Plan:
         return pd.DataFrame(rows, columns=names).astype(words)
 
     def check(self, *, confirm: bool) -> None:
-        """Raise if the plan refuses the release, unless it is confirmed.
-
-        Raises
-        ------
-        ConfirmationError
-        """
+        """Raise if the plan refuses the release, unless it is confirmed."""
         if self.refusal and not confirm:
             raise ConfirmationError(self.refusal)
 
@@ -217,12 +202,7 @@ class Plan:
         return self.to_text()
 
     def to_text(self, width: int = _WIDTH) -> str:
-        """Return the plan as text of at most ``width`` characters a line.
-
-        Parameters
-        ----------
-        width : int
-        """
+        """Return the plan as text of at most ``width`` characters a line."""
         most = min(width, _WIDTH)
         lines = textwrap.wrap(self.caution, most)
         lines.append(f"Plan: {self.method}, {self.budget}")
@@ -253,8 +233,6 @@ class Receipt:
     ----------
     words : str
         For the certificate: which ledger entry, or "charged to no ledger".
-    accountant : Accountant or None
-    entry_id : str or None
     """
 
     words: str
@@ -285,25 +263,12 @@ def charged(
         Knows the data set's id and where the data lie.
     guarantee : Guarantee
         What the release will claim; its budget is charged.
-    method : str
-    accountant : Accountant or None
     noise : NoiseSource
         A simulation charges nothing, because nothing of it may leave.
     cost : Charge, optional
         What the mechanisms cost together; the budget of the guarantee if not given.
     unit : Unit, optional
         Who is protected, where it is another unit than the schema's: a cluster, with its column.
-
-    Raises
-    ------
-    ParameterError
-        If the accountant cannot add this charge to the others; nothing is drawn then.
-    BudgetError
-        If the charge does not fit; nothing is drawn then.
-    LedgerError
-        If there is a ledger that cannot be used.
-    FileError
-        If the data file is gone, so that the ledger cannot note its content.
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
@@ -352,19 +317,8 @@ def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource)
         Knows the data set's id and where the data lie.
     guarantee : Guarantee
         With measure ``"none"`` and its reason.
-    method : str
     noise : NoiseSource
         Of a simulation nothing is noted, because nothing of it may leave.
-
-    Returns
-    -------
-    str
-        More words for the certificate; none where there is no ledger.
-
-    Raises
-    ------
-    LedgerError
-        If there is a ledger that cannot be used; then nothing is drawn.
 
     Notes
     -----
@@ -384,15 +338,7 @@ def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource)
 
 
 def resumable(accountant: Accountant | None, schema: Schema) -> Accountant:
-    """Return the ledger from which a release may be resumed.
-
-    Raises
-    ------
-    LedgerError
-        If there is none.
-    ParameterError
-        If ``accountant`` is something else.
-    """
+    """Return the ledger from which a release may be resumed."""
     found = _given_or_beside(accountant, schema)
     if found is None:
         raise LedgerError(
@@ -444,13 +390,7 @@ def _passed_over(schema: Schema, accountant: Accountant) -> str:
 
 
 def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
-    """Return in words which other ledgers next to a data file were charged for the same content.
-
-    Raises
-    ------
-    LedgerError
-        If a ledger next to it cannot be read.
-    """
+    """Return in words which other ledgers next to a data file were charged for the same content."""
     if not any(data.parent.glob(f"*{SUFFIX}")):
         return ""
     others = ledgers_of_same_data(data, _sha256(data), dataset_id)
@@ -458,12 +398,7 @@ def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
 
 
 def refuse_second_budget(others: str, dataset_id: str | None, separate: str | None) -> None:
-    """Refuse data that another ledger was charged for, unless a reason was declared.
-
-    Raises
-    ------
-    LedgerError
-    """
+    """Refuse data that another ledger was charged for, unless a reason was declared."""
     if others and not separate:
         raise LedgerError(
             f"the data of {dataset_id!r} are those of data set {others}, whose ledger is next to "

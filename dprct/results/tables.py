@@ -40,7 +40,6 @@ class Estimate:
 
     Parameters
     ----------
-    value, se : float
     p, adjusted : float
         p-value, and p-value adjusted for the other hypotheses of its family.
     told : bool
@@ -232,11 +231,6 @@ the levels of Stata's ``esttab``."""
 
 def style_named(name: object) -> Style:
     """Return a style by its name.
-
-    Raises
-    ------
-    ParameterError
-        If there is none.
 
     Examples
     --------

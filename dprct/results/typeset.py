@@ -97,9 +97,6 @@ class Grid:
 
     Parameters
     ----------
-    headings : tuple of str
-    lines : tuple of Line
-    title : str
     facts : tuple of (name, value)
         What the table is about: above it as text, below it in LaTeX and HTML.
     corner : str
@@ -290,7 +287,6 @@ class NumberColumn:
     ----------
     key : str
         Where the number is found in a row.
-    heading : str
     show : callable
         Spells the numbers of the column, all at once.
     """
@@ -314,8 +310,6 @@ def lines_of(
 
     Parameters
     ----------
-    found : mapping of row name to mapping of column key to number
-    columns : sequence of NumberColumn
     order : sequence of str
         Row names.
     """
@@ -334,7 +328,6 @@ def text(grid: Grid, width: int | None = None) -> str:
 
     Parameters
     ----------
-    grid : Grid
     width : int, optional
         Characters of a line at most: headings and names are wrapped, and columns that still do
         not fit follow below the others.  Without it, a line is as long as the table needs.

@@ -235,7 +235,6 @@ class FileFacts:
     ----------
     release : int
         File format: 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119.
-    byteorder : {"<", ">"}
     label : str
         Dataset label.
     timestamp : str
@@ -351,14 +350,8 @@ def with_origin(column: Column, columns: Iterable[Column]) -> Column:
 
     Parameters
     ----------
-    column : Column
     columns : iterable of Column
         All columns of its schema.
-
-    Raises
-    ------
-    FormulaError
-        If a column is derived by what is not an expression.
 
     Notes
     -----
@@ -419,12 +412,6 @@ def check_own(column: Column) -> None:
     column : Column
         One whose values a guarantee protects.  What a guarantee lists as public, such as arms and
         blocks where the design is public, is the same in all neighbours, whatever it is built from.
-
-    Raises
-    ------
-    SchemaError
-        If it is declared as built from a cohort whose constants are not public, or if it looks
-        constructed and nothing is declared.
 
     Notes
     -----
@@ -649,8 +636,6 @@ def legal_number(column: Column, x: nw.Expr, codes: nw.Expr | None, *, exact: bo
 
     Parameters
     ----------
-    column : Column
-    x : expression of doubles
     codes : expression or None
         Number of the missing code of each row, where the table has such; else null and NaN are ".".
     exact : bool

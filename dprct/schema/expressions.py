@@ -141,11 +141,6 @@ def parse(expression: str, what: str = "derived") -> ast.expr:
 
     ``what`` is what a refusal calls it.
 
-    Raises
-    ------
-    FormulaError
-        Naming the part that is not allowed.
-
     Examples
     --------
     >>> sorted(parents("(arm == 3) * age"))
@@ -176,11 +171,6 @@ def condition(text: str, what: str = "where") -> str:
     """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
 
     ``&`` and ``|`` are ``and`` and ``or``, and ``!`` is ``not`` of what stands next to it.
-
-    Raises
-    ------
-    FormulaError
-        If it is no expression of the small language, or names no column.
 
     Examples
     --------

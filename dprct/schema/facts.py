@@ -136,12 +136,7 @@ def check_literal(value: object, kind: object, fact: str, name: str) -> None:
 
 
 def check_column(column: Column) -> None:
-    """Refuse a column whose facts contradict each other.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse a column whose facts contradict each other."""
     if column.is_text:
         _check_text(column)
     else:
@@ -455,10 +450,5 @@ DECLARABLE = tuple(_READERS)
 
 
 def read_fact(fact: str, value: object, column: Column) -> Any:
-    """Return a declared fact as a column keeps it, or refuse it.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Return a declared fact as a column keeps it, or refuse it."""
     return _READERS[fact](value, column)

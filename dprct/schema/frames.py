@@ -71,21 +71,6 @@ def schema_of_frame(frame: IntoFrame) -> Schema:
     frame : data frame
         Anything narwhals understands: pandas, Polars (eager or lazy), Arrow, DuckDB, ...
 
-    Returns
-    -------
-    Schema
-        Marked as opened.  Booleans are byte; whole numbers the smallest type that holds their
-        dtype; text is strL; dates are ``%td``, times of day with a date ``%tc``; a categorical
-        whose categories are part of its dtype is a long with a label set of its own name, codes
-        counting from 1.
-
-    Raises
-    ------
-    ParameterError
-        If ``frame`` is not a data frame.
-    SchemaError
-        If it is empty, has a name twice, or has a dtype that no storage type holds.
-
     Examples
     --------
     >>> frame = pd.DataFrame({"got": [True], "age": [31.0], "village": ["a"]})
@@ -118,21 +103,6 @@ def table_of_frame(frame: IntoFrame) -> tuple[pd.DataFrame, Schema]:
     ----------
     frame : data frame
         Eager: pandas, Polars or Arrow.
-
-    Returns
-    -------
-    data : pandas.DataFrame
-        Numbers, codes and Stata dates as float64 (missing codes of float columns kept), text as
-        ``object``, where a missing text is empty.
-    schema : Schema
-        See :func:`schema_of_frame`.
-
-    Raises
-    ------
-    ParameterError
-        If ``frame`` is not an eager data frame.
-    SchemaError
-        As :func:`schema_of_frame`, and for whole numbers that a double cannot hold.
 
     Examples
     --------
@@ -272,22 +242,8 @@ def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    schema : Schema
     data : pandas.DataFrame
         As ``read_dta`` gives it: codes and numbers.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the schema, in its order.
-        Labelled columns as ordered categories (a code without a label is shown as the number),
-        ``%td`` ``%tc`` ``%tw`` ``%tm`` ``%tq`` ``%th`` ``%ty`` columns as timestamps of their
-        first instant; everything else as it was.  Every missing code is missing.
-
-    Raises
-    ------
-    ColumnError
-        If a column of the schema is not in the data.
 
     Notes
     -----

@@ -30,14 +30,8 @@ def declared(column: Column, fact: object) -> Column:
 
     Parameters
     ----------
-    column : Column
     fact : tuple, list or mapping
         A tuple is bounds, a list is levels, a mapping names facts of :class:`Column`.
-
-    Raises
-    ------
-    SchemaError
-        If the fact is unknown, malformed, or contradicts another.
 
     Examples
     --------
@@ -470,15 +464,8 @@ def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable
 
     Parameters
     ----------
-    schema : Schema
     names, treatment : iterable of str
         Covariates or subgroups, and the arms; an arm among the names is no matter of this check.
-
-    Raises
-    ------
-    SchemaError
-    ColumnError
-        If a column does not exist.
 
     Notes
     -----
@@ -531,10 +518,6 @@ def _plain_or_text(fact: object) -> object:
 
 def check_schema(schema: object) -> None:
     """Refuse what is no schema.
-
-    Raises
-    ------
-    SchemaError
 
     Examples
     --------

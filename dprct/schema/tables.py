@@ -80,14 +80,6 @@ def table(data: object) -> Table:
     data : data frame
         pandas, Polars (eager or lazy), a DuckDB relation, or a PySpark DataFrame.
 
-    Raises
-    ------
-    SchemaError
-        If it is not a table, has no rows, has a name twice, or, in an engine that does not tell
-        capitals from small letters, has two names that differ in these alone.
-    EngineError, MissingDependencyError
-        If it is a stream, the engine fails, or a package is missing that brings its answers here.
-
     Examples
     --------
     >>> import pandas as pd
@@ -101,13 +93,7 @@ def table(data: object) -> Table:
 
 
 def opened(data: object) -> Table:
-    """Return ``data`` as :func:`table` does, without asking an engine whether it has rows.
-
-    Raises
-    ------
-    SchemaError, EngineError, MissingDependencyError
-        As of :func:`table`.
-    """
+    """Return ``data`` as :func:`table` does, without asking an engine whether it has rows."""
     try:
         found = nw.from_native(data)  # type: ignore[call-overload]
     except (DuplicateError, TypeError):
@@ -129,15 +115,7 @@ def _check_filled(rows: int) -> None:
 
 
 def collected(frame: Table) -> Frame:
-    """Return an aggregate in memory, whichever engine made it.
-
-    Raises
-    ------
-    EngineError
-        If the engine failed; its own message is withheld, because it may show data.
-    MissingDependencyError
-        If a package is missing that brings its answer here.
-    """
+    """Return an aggregate in memory, whichever engine made it."""
     if not isinstance(frame, nw.LazyFrame):
         return frame
     with asking(frame, "an aggregate"):
@@ -155,12 +133,6 @@ def asking(frame: Table, wanted: str) -> withheld:
         Of the engine that is asked.
     wanted : str
         What it is asked for, in words.
-
-    Returns
-    -------
-    withheld
-        To ask the engine within.  It raises EngineError if the engine fails, and
-        MissingDependencyError if a package is missing that brings its answer here.
     """
     engine = frame.implementation
 
@@ -183,13 +155,7 @@ def names_of(frame: Table) -> list[str]:
 
 
 def schema_of(frame: Table) -> dict[str, nw.dtypes.DType]:
-    """Return the dtype of each column.
-
-    Raises
-    ------
-    EngineError
-        If a file that was to be scanned is not there, or the engine fails otherwise.
-    """
+    """Return the dtype of each column."""
     with asking(frame, "names and types of columns"):
         return dict(frame.collect_schema())
 
@@ -208,25 +174,14 @@ def check_there(frame: Table, n: int) -> None:
 
     Parameters
     ----------
-    frame : narwhals frame
     n : int
         Rows that it had in the constructor; public.
-
-    Raises
-    ------
-    EngineError
-        If its file is gone, its connection is closed, or it has another number of rows.
     """
     check_rows(row_count(frame), n)
 
 
 def check_rows(found: int, n: int) -> None:
-    """Refuse a number of rows that is not the one that the constructor counted.
-
-    Raises
-    ------
-    EngineError
-    """
+    """Refuse a number of rows that is not the one that the constructor counted."""
     if found != n:
         raise EngineError(
             f"the table had {n:,} rows when the model was made and has another number now; store "
@@ -241,11 +196,6 @@ def check_counts(found: Mapping[tuple[Any, ...], Sequence[int]], counted: Counte
     ----------
     found : mapping from tuple to sequence of int
         Numbers as in :attr:`Counted.groups`, or of all rows together, under the empty tuple.
-    counted : Counted
-
-    Raises
-    ------
-    EngineError
     """
     check_rows(sum(sizes[0] for sizes in found.values()), counted.rows)
     expected = counted.groups
@@ -298,13 +248,7 @@ def _check_once(names: Sequence[str]) -> None:
 
 
 def eager(data: object) -> Frame:
-    """Return ``data`` behind narwhals' interface, refusing what is not an eager frame with rows.
-
-    Raises
-    ------
-    SchemaError
-        If it is not a data frame, lazy, without rows, or has a name twice.
-    """
+    """Return ``data`` behind narwhals' interface, refusing what is not an eager frame with rows."""
     try:
         frame = nw.from_native(data, eager_only=True)  # type: ignore[call-overload]
     except DuplicateError:
@@ -330,15 +274,7 @@ def has_payloads(frame: Table) -> bool:
 
 
 def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-    """Return a column's numbers (n,) and the numbers of its missing codes (n,), -1 for none.
-
-    Raises
-    ------
-    ColumnError
-        If there is no such column.
-    SchemaError
-        If it does not hold numbers, or the column next to it does not hold missing codes.
-    """
+    """Return a column's numbers (n,) and the numbers of its missing codes (n,), -1 for none."""
     series = _series(frame, name)
     if not _holds_numbers(series):
         raise SchemaError(
@@ -483,18 +419,10 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
 
     Parameters
     ----------
-    schema : Schema
     data : data frame
         pandas, Polars, DuckDB or PySpark; of one in an engine, rules are counted there.
     columns : iterable of str, optional
         Check these columns only; all by default, and then the data may have no others.
-
-    Raises
-    ------
-    SchemaError
-        Naming every column and the rule it breaks.
-    ColumnError
-        If a column is not there.
 
     Examples
     --------
@@ -518,16 +446,10 @@ def check_legal(
 
     Parameters
     ----------
-    schema : Schema
-    frame : narwhals frame
     names : sequence of str
         The columns that are checked.
     counted : Counted, optional
         Of an engine, what its one pass over the table found.
-
-    Raises
-    ------
-    SchemaError, ColumnError, EngineError
 
     Notes
     -----
@@ -582,7 +504,6 @@ class Counted:
 
     Parameters
     ----------
-    rows : int
     legal : bool
         Whether no row breaks a rule; of units with several rows, that is asked apart.
     keys, present : tuple of str
@@ -613,17 +534,8 @@ def counted_once(
 
     Parameters
     ----------
-    schema : Schema
-    frame : narwhals LazyFrame
     names : sequence of str
         The columns whose rules count.
-    counting : Counting, optional
-
-    Raises
-    ------
-    SchemaError, ColumnError
-        If a column has a type that the schema denies.
-    EngineError
     """
     counting = counting or Counting()
     columns = list(map(schema.column, names))

@@ -32,27 +32,12 @@ def load(path: str | Path) -> Schema:
     """Return the schema that a TOML file describes.
 
     A seal in the file stands only if the facts are still those that were sealed.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    SchemaError
-        If it is not TOML, has an unknown key, or a fact is malformed.
     """
     return from_document(disk.read_toml(path, SchemaError))
 
 
 def text_for(schema: Schema, path: Path) -> bytes:
-    """Return a schema as TOML, with the comments of the file that is there, if there is one.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    SchemaError
-        If the file that is there is not TOML, or a name is not text that TOML can hold.
-    """
+    """Return a schema as TOML, with the comments of the file that is there, if there is one."""
     document = _parsed(path, SchemaError) if path.exists() else tomlkit.document()
     facts = to_document(schema)
     _forget_sets_in_another_order(document, facts)
@@ -61,15 +46,7 @@ def text_for(schema: Schema, path: Path) -> bytes:
 
 
 def merged(path: Path, facts: Mapping[str, Any], error: type[Exception]) -> bytes:
-    """Return the TOML file at ``path`` with ``facts`` in the place of what it says; comments stay.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    error
-        If it is not TOML.
-    """
+    """TOML file at ``path`` with ``facts`` in the place of what it says; comments stay."""
     document = _parsed(path, error)
     merge(document, facts)
     return tomlkit.dumps(document).encode("utf-8")
@@ -169,13 +146,7 @@ def column_facts(column: Column) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Schema:
-    """Return the schema that :func:`to_document` described.
-
-    Raises
-    ------
-    SchemaError
-        If a key is unknown, or a value is not what the key needs.
-    """
+    """Return the schema that :func:`to_document` described."""
     document = _read(document)
     _check_keys(document, _TOP, "the schema file")
     if document.get("version") != VERSION:

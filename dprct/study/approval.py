@@ -60,10 +60,8 @@ class Approval:
 
     Parameters
     ----------
-    study : Study
     schema : Schema
         Of the confidential file, with everything that is declared.
-    plan : Plan
     guarantee : Guarantee
         What the release would promise.
     price : Budget or None
@@ -107,10 +105,6 @@ class Approval:
         ----------
         approved : str
             Hash that ``dprct plan`` printed.
-
-        Raises
-        ------
-        ConfirmationError
         """
         if "".join(approved.split()).lower() != self.sha256:
             raise ConfirmationError(
@@ -125,7 +119,6 @@ def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> 
 
     Parameters
     ----------
-    study : Study
     model : ReleaseModel or Model
         The study's method, bound to its data.
     """

@@ -178,13 +178,7 @@ class Asked:
         return found
 
     def noted(self, schema: Schema) -> Self:
-        """Return the same with options that were left out as the file's header states them.
-
-        Raises
-        ------
-        StudyError
-            If neither the file nor the study says what is needed.
-        """
+        """Return the same with options that were left out as the file's header states them."""
         try:
             return replace(self, spec=self.spec.noted(schema))
         except DprctError as error:
@@ -256,13 +250,7 @@ class Asked:
         return [] if problem is None else [self.said(problem, "[release]")]
 
     def model(self, data: Any, schema: Schema) -> AnyModel:
-        """Return the method, bound to the data.
-
-        Raises
-        ------
-        DprctError
-            If data, declarations and options contradict each other; in the words of a study file.
-        """
+        """Return the method, bound to the data."""
         bind: Any = METHODS[self.method]
         options = self.spec.options()
         if self.makes_file:
@@ -296,11 +284,6 @@ class Asked:
 
 def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
     """Return what a parsed study file asks of the method of ``[release]``.
-
-    Raises
-    ------
-    StudyError
-        If a key is missing, unknown, of a wrong type or not allowed.
 
     Examples
     --------

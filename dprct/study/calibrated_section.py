@@ -39,7 +39,6 @@ class CalibratedAsked(Asked):
 
     Parameters
     ----------
-    method : str
     spec : CalibratedSpec
         Without what the formula says; without a design while that is missing.
     formula : str or None
@@ -55,13 +54,7 @@ class CalibratedAsked(Asked):
         return found
 
     def noted(self, schema: Schema) -> Self:
-        """Return the same with the whole specification, as formula and design say it.
-
-        Raises
-        ------
-        FormulaError
-            If the formula is none of this method.
-        """
+        """Return the same with the whole specification, as formula and design say it."""
         return self if self.absent else replace(self, spec=self._written()[0])
 
     @property
@@ -114,25 +107,13 @@ class CalibratedAsked(Asked):
         return []
 
     def model(self, data: Any, schema: Schema) -> Calibrated:
-        """Return the method, bound to the data.
-
-        Raises
-        ------
-        FormulaError, ColumnError, SchemaError, ParameterError
-            As :class:`dprct.Calibrated` does.
-        """
+        """Return the method, bound to the data."""
         spec, arms = self._written()
         check_arms(arms, spec.arms)
         return Calibrated(data, schema, **spec.options())
 
     def valid(self) -> Validity:
-        """Return what the planned file will be valid for, from public facts alone.
-
-        Raises
-        ------
-        FormulaError, ParameterError
-            If the formula is not one that can be calibrated.
-        """
+        """Return what the planned file will be valid for, from public facts alone."""
         spec = self._written()[0]
         regressions = spec.regressions
         return Validity(
@@ -171,11 +152,6 @@ def _said(error: DprctError) -> str:
 
 def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedAsked:
     """Return what a parsed study file asks of the calibrated release.
-
-    Raises
-    ------
-    StudyError
-        If a key is unknown, of a wrong type or not allowed.
 
     Examples
     --------

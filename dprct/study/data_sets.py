@@ -48,13 +48,7 @@ _DEEPEST = 8
 
 
 def studies_of(study: Study) -> tuple[Study, ...]:
-    """Return the study, and those of the other data sets of its package, in order.
-
-    Raises
-    ------
-    StudyError, FileError
-        If one cannot share a package and a ledger with the others.
-    """
+    """Return the study, and those of the other data sets of its package, in order."""
     names = () if study.package is None else study.package.studies
     if len(names) > _MOST_STUDIES:
         raise StudyError(f"[package] studies names more than {_MOST_STUDIES} files; name fewer")
@@ -191,13 +185,7 @@ def _columns(path: Path) -> list[str]:
 
 
 def check_merged(study: Study, data: pd.DataFrame) -> None:
-    """Refuse data that are not the rows of the files that the study says were merged.
-
-    Raises
-    ------
-    FileError
-        If a person of the data is not, or twice, in a file, or has other values there.
-    """
+    """Refuse data that are not the rows of the files that the study says were merged."""
     key = study.unit.id
     for path in study.merged_files:
         assert key is not None
@@ -237,7 +225,6 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
 
     Parameters
     ----------
-    study : Study
     studies : iterable of Study
         All of its package.
     """
@@ -263,16 +250,8 @@ def of_all(
 
     Parameters
     ----------
-    studies : sequence of Study
     verdicts_on : callable
         Gives the verdicts on the file of one study.
-
-    Returns
-    -------
-    verdicts : list of Verdict
-        In the order in which the regressions run.
-    whose : list of Study
-        The study of each; the first where it uses none of the data sets.
     """
     lists = [verdicts_on(study, others_of(study, studies)) for study in studies]
     if len({len(found) for found in lists}) > 1:
@@ -347,13 +326,7 @@ def _owner(one: Verdict, studies: Sequence[Study]) -> int:
 
 
 def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
-    """Return what the regressions of do-files will be worth on the data sets of a package.
-
-    Raises
-    ------
-    DprctError
-        If a file cannot be read.
-    """
+    """Return what the regressions of do-files will be worth on the data sets of a package."""
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 
 

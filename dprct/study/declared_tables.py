@@ -142,13 +142,7 @@ class TableSpec:
         ]
 
     def check(self) -> None:
-        """Refuse what no data could be given for.
-
-        Raises
-        ------
-        ParameterError, FormulaError
-            If an option is none of those allowed, or a covariate is not a term of the grammar.
-        """
+        """Refuse what no data could be given for."""
         if not self.name.strip():
             raise ParameterError("name is empty; give a short one, such as 'table2'")
         for option, named in (("outcomes", self.outcomes), ("arms", self.arms)):
@@ -177,15 +171,8 @@ class TableSpec:
 
         Parameters
         ----------
-        data : DataFrame
-        schema : Schema
         guarantee : Guarantee or None
             Of a released file.
-
-        Raises
-        ------
-        DprctError
-            If the data cannot give it: a column is not there, an arm is empty.
         """
         table = itt_table(
             data,
@@ -217,11 +204,6 @@ class TableSpec:
 def tables_from(sections: object) -> tuple[TableSpec, ...]:
     """Return the tables that the ``[[table]]`` sections of a study file declare.
 
-    Raises
-    ------
-    StudyError
-        If a key is unknown, a value is of the wrong type or not allowed, or a name is given twice.
-
     Examples
     --------
     >>> tables_from([{"name": "t2", "outcomes": ["got"], "arms": ["any"]}])[0].columns()
@@ -244,13 +226,7 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
 
 
 def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:
-    """Return every number of the tables, one entry each, in order.
-
-    Returns
-    -------
-    list of dict
-        ``table, covariates, outcome, arm, statistic`` and ``value``.
-    """
+    """Return every number of the tables, one entry each, in order."""
     entries = []
     for name, table in tables.items():
         for record in table.tidy().to_dict("records"):
@@ -317,15 +293,7 @@ def written(study: str, entries: Iterable[Mapping[str, Any]]) -> str:
 def mismatches(
     path: Path, study: str, entries: Iterable[Mapping[str, Any]]
 ) -> tuple[Mismatch, ...]:
-    """Return the numbers that differ from ``expected.csv``, or are on one side only.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    StudyError
-        If it is no ``expected.csv``, or one of another study.
-    """
+    """Return the numbers that differ from ``expected.csv``, or are on one side only."""
     expected = _read(path, study)
     found = {tuple(str(entry[key]) for key in PLACE): float(entry["value"]) for entry in entries}
     return tuple(

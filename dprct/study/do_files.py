@@ -45,18 +45,6 @@ def read_do(
     others : mapping of str to sequence of str, optional
         The columns of other data files that the do-files use, by name.
 
-    Returns
-    -------
-    Reading
-        A sequence of :class:`dprct.dofile.Regression` with ``notes`` on what was not read, and
-        ``passed_over``: commands that are not known, with how often they occur.
-
-    Raises
-    ------
-    FileError
-        If a path is no file or folder.  What a do-file holds raises nothing: it is read as far as
-        it can be, and the notes say what is missing.
-
     Notes
     -----
     Nothing is executed, and no file is opened but these do-files and those that they run with

@@ -151,19 +151,6 @@ def draft(
         Names, or patterns such as ``"hh_*"``, of the columns that the study is about; the others
         are withheld.
 
-    Returns
-    -------
-    str
-        TOML with a ``[columns.NAME]`` table for every column of the study, blanks as comments, and
-        one fate for all other columns.
-
-    Raises
-    ------
-    StudyError
-        If the name of the file has characters that cannot be seen.
-    ParameterError
-        If a name or pattern fits no column.
-
     Examples
     --------
     >>> from dprct.schema import Column, Schema

@@ -32,17 +32,10 @@ def entries(
 
     Parameters
     ----------
-    found : sequence of Verdict
     data, schema : DataFrame, Schema
         The protected file.
     places : collection of int, optional
         The places of the regressions that are on it; all by default.
-
-    Returns
-    -------
-    list of dict
-        ``table`` (do-file, line and command), ``covariates, outcome, arm, statistic`` and
-        ``value``.  Of a regression that runs several times the first is listed.
     """
     cells, _ = cells_of(found, data, schema, _LEVEL, places)
     listed: dict[tuple[str, ...], dict[str, Any]] = {}

@@ -61,7 +61,6 @@ class Combinations:
         K, the product of ``columns``.
     threshold : int
         t, the rows that a combination needs to survive.
-    rows : int
     survivors : int
         Few more than these can be expected to survive.
     columns : dict of str to int
@@ -79,11 +78,6 @@ def combinations(study: Study, header: Schema, rows: int | None) -> Combinations
     """Return K, t and the survivors of a histogram; None if the study releases none.
 
     Points about columns that are not modelled may still be open.
-
-    Raises
-    ------
-    DprctError
-        If a modelled column lacks a declaration, or the budget buys no histogram.
     """
     if rows is None or not study.makes_file or study.release.method != "mv_histogram":
         return None
@@ -107,13 +101,6 @@ def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
     ----------
     study : Study
         Without open points.
-    header : Schema
-    rows : int or None
-
-    Raises
-    ------
-    DprctError
-        If the budget buys no such release.
     """
     budget = Budget(study.release.epsilon, study.release.delta)
     found = _asked(study, header, rows)
@@ -140,14 +127,6 @@ def expected_errors(
     ----------
     study : Study
         Without open points.
-    header : Schema
-    rows : int or None
-    epsilon : float
-
-    Raises
-    ------
-    DprctError
-        If the budget buys no such release.
     """
     found = _asked(study, header, rows)
     if found is None:

@@ -72,13 +72,10 @@ class InformedAsked(Asked):
 
     Parameters
     ----------
-    method : {"published_hybrid", "published_gen_model"}
     spec : ReleaseSection
         ``zeta`` and ``keep`` are options.
-    formula : str or None
     design : Design or None
         None of the two is None once nothing is open.
-    informed : InformedSection
     """
 
     formula: str | None
@@ -132,13 +129,7 @@ class InformedAsked(Asked):
             return []
 
     def model(self, data: Any, schema: Schema) -> ModelInformed[Any]:
-        """Return the method, bound to the data.
-
-        Raises
-        ------
-        FormulaError, ColumnError, SchemaError, ParameterError
-            As :class:`dprct.published.Hybrid` and :class:`dprct.published.GenModel` do.
-        """
+        """Return the method, bound to the data."""
         assert self.formula is not None
         assert self.design is not None
         spec = self.informed
@@ -168,11 +159,6 @@ class InformedAsked(Asked):
 
 def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> InformedAsked:
     """Return what a parsed study file asks of Hybrid and GenModel.
-
-    Raises
-    ------
-    StudyError
-        If a key is unknown, of a wrong type, not allowed, or belongs to the other method.
 
     Examples
     --------

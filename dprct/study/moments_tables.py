@@ -40,7 +40,6 @@ class DeclaredMoments:
 
     Parameters
     ----------
-    moments : Moments
     regressions : tuple of Regression
         Those of the study file.
     certificate : Certificate or None
@@ -157,14 +156,7 @@ def moments_files(moments: Moments, place: Path) -> tuple[Certificate, dict[Path
 
 
 def check_moments_target(output: Path, dataset_id: str) -> None:
-    """Refuse a place where the moments of a study may not be written.
-
-    Raises
-    ------
-    FileError
-        If something is there that is no release of moments of this study, unchanged; or if the
-        results were to go under the name of the moments.
-    """
+    """Refuse a place where the moments of a study may not be written."""
     if output.name.lower().endswith(SUFFIX):
         raise FileError(
             f"{output.name!r} is a name of released moments, and [release] output names the "

@@ -50,7 +50,6 @@ class Served:
     ----------
     file : str
         Name of the release.
-    schema : Schema
     keys : frozenset
         What is released, each a product of columns and levels.
     groups : mapping of str to tuple
@@ -297,12 +296,7 @@ class Served:
         return found
 
     def _checked(self, formula: str) -> tuple[Scored, list[str]]:
-        """Return a formula as its scores are named, and its columns; refuse what was not released.
-
-        Raises
-        ------
-        DprctError
-        """
+        """Formula as its scores are named, and its columns; refuses what was not released."""
         parsed, unit = unit_effects(parse(formula, structural=True), self.unit)
         main = less_means(regressors_of(main_part(parsed), self.schema), unit)
         outcome = less_means(listed_terms(parsed.outcome_names, self.schema), unit)

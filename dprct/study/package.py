@@ -114,13 +114,7 @@ def _merge_problems(study: Study, header: Schema) -> list[str]:
 
 
 def all_open_points(study: Study) -> list[str]:
-    """Return what a study lacks, what its ledger would refuse, and what its other data sets lack.
-
-    Raises
-    ------
-    DprctError
-        If a study of its package cannot be read, or cannot share the package.
-    """
+    """Open points: of the study, of its ledger, and of its other data sets."""
     found = in_brief(open_points(study)) + unaffordable(study)
     for other in studies_of(study)[1:]:
         found += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
@@ -131,10 +125,6 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     """Return schema and number of rows of the study's data: of a .dta file from its header alone.
 
     How many rows a sample has no header tells.
-
-    Raises
-    ------
-    FileError
     """
     header, rows = facts_of_file(study.data)
     return header, rows_of(study, rows)
@@ -146,24 +136,13 @@ def rows_of(study: Study, rows: int | None) -> int | None:
 
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
-    """Return the rows that the study is about, with the schema that their file gives.
-
-    Raises
-    ------
-    FileError, StudyError
-    """
+    """Return the rows that the study is about, with the schema that their file gives."""
     data, schema = read(study.data)
     return study.scope.sampled(data), schema
 
 
 def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
-    """Return the study's method, bound to its data, after everything was declared and sealed.
-
-    Raises
-    ------
-    StudyError
-        If something is still open; the message begins to list it.
-    """
+    """Return the study's method, bound to its data, after everything was declared and sealed."""
     header, rows = header_and_rows(study)
     _check_complete(study.problems(header, rows) + _merge_problems(study, header))
     sealed = study.declared(header).seal(study.declaration.by)
@@ -208,15 +187,6 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
 
     What has no guarantee has no price: then no ledger is charged or begun.
-
-    Raises
-    ------
-    BudgetError
-        If what is left of the data set's budget does not cover it.
-    ConfirmationError
-        If the plan refuses and the study does not confirm.
-    FileError
-        If the file could not be written; then nothing is charged.
     """
     model = bound_model(study) if model is None else model
     plan = planned(study, model)
@@ -263,12 +233,7 @@ def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None
 
 
 def check_places(study: Study) -> None:
-    """Refuse to replace files that are not this study's own.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse to replace files that are not this study's own."""
     folder = study.path.parent.resolve()
     if study.chosen is None and not study.output.parent.resolve().is_relative_to(folder):
         raise FileError(
@@ -309,24 +274,12 @@ def written_files(
 
     Parameters
     ----------
-    study : Study
-    model : ReleaseModel or Model
     made : Release or results
         From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
         with their certificate, and what the study declared of them is read off.
     do : sequence of Path, optional
         Do-files, by default those that the study names; certificate and README-data say what their
         regressions are worth on the file.
-
-    Returns
-    -------
-    tuple of Path
-        What was written: first the protected file, or the document of results.
-
-    Raises
-    ------
-    FileError
-        If something cannot be written.
     """
     if study.makes_file:
         do = study.do_files if do is None else do
@@ -373,14 +326,8 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
 
     Parameters
     ----------
-    study : Study
     cost : Budget, optional
         The total, where the study gives none; the budget of ``[release]`` by default.
-
-    Raises
-    ------
-    LedgerError
-        If there is one on other terms.
     """
     found = find_ledger(study.data, study.dataset_id)
     total = study.budget
@@ -404,11 +351,6 @@ def same_data(study: Study) -> str:
     """Return which other ledgers next to the data were charged for the same content; else nothing.
 
     The data file is hashed for it, if there are ledgers next to it.
-
-    Raises
-    ------
-    LedgerError, FileError
-        If a ledger or the data file cannot be read.
     """
     files = (study.data, *study.merged_files)
     found = (charged_elsewhere(path, study.dataset_id) for path in files)
@@ -485,15 +427,7 @@ class DeclaredTables:
 
 
 def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
-    """Return the tables that a study declares, made from one of its two files.
-
-    Raises
-    ------
-    StudyError
-        If the study declares no table.
-    FileError
-        If the file is not there, or the protected one is not that of its certificate.
-    """
+    """Return the tables that a study declares, made from one of its two files."""
     if not study.tables:
         raise StudyError(
             "the study declares no table; write [[table]] with name, outcomes and arms"
@@ -546,7 +480,6 @@ class Companions:
 
     Parameters
     ----------
-    readme, expected : Path
     valid : mapping of str to Path
         By the names that :func:`valid_texts` gives.
     """
@@ -557,13 +490,7 @@ class Companions:
 
 
 def companions(study: Study) -> Companions:
-    """Return where README-data.md and expected.csv go, under the protected file's name.
-
-    Raises
-    ------
-    FileError
-        If something is there that this study did not write.
-    """
+    """Return where README-data.md and expected.csv go, under the protected file's name."""
     places = Companions(
         companion(study.output, "README-data.md"),
         companion(study.output, "expected.csv"),
@@ -595,16 +522,6 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
     of an earlier release in its place are removed, because they are not valid on this one.
 
     Everything is computed from the protected file: free.
-
-    Returns
-    -------
-    tuple of Path
-        What was written.
-
-    Raises
-    ------
-    FileError
-        If it cannot be written.
     """
     places = companions(study)
     calibrated = "formula" in parts_of(study.release.method)
@@ -636,8 +553,6 @@ def texts_beside(
 
     Parameters
     ----------
-    study : Study
-    certificate : Certificate
     data, schema : DataFrame, Schema
         The protected file; needed where the study declares tables.
     names : tuple of str
@@ -680,13 +595,7 @@ def _reproduced(notes: tuple[str, ...], expected: str) -> str:
 
 
 def results_of(study: Study) -> ResultsDocument:
-    """Return the results that a study's estimate left.
-
-    Raises
-    ------
-    FileError
-        If there are none, they were changed, or they are another study's.
-    """
+    """Return the results that a study's estimate left."""
     found = read_results(study.output)
     if found.content["dataset_id"] != study.dataset_id:
         raise FileError(
@@ -708,13 +617,7 @@ def ledger_words(study: Study) -> str:
 
 
 def protected_certificate(study: Study) -> Certificate:
-    """Return the certificate of the protected file, and refuse a file that is another.
-
-    Raises
-    ------
-    FileError
-        If there is no protected file, or its certificate describes another.
-    """
+    """Return the certificate of the protected file, and refuse a file that is another."""
     path = certificate_paths(study.output)[1]
     if not study.output.exists():
         raise FileError(

@@ -28,8 +28,6 @@ class TablePart:
     ----------
     name : str
         Unique, and a plain word.
-    outcomes, covariates : tuple of str
-    cluster : str
     samples : tuple of str
         Conditions under which some of its regressions run.
     """
@@ -47,7 +45,6 @@ class Printed:
 
     Parameters
     ----------
-    formula : str
     places : tuple of (str, int)
         Do-files and lines that run it.
     cluster : str
@@ -68,17 +65,14 @@ class Prefill:
 
     Parameters
     ----------
-    arms, outcomes : tuple of str
     sets : tuple of tuple of str
         Covariate sets, as terms of a formula, the most frequent first.
     cluster : str
         The variable by which errors are clustered most often.
     used : frozenset of str
         Every column that the do-files use, in whatever way.
-    tables : tuple of TablePart
     sample : str
         The condition under which all of its regressions run; empty if they share none.
-    regressions : tuple of Printed
     """
 
     arms: tuple[str, ...] = ()

@@ -40,7 +40,6 @@ class Made:
 
     Parameters
     ----------
-    result : Release or results
     paths : tuple of Path
         First the protected file, or the document of results.
     """
@@ -55,10 +54,8 @@ class Offer:
 
     Parameters
     ----------
-    study : Study
     model : ReleaseModel or Model
         The study's method, bound to its data.
-    plan : Plan
     cost : Budget or None
         What it will charge; None where nothing is promised and nothing is charged.
     """
@@ -107,12 +104,7 @@ class Offer:
         return also_charged(self.study)
 
     def check(self) -> None:
-        """Refuse what the plan refuses, unless the study confirms it.
-
-        Raises
-        ------
-        ConfirmationError
-        """
+        """Refuse what the plan refuses, unless the study confirms it."""
         self.plan.check(confirm=self.study.release.confirm)
 
     def taken(self, do: Sequence[Path] | None = None) -> Made:
@@ -122,10 +114,6 @@ class Offer:
         ----------
         do : sequence of Path, optional
             Do-files whose regressions are judged, by default those that the study names.
-
-        Raises
-        ------
-        DprctError
         """
         with writing_at(self.study.output):
             check_places(self.study)  # another process may have written there meanwhile
@@ -136,12 +124,7 @@ class Offer:
 
 
 def refuse_unpromised(study: Study, *, accepted: bool) -> None:
-    """Refuse a method without a guarantee, unless that was accepted.
-
-    Raises
-    ------
-    ConfirmationError
-    """
+    """Refuse a method without a guarantee, unless that was accepted."""
     if not study.promises and not accepted:
         raise ConfirmationError(
             f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
@@ -154,14 +137,8 @@ def offered(study: Study, approved: str | None = None) -> Offer:
 
     Parameters
     ----------
-    study : Study
     approved : str, optional
         The hash that was approved; any other study is refused.
-
-    Raises
-    ------
-    DprctError
-        If the study is not complete, the data break it, or it is not the approved one.
     """
     model = bound_model(study)
     if approved is not None:

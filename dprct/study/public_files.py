@@ -108,7 +108,6 @@ class Header:
 
     Parameters
     ----------
-    names : frozenset of str
     loose : bool
         Whether they are words with blanks between them, which may be a sentence.
     """

@@ -104,7 +104,6 @@ class TableNote:
 
     Parameters
     ----------
-    name, title : str
     reproduces : str
         Whether the protected file can reproduce it, and why not.
     """
@@ -187,11 +186,6 @@ def readme(
         Name of the file with their numbers.
     package : PackageNote, optional
         The package that the file is part of.
-
-    Returns
-    -------
-    str
-        Markdown.
     """
     command = f"dprct table {_argument(study_file)}"
     parts = [

@@ -29,11 +29,6 @@ _RELATIONS = ("replace-one", "replace-one-design-public")
 def release_from(document: Mapping[str, Any]) -> ReleaseSection:
     """Return the section ``[release]`` of a parsed study file.
 
-    Raises
-    ------
-    StudyError
-        If a key is missing, unknown, of a wrong type or not allowed.
-
     Examples
     --------
     >>> release_from({"release": {"epsilon": 1.0}}).method
@@ -59,11 +54,6 @@ def _check_no_effects(columns: Mapping[str, Any]) -> None:
 
 def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     """Return the section ``[budget]`` of a parsed study file, None where there is none.
-
-    Raises
-    ------
-    StudyError
-        If it is not a budget.
 
     Examples
     --------
@@ -130,10 +120,6 @@ def _check_output(output: str) -> None:
 
 def check_printable(name: str, where: str) -> None:
     """Refuse a name with characters that steer a terminal or are not seen.
-
-    Raises
-    ------
-    StudyError
 
     Examples
     --------
@@ -226,11 +212,6 @@ class PackageSpec:
 
 def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
     """Return the section ``[package]`` of a parsed study file, None where there is none.
-
-    Raises
-    ------
-    StudyError
-        If a key is unknown, of a wrong type, or names a place outside the study file's folder.
 
     Examples
     --------

@@ -80,7 +80,6 @@ class Held:
 
     Parameters
     ----------
-    study : Study
     place : str
         Where it lies: under the name of the confidential one.
     parts : mapping of str to sequence of str
@@ -103,14 +102,12 @@ class Contents:
     ----------
     target : Path
         The folder that will be written.
-    folder : Folder
     place : str
         Where the protected file goes in it: under the name of the confidential one.
     profile : str
         Name of the do-file that Stata runs when it starts.
     texts : mapping of str to str
         The do-files, by their path.
-    elsewhere : tuple of Elsewhere
     roots : tuple of str
         Globals for folders that no do-file defines.
     datasets : mapping of str to str
@@ -131,15 +128,7 @@ class Contents:
 
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
-    """Return what the package of a study will hold; nothing is written or charged.
-
-    Raises
-    ------
-    StudyError
-        If the study has no package to be made.
-    FileError
-        If something cannot be read or may not be written.
-    """
+    """Return what the package of a study will hold; nothing is written or charged."""
     spec = study.package
     if spec is None or spec.folder is None:
         raise StudyError(
@@ -340,13 +329,7 @@ def _datasets(used: set[str], places: Sequence[str], folder: Folder) -> dict[str
 
 
 def is_made(study: Study) -> bool:
-    """Whether the study's protected file is there, from this version of the study.
-
-    Raises
-    ------
-    FileError
-        If something else is there, or a file of another version.
-    """
+    """Whether the study's protected file is there, from this version of the study."""
     if not os.path.lexists(study.output):
         return False
     certificate = protected_certificate(study)
@@ -366,13 +349,7 @@ def is_made(study: Study) -> bool:
 
 
 def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path]:
-    """Write the package of a study whose protected file is there; return its verdicts.
-
-    Raises
-    ------
-    FileError
-        If something cannot be written; then what was there before is there again.
-    """
+    """Write the package of a study whose protected file is there; return its verdicts."""
     found, sides = sides_of(study, contents)
     files: dict[str, bytes] = {}
     for one, side in zip(contents.held, sides, strict=True):
@@ -399,13 +376,7 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
 
 
 def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side]]:
-    """Return the verdicts of a package, and what is released of each data set, with its verdicts.
-
-    Raises
-    ------
-    FileError
-        If a protected file is not that of its certificate.
-    """
+    """Verdicts of a package, and what is released of each data set, with its verdicts."""
     studies = [one.study for one in contents.held]
     told = {one.path: protected_certificate(one) for one in studies}
     tables = {one.path: read(one.output) for one in studies}
@@ -718,11 +689,6 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
 
     The confidential files are opened to search what will be copied for their rows; nothing else
     depends on them.
-
-    Raises
-    ------
-    DprctError
-        If the package cannot be made.
     """
     contents = contents_of(study, target)
     planned_verdicts(study, study.do_files)

@@ -52,7 +52,6 @@ class Folder:
 
     Parameters
     ----------
-    root : Path
     copied : mapping of str to str
         What is published, by its path in the folder, with its SHA-256.
     left_out : mapping of str to str
@@ -82,7 +81,6 @@ def folder_of(
 
     Parameters
     ----------
-    root : Path
     public : sequence of str
         Files that the study file names as public.
     confidential : mapping of Path to sequence of str
@@ -91,12 +89,6 @@ def folder_of(
         The column that identifies a person.
     unread : sequence of str
         Files that the study file names as public although they cannot be read.
-
-    Raises
-    ------
-    FileError
-        If it is no folder, holds too many files, or a file that is named is not there, is a link,
-        cannot be read without being vouched for, or looks like the confidential one.
     """
     if root.is_symlink() or not root.is_dir():
         raise FileError(
@@ -163,16 +155,10 @@ def check_no_rows(folder: Folder, tables: Sequence[Table], others: Mapping[str, 
 
     Parameters
     ----------
-    folder : Folder
     tables : sequence of Table
         All that is confidential.
     others : mapping of str to str
         Further texts that will be published, by their names.
-
-    Raises
-    ------
-    FileError
-        With the files and lines; no value of the data is in it.
     """
     found = places_of_rows(_texts(folder, tables, others), tables)
     if found:
@@ -273,13 +259,8 @@ def content(path: Path, most: int | None = None) -> bytes:
 
     Parameters
     ----------
-    path : Path
     most : int, optional
         How many bytes it may have.
-
-    Raises
-    ------
-    FileError
     """
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -325,9 +306,6 @@ class Elsewhere:
 
     Parameters
     ----------
-    file : str
-    line : int
-    path : str
     here : str
         The file of that base name in the package; empty if there is none.
     """

@@ -40,12 +40,7 @@ _HC = {"robust": "HC1", "classical": "nonrobust", "cluster": "cluster"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The coefficient of one treatment in one regression.
-
-    Parameters
-    ----------
-    estimate, error, low, high : float
-    """
+    """The coefficient of one treatment in one regression."""
 
     estimate: float
     error: float
@@ -69,7 +64,6 @@ class Side:
     ----------
     data, schema : DataFrame, Schema
         The protected file.
-    certificate : Certificate
     regressions : frozenset of int
         The places of the verdicts that are on it.
     raw : (DataFrame, Schema) or None
@@ -105,7 +99,6 @@ def cells_of(
 
     Parameters
     ----------
-    found : sequence of Verdict
     data, schema : DataFrame, Schema
         The protected file; for the custodian, the confidential one.
     level : float
@@ -171,8 +164,6 @@ def report_page(found: Sequence[Verdict], sides: Sequence[Side], copied: Sequenc
 
     Parameters
     ----------
-    found : sequence of Verdict
-    sides : sequence of Side
     copied : sequence of str
         Files of the authors' folder that are published as they were.
     """

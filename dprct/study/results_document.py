@@ -166,18 +166,10 @@ def results_document(
     ----------
     method : str
         As the study file calls it.
-    result : Result
     model : Model
         That was fitted.
     plan : Plan
         What was planned and then spent.
-
-    Raises
-    ------
-    SimulationError
-        If a seed was given.
-    DisclosureError
-        If the result is a report on the confidential data.
     """
     if is_confidential(result):
         raise DisclosureError(
@@ -229,14 +221,7 @@ def text_path(path: Path) -> Path:
 
 
 def check_results_target(path: Path, dataset_id: str) -> None:
-    """Refuse a place where the results of a study may not be written.
-
-    Raises
-    ------
-    FileError
-        If it is not called ``.json``, its folder is missing, or something is there, or where its
-        text goes, that is not a document of this study, unchanged.
-    """
+    """Refuse a place where the results of a study may not be written."""
     if path.suffix.lower() != SUFFIX:
         raise FileError(f"{path.name!r} is not the name of a document; let it end in {SUFFIX}")
     if not path.parent.is_dir():
@@ -271,15 +256,7 @@ class Rehearsed:
 
 
 def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> None:
-    """Write a rehearsal result, and leave nothing: what would keep results from being written.
-
-    Raises
-    ------
-    FileError
-        If they cannot be written there.
-    ParameterError
-        If the results of the method have no table, no text, or no guarantee to write.
-    """
+    """Write a rehearsal result, and leave nothing: what would keep results from being written."""
     check_results_target(path, str(model.schema.dataset_id))
     for kind in type(model).results():
         lacking = [name for name in _WRITTEN if not _has(kind, name)]
@@ -309,12 +286,6 @@ def write_results(
     """Write a document and its text, and the other files in ``also``: all of them or none.
 
     The caller has checked that the places of ``also`` are free.
-
-    Raises
-    ------
-    FileError
-        If they cannot be written, or would replace what is not theirs; then what was there is
-        there still.
     """
     places = {
         text_path(path): _ended(text), **(also or {}), path: results_text(document.content)
@@ -328,13 +299,7 @@ def write_results(
 
 
 def read_results(path: Path) -> ResultsDocument:
-    """Return a document that was written before.
-
-    Raises
-    ------
-    FileError
-        If there is none, or it was changed since.
-    """
+    """Return a document that was written before."""
     if not os.path.lexists(path):
         raise FileError(f"there are no results {path.name!r} yet; make them with dprct protect")
     content = _content(path)

@@ -67,8 +67,6 @@ def section(
 
     Parameters
     ----------
-    kind : dataclass
-    table : parsed TOML
     where : str
         What messages call the table.
     given : mapping, optional
@@ -304,11 +302,6 @@ class DesignSection:
 def design_from(document: Mapping[str, Any]) -> Design | None:
     """Return the design of a parsed study file, None where it has none.
 
-    Raises
-    ------
-    StudyError
-        If a key is unknown, of a wrong type, not allowed, or does not belong to the kind.
-
     Examples
     --------
     >>> document = {"design": {"kind": "block", "arms": ["treat"], "block": "site"}}
@@ -404,12 +397,7 @@ def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
 
 
 def check_index(index: object, where: str) -> None:
-    """Refuse an index that names a file: a study file that a stranger sends opens no other file.
-
-    Raises
-    ------
-    StudyError
-    """
+    """Refuse an index that names a file: a study file that a stranger sends opens no other file."""
     rules = index.values() if isinstance(index, Mapping) else [index]
     if any(isinstance(rule, str) and is_file(rule) for rule in rules):
         raise StudyError(
@@ -526,7 +514,6 @@ class Scope:
 
         Parameters
         ----------
-        declared : mapping from name or pattern to facts
         names : sequence of str
             All columns of the file.  A name that is none of them is kept, so that it is refused
             where the facts are read.
@@ -549,23 +536,11 @@ class Scope:
 
     @property
     def condition(self) -> str:
-        """The condition on rows in the language of derived columns; empty where there is none.
-
-        Raises
-        ------
-        StudyError
-            If it is none.
-        """
+        """The condition on rows in the language of derived columns; empty where there is none."""
         return "" if self.sample is None else _condition(self.sample)
 
     def sampled(self, data: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of the sample, numbered from 0; all rows where there is no condition.
-
-        Raises
-        ------
-        StudyError, FileError
-            If the condition is none, its columns are not in the data, or it keeps no row.
-        """
+        """Return the rows of the sample, numbered from 0; all rows where there is no condition."""
         if not (condition := self.condition):
             return data
         names = sorted(parents(condition))
@@ -622,11 +597,6 @@ class Scope:
 
 def scope_from(document: Mapping[str, Any]) -> Scope:
     """Return the section ``[study]`` of a parsed study file.
-
-    Raises
-    ------
-    StudyError
-        If a key is unknown or of a wrong type, or files are to be merged.
 
     Examples
     --------

@@ -79,12 +79,7 @@ _OWN_SECTIONS = tuple(
 
 
 def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
-    """Refuse parts of a parsed study file that belong to another method.
-
-    Raises
-    ------
-    StudyError
-    """
+    """Refuse parts of a parsed study file that belong to another method."""
     given = {
         "formula": release.formula is not None,
         **{part: part in document for part in _OWN_SECTIONS},
@@ -105,11 +100,6 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
 
 def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
     """Return what a parsed study file asks of its method.
-
-    Raises
-    ------
-    StudyError
-        If a key is missing, unknown, of a wrong type, not allowed, or belongs to another method.
 
     Examples
     --------
@@ -201,15 +191,12 @@ class Study:
     ----------
     data : Path
         The confidential file.
-    release : ReleaseSection
     dataset_id : str
         Name under which privacy charges of this data set are kept.
     columns : mapping of str to mapping
         Declared facts by name or pattern, as :func:`dprct.schema.schema.declared` takes them.
     scope : Scope
         Which columns the study is about.
-    header : Header
-    unit : Unit
     budget : TotalBudget or None
         Total of the ledger; the budget of this release alone, if not given.
     tables : tuple of TableSpec
@@ -220,7 +207,6 @@ class Study:
         What it asks of the method: its specification.
     path : Path
         The study file itself.
-    declaration : Declaration
     sha256 : str
         Hash of what the file says, whatever its comments, layout and order.
     chosen : Path or None
@@ -294,13 +280,7 @@ class Study:
         return self.path.parent / (self.release.output or default)
 
     def declared(self, header: Schema) -> Schema:
-        """Return the file's schema with what the study declares.
-
-        Raises
-        ------
-        ColumnError, SchemaError
-            If a column is unknown or a declaration is malformed.
-        """
+        """Return the file's schema with what the study declares."""
         facts_of = self.scope.facts(self.columns, header.names)
         schema = header.with_columns(
             [declared(header.column(name), facts) for name, facts in facts_of.items()]
@@ -318,7 +298,6 @@ class Study:
 
         Parameters
         ----------
-        header : Schema
         rows : int, optional
             Of the file, where its header does not say; of its sample, where there is one.
         confirm : bool
@@ -464,16 +443,8 @@ def load_study(path: str | Path, output: Path | None = None) -> Study:
 
     Parameters
     ----------
-    path : str or Path
     output : Path, optional
         Where the output goes; by default where the study file says, in its own folder.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read.
-    StudyError
-        If it is not TOML, misses something, or has an unknown key.
     """
     path = Path(path)
     return replace(study_from(read_toml(path, StudyError), path), chosen=output)

@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 
 def to_be_made(contents: Contents) -> list[Study]:
-    """Return the studies of a package whose protected file is not there yet.
-
-    Raises
-    ------
-    FileError
-        If a file is there that is another, or of another version of its study.
-    """
+    """Return the studies of a package whose protected file is not there yet."""
     return [one.study for one in contents.held if not is_made(one.study)]
 
 
@@ -41,14 +35,8 @@ def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[
 
     Parameters
     ----------
-    studies : sequence of Study
     approved : collection of str, optional
         The hashes that were approved, in any order; a study without one of them is refused.
-
-    Raises
-    ------
-    DprctError
-        If one of them cannot be made, or the ledger does not cover all of them.
     """
     hashes = {"".join(one.split()).lower() for one in approved}
     offers = []

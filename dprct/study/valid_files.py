@@ -49,7 +49,6 @@ class Shown:
 
     Parameters
     ----------
-    outcome : str
     terms : tuple of str
         The right side, arms first.
     numbers : mapping of str to tuple of float
@@ -76,7 +75,6 @@ def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str)
         The rows of the protected file.
     schema : Schema
         Of that file, which says what is valid on it.
-    dataset_id : str
     place : str
         The name of the file.
     """

@@ -83,7 +83,6 @@ class Part:
 
     Parameters
     ----------
-    columns : frozenset of str
     whole : bool
         Whether it has no other people than the released file.
     """
@@ -233,7 +232,6 @@ class Verdict:
 
     Parameters
     ----------
-    regression : Regression
     kind : {"valid", "effects only", "artefact", "cannot run"}
         Whether coefficients of the treatment and their errors are the released ones, the
         coefficients alone, or neither; or whether the command would stop.
@@ -652,11 +650,6 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
 
     The header of the data file is read, and public facts of the study.  None is returned as long as
     the study does not say its formula and its design.
-
-    Raises
-    ------
-    DprctError
-        If a file cannot be read, or the formula is not one that can be calibrated.
     """
     schema = study.declared(Schema.from_dta(study.data))
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
@@ -715,7 +708,6 @@ def of_table(
 
     Parameters
     ----------
-    do : sequence of Path
     name : str
         Of the confidential file, which do-files use.
     table, schema : DataFrame, Schema
@@ -724,11 +716,6 @@ def of_table(
         Of the columns of the confidential file, as the certificate says.
     others : Others
         Other files of the folder.
-
-    Raises
-    ------
-    DprctError
-        If a do-file cannot be read.
     """
     values = _shown(table, fates)
     return _on_schema(do, name, schema, fates, values, _together(table, schema), others)
@@ -793,11 +780,6 @@ def of_file(
     """Return what the regressions of do-files are worth on a protected file.
 
     What the file says of itself decides, and the fates of its columns in the certificate.
-
-    Raises
-    ------
-    DprctError
-        If a file cannot be read.
     """
     if file.name.endswith(SUFFIX):
         return _on_moments(do, file)

@@ -78,7 +78,6 @@ class PotentialMean:
 
     Parameters
     ----------
-    value : float
     influence : (n,) array
     weights : (n,) array
         Of the rows of its arm, 0 for the others.
@@ -90,13 +89,7 @@ class PotentialMean:
 
 
 def propensity(study: Study) -> Propensity:
-    """Return the logit of treatment.
-
-    Raises
-    ------
-    ParameterError
-        If covariates are collinear or separate the arms, so that there is no maximum.
-    """
+    """Return the logit of treatment."""
     t = study.t.astype(np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -124,8 +117,6 @@ def potential_mean(
 
     Parameters
     ----------
-    study : Study
-    model : Propensity
     arm : bool
         Treated or not.
     estimand : {"ate", "att", "atc"}

@@ -57,7 +57,6 @@ def ridge(X: Array, y: Array, lam: float) -> ControlWeights:
     ----------
     X : (n, T0) array
     y : (T0,) array
-    lam : float
 
     Examples
     --------
@@ -150,7 +149,6 @@ def robust(X: Array, y: Array, lam: float) -> ControlWeights:
     X : (n, T0) array
         De-noised by :func:`hard_thresholded`, over all periods.
     y : (T0,) array
-    lam : float
 
     References
     ----------
@@ -177,13 +175,7 @@ def did(X: Array, y: Array) -> ControlWeights:
 
 
 def published(weights: dict[str, float], names: tuple[str, ...]) -> ControlWeights:
-    """Return published weights in the order of the donors; donors that are not named have none.
-
-    Raises
-    ------
-    ParameterError
-        If a name is not a donor.
-    """
+    """Return published weights in the order of the donors; donors that are not named have none."""
     unknown = [name for name in weights if name not in names]
     if unknown:
         raise ParameterError(f"weights name {unknown[0]!r}, which is not a donor; name donors only")
@@ -247,7 +239,6 @@ class Means:
 
     Parameters
     ----------
-    asked : tuple of Asked
     donors : (n, P) array
     treated : (P,) array
     """
@@ -258,13 +249,7 @@ class Means:
 
     @classmethod
     def of(cls, asked: tuple[Asked, ...], frame: Frame, schema: Schema, panel: Panel) -> Means:
-        """Read them from a table, each over the periods that have a number.
-
-        Raises
-        ------
-        ColumnError, SchemaError, ParameterError
-            If a column holds no numbers, or a unit has none in these periods.
-        """
+        """Read them from a table, each over the periods that have a number."""
         rows = np.vstack([panel.rows, panel.target_rows[None]])
         found = np.empty((len(rows), len(asked)))
         for k, one in enumerate(asked):
@@ -285,13 +270,7 @@ class Means:
         return np.asarray(size / size.sum())
 
     def coordinates(self, schema: Schema) -> tuple[Array, Array]:
-        """Return what the private method appends to the pre-periods, without clipping and grid.
-
-        Raises
-        ------
-        SchemaError
-            If a predictor has no bounds, by which it is scaled.
-        """
+        """Return what the private method appends to the pre-periods, without clipping and grid."""
         bounds = [bounds_of(schema.column(one.column)) for one in self.asked]
         for one, known in zip(self.asked, bounds, strict=True):
             if known is None:
@@ -306,13 +285,7 @@ class Means:
 
     @property
     def sides(self) -> tuple[Array, Array]:
-        """Donors and treated unit.
-
-        Raises
-        ------
-        ParameterError
-            If a predictor is the same number for all units.
-        """
+        """Donors and treated unit."""
         alike = np.vstack([self.donors, self.treated]).std(axis=0) == 0
         if alike.any():
             name = self.asked[int(np.argmax(alike))].name

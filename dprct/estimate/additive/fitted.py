@@ -45,7 +45,6 @@ class AdditiveFit:
 
     Parameters
     ----------
-    terms : Terms
     sums : AdditiveSums
         What was released.
     centre : float
@@ -102,15 +101,7 @@ class AdditiveFit:
     def levels(
         self, name: str, alpha: float = 0.05, part: str = "all", joint: bool = False
     ) -> pd.DataFrame:
-        """Return one row per level of a feature or subgroup: what its cell shows, and an interval.
-
-        Returns
-        -------
-        DataFrame
-            ``level, middle, count, estimate`` (of the smoothed shape; that of the cell for
-            subgroups),
-            ``raw`` (of the cell alone), ``std.error, std.error.noise, low, high`` (of ``raw``).
-        """
+        """One row per level of a feature or subgroup: what its cell shows, and an interval."""
         _check_part(part)
         check_alpha(alpha)
         j = self.terms.place(name, feature=False)

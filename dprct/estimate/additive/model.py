@@ -108,13 +108,7 @@ class ShapesSpec(Spec[Facts]):
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
-        """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``.
-
-        Raises
-        ------
-        FormulaError
-            If the formula has anything else, or a pair whose features are not in it alone.
-        """
+        """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``."""
         return dict(zip(cls.formula_gives, features_of_formula(formula), strict=True))
 
     @property
@@ -138,24 +132,14 @@ class ShapesSpec(Spec[Facts]):
             )
 
     def terms(self, facts: Facts) -> Terms:
-        """Return features, subgroups and pairs with their levels, by the schema.
-
-        Raises
-        ------
-        SchemaError, ColumnError, ParameterError
-        """
+        """Return features, subgroups and pairs with their levels, by the schema."""
         return terms_of(
             facts.schema, self.features, bins=self.bins, categorical=self.categorical,
             pairs=self.pairs, subgroups=self.subgroups, projection=self.projection,
         )  # fmt: skip
 
     def target(self, facts: Facts) -> Target:
-        """Return the outcome with its bounds, and what stands for a missing one.
-
-        Raises
-        ------
-        SchemaError, ColumnError, ParameterError
-        """
+        """Return the outcome with its bounds, and what stands for a missing one."""
         column = with_bounds(facts.schema.column(self.outcome))
         return Target(column, fill_of(column))
 
@@ -382,11 +366,6 @@ def features_of_formula(
     formula: str,
 ) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return outcome, features, those in ``C()``, and pairs of ``"y ~ x1 + C(g) + x1:x2"``.
-
-    Raises
-    ------
-    FormulaError
-        If the formula has anything else, or a pair whose features are not in it alone.
 
     Examples
     --------

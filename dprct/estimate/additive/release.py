@@ -90,7 +90,6 @@ class Cells:
 
     Parameters
     ----------
-    block : Block
     counts : (K,) array or None
         Noisy numbers (or total weights) of records.
     sums : (K,) array or None
@@ -122,7 +121,6 @@ class AdditiveSums:
         Noisy sum of the squared clipped target.
     n : int
         Records; public.
-    clip : float
     sd_sum, sd_count : float
         Noise of a sum (in the unit of the target) and of a count, one standard deviation; public.
     laplace : bool
@@ -236,11 +234,8 @@ def released_sums(
     ----------
     codes : sequence of (n,) int arrays, or EngineCodes
     target : (n,) array, or expression of columns of the table with the codes
-    layout : AdditiveLayout
     mechanism : AnalyticGaussian or DiscreteLaplace
         Of the layout.
-    noise : NoiseSource
-    weights : as target, optional
     """
     sealed = additive_sums(codes, target, layout, weights)
     units = mechanism.release(sealed, noise).units.astype(np.float64)
@@ -284,10 +279,6 @@ def guarantee_of(
 
     Parameters
     ----------
-    allocation : AdditiveAllocation
-    facts : Facts
-    terms : Terms
-    outcome : str
     more : sequence of str
         Further public facts.
     """
@@ -317,8 +308,6 @@ def noise_facts(terms: Terms, allocation: AdditiveAllocation, n: int) -> dict[st
 
     Parameters
     ----------
-    terms : Terms
-    allocation : AdditiveAllocation
     n : int
         Rows of the last part.
     """

@@ -431,22 +431,10 @@ def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "al
 
     Parameters
     ----------
-    fit : AdditiveFit
     features : sequence of str
         Numbers; of several, the joint counts must have been released.
     part : {"all", "noise"}
         Whether errors contain sampling.
-
-    Returns
-    -------
-    DataFrame
-        One row for the mean and one per feature, per unit of the feature: ``term, estimate,
-        std.error, std.error.noise``.
-
-    Raises
-    ------
-    ParameterError
-        If a name is not text, a feature is not a number, or joint counts were not released.
 
     Notes
     -----
@@ -579,7 +567,6 @@ def _forest(
     rows : sequence of (name, estimate, low, high)
     what, band : str
         For the axis and the legend.
-    ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
     at = np.arange(len(rows))[::-1]

@@ -89,15 +89,7 @@ class Terms:
         return tuple(found)
 
     def place(self, name: object, *, feature: bool = True) -> int:
-        """Return the place of a feature, or of a column that names subgroups.
-
-        Raises
-        ------
-        ColumnError
-            If it is neither.
-        ParameterError
-            If it is not text, such as a column in the place of its name.
-        """
+        """Return the place of a feature, or of a column that names subgroups."""
         if not isinstance(name, str):
             raise ParameterError(
                 f"a ``{type(name).__name__}`` names no feature; give its name as text"
@@ -147,15 +139,7 @@ class Terms:
         return len(_cells(self.encodings[j])) if self.smooth[j] else 0
 
     def codes(self, new_data: Any) -> list[NDArray[np.int32]]:
-        """Return the codes (m,) of public rows for every feature.
-
-        Raises
-        ------
-        ColumnError
-            If a feature is not there.
-        SchemaError
-            If a row has a level, or a missing value, that the schema does not declare.
-        """
+        """Return the codes (m,) of public rows for every feature."""
         frame = eager(new_data)
         used = self.encodings[: self.features]
         for column in (column for encoding in used for column in encoding.columns):
@@ -179,24 +163,14 @@ def terms_of(
 
     Parameters
     ----------
-    schema : Schema
-    features : sequence of str
     bins : int
         Equal bins of a feature that declares none and has more legal values.
     categorical : iterable of str
         Features of numbers whose levels have no order.
-    pairs : iterable of two names
     subgroups : iterable of str
         Further columns whose levels are subgroups.
     projection : sequence of str
         Features whose joint counts are released.
-
-    Raises
-    ------
-    SchemaError
-        If a column lacks bounds or levels.
-    ParameterError
-        If a name is given twice or is not text, or a pair is no pair of features.
     """
     listed, grouped = distinct_names(features, "features"), distinct_names(subgroups, "subgroups")
     if not listed:
@@ -220,11 +194,6 @@ def terms_of(
 
 def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
     """Return pairs of names.
-
-    Raises
-    ------
-    ParameterError
-        If this is not a list of pairs of two different names.
 
     Examples
     --------

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 def check_rules(facts: ClusterFacts, outcomes: Sequence[str], privacy_unit: UnitRule) -> None:
-    """Refuse facts of clusters that do not go with the outcomes, or with who is protected.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse facts of clusters that do not go with the outcomes, or with who is protected."""
     facts.means(outcomes)
     if facts.correlations(outcomes) and privacy_unit == "cluster":
         raise ParameterError(
@@ -46,13 +41,7 @@ def check_rules(facts: ClusterFacts, outcomes: Sequence[str], privacy_unit: Unit
 
 
 def ruled(arms: Arms, column: Column, facts: ClusterFacts, outcomes: Sequence[str]) -> Arms:
-    """Arms that know what is declared of their clusters, on the grid of an outcome.
-
-    Raises
-    ------
-    ParameterError
-        If means of clusters are said to lie beyond the bounds of the outcome.
-    """
+    """Arms that know what is declared of their clusters, on the grid of an outcome."""
     known, within = facts.correlations(outcomes), facts.means(outcomes)
     rule: ClusterRule | None = None
     if column.name in known:
@@ -117,12 +106,6 @@ def shares_of(
         Of ``Arms``.
     sampling : float
         Variance of the effect that is expected; of the two first arms.
-
-    Returns
-    -------
-    tuple of Fraction
-        Those that make the interval of 95 % narrowest, as public facts tell it; the usual ones if
-        these are nearly as good.  Any others would be as valid.
 
     Examples
     --------

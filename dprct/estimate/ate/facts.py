@@ -65,7 +65,6 @@ class Linear:
 
     Parameters
     ----------
-    constant : float
     slopes : tuple of (column, coefficient)
     """
 
@@ -103,21 +102,10 @@ def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Sche
     ----------
     path : Path
         Of any kind that :func:`dprct.read` knows.
-    outcome : str
     columns : tuple of str
         Covariates, by the same names in both files.
     schema : Schema
         Of the confidential data.
-
-    Returns
-    -------
-    Linear
-        Coefficients of ten digits, as they are shown.
-
-    Raises
-    ------
-    ParameterError
-        If the pilot is the confidential file, or has too few complete rows.
 
     Notes
     -----
@@ -190,12 +178,6 @@ class Index:
 
     def check(self, schema: Schema) -> None:
         """Refuse a function that fails or looks at other rows, on rows that the schema allows.
-
-        Raises
-        ------
-        ParameterError
-            If it does not return one number per row, or the value of a row depends on which other
-            rows are there, on their order, or on what is in them.
 
         Notes
         -----
@@ -300,19 +282,9 @@ def indexes_of(
 
     Parameters
     ----------
-    index : callable, str, path, or mapping from outcome to these
     bounds : (low, high), or mapping from outcome to such
     columns : sequence of str
         The covariates; those of a formula are read from it.
-    outcomes : sequence of str
-    design : Design
-    schema : Schema
-
-    Raises
-    ------
-    ParameterError
-        If bounds or columns are missing, the rule is none of the three, or it uses what the
-        treatment is or may have changed.
     """
     if index is None:
         if bounds is not None or columns:
@@ -462,8 +434,6 @@ class ATEFacts(Facts):
 
     Parameters
     ----------
-    schema : Schema
-    n : int
     comparison : Comparison
         Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
         and clusters, where the design is public.
@@ -471,7 +441,6 @@ class ATEFacts(Facts):
         Which effects are reported.
     outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
         Who counts for each: public sizes of arms, or declared probabilities of being in them.
-    indexes : mapping from outcome to Index
     together : (G, J, J) array of int or None
         How many people of each group have a value of two outcomes, where that is public and a
         release with delta needs it.
@@ -545,15 +514,7 @@ def outcome_of(
     experiment: Experiment,
     share: Fraction,
 ) -> Outcome | CountedOutcome:
-    """Return one outcome with who counts for it, by the declared policy for missing values.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    ParameterError
-        If the policy does not go with blocks or clusters.
-    """
+    """Return one outcome with who counts for it, by the declared policy for missing values."""
     policy = policy_of(column)
     if policy == "private":
         if experiment.clustered or len(experiment.units.labels) > 1:
@@ -572,15 +533,7 @@ def hidden_outcome_of(
     arms: PrivateArms,
     share: Fraction,
 ) -> HiddenOutcome:
-    """Return one outcome of an experiment whose treatment is private.
-
-    Raises
-    ------
-    SchemaError
-        If it may be missing and no policy is declared.
-    ParameterError
-        If fewer than two rows count.
-    """
+    """Return one outcome of an experiment whose treatment is private."""
     policy = policy_of(column)
     if policy == "public":
         counted = table.counted

@@ -88,12 +88,7 @@ def check_joint(
     private: Sequence[Column] = (),
     subgroups: Sequence[str] = (),
 ) -> None:
-    """Refuse what the joint release does not offer; options and public facts decide.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse what the joint release does not offer; options and public facts decide."""
     if budget_shares is not None:
         raise ParameterError(
             "``budget_shares=`` divides epsilon among outcomes, and with delta above 0 one release "
@@ -263,15 +258,7 @@ def relation_of(facts: ATEFacts) -> Relation:
 
 
 def sums_jointly(layout: Layout, facts: ATEFacts, table: BoundTable) -> IntegerVector:
-    """Return the sums of all outcomes, sealed, from one pass of an engine.
-
-    Raises
-    ------
-    ParameterError
-        If they are more than one query takes.
-    EngineError
-        If the engine fails, or the table is not what it was at the door.
-    """
+    """Return the sums of all outcomes, sealed, from one pass of an engine."""
     return asked_moments(table, layout, grouping(facts), relation_of(facts), None)
 
 
@@ -352,25 +339,16 @@ def expected(
 
     Parameters
     ----------
-    outcomes : sequence of q outcomes
-    found : Layout
     sigma : float
         Standard deviation of the noise of one number.
     sds : mapping from outcome to number
         Of the outcome within an arm; half the width of the bounds, the worst case, if undeclared.
-    contrasts : sequence of k Contrast
     cells : int
         Private cells of each arm that are added up.
     share : float
         Of the people of each arm who are in them.
     blocks : sequence of int, optional
         Among the people in these blocks alone.
-
-    Returns
-    -------
-    tuple of q k Combined
-        Outcomes first.  With treatment private, where arms have the sizes that their probabilities
-        make likely, and means are at the centres: a mean elsewhere adds the noise of the count.
     """
     s1, s2 = (math.sqrt(cells) * s for s in found.noise(sigma))
     spreads = np.array(

@@ -154,13 +154,7 @@ class ATESpec(Spec[ATEFacts]):
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
-        """Return outcomes and treatment columns of ``y1 + y2 ~ arm1 + arm2``.
-
-        Raises
-        ------
-        FormulaError
-            If it names anything but outcomes and treatment columns.
-        """
+        """Return outcomes and treatment columns of ``y1 + y2 ~ arm1 + arm2``."""
         parsed = parse(formula)
         terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
         if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
@@ -422,17 +416,8 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
 
     Parameters
     ----------
-    spec : ATESpec
     known : Facts
         Of :func:`dprct.model.bound`, which has checked the specification and the rows.
-    table : BoundTable
-
-    Raises
-    ------
-    ParameterError
-        If design and columns contradict each other.
-    EngineError
-        If an index is to be computed in an engine.
     """
     schema, shares, groups = known.schema, spec.shares(), spec.comparison()
     columns = spec.outcome_columns(schema)

@@ -49,13 +49,11 @@ def expected(
 
     Parameters
     ----------
-    outcome : Outcome
     epsilon : Fraction
         Of all outcomes together.
     sd : float or None
         Of the outcome within an arm; half the width of the bounds, the worst case, if None.  Where
         treatment is private, about the middle of the bounds.
-    contrasts : sequence of Contrast
     """
     return outcome.expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
 
@@ -181,22 +179,12 @@ def power_table(
 
     Parameters
     ----------
-    outcomes : sequence of Outcome
-    contrasts : sequence of Contrast
     epsilon : Fraction
         Of all outcomes together.
     sds : mapping from outcome to number
         Declared standard deviations; half the width of the bounds where there is none.
     alphas : sequence of float
         Sizes of tests at which errors are to be valid; power is for the first.
-
-    Returns
-    -------
-    DataFrame
-        One row per outcome and effect.  ``noise`` and ``sampling`` are standard deviations,
-        ``detectable`` the effect that is found with 80 % power, ``_half`` and ``_double`` the same
-        at half and double epsilon, ``equal_epsilon`` where noise equals sampling; ``usable`` says
-        whether ``detectable`` is at most one standard deviation of the outcome.
     """
     records, index = [], []
     for outcome in outcomes:
@@ -247,18 +235,10 @@ def price_of(
 
     Parameters
     ----------
-    outcome : Outcome, HiddenOutcome or CountedOutcome
-    contrasts : sequence of Contrast
     epsilon : Fraction
         Of all outcomes together.
     sd : float or None
         Declared standard deviation within an arm; half the width of the bounds if None.
-    alphas : sequence of float
-
-    Returns
-    -------
-    str
-        Empty where one of the two is not offered: clusters, weighted blocks, private missingness.
 
     Notes
     -----

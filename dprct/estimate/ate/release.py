@@ -56,9 +56,6 @@ class Outcome:
     ----------
     column : Column
         With bounds.
-    arms : Arms
-    share : Fraction
-    fill : float or None
     among_observed : bool
         Who has a value is public, and the others do not count.
     """
@@ -107,13 +104,7 @@ class Outcome:
         return float(self.arms.inflation * of_effect**2 / of_variance)
 
     def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon leaves no noise to speak of, or more than the sampler can draw.
-        """
+        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
         check_noise(epsilon, self.rho(epsilon), GRID / self.split(epsilon)[-1])
 
     @property
@@ -146,7 +137,6 @@ class Outcome:
             Of all outcomes together.
         moment : float
             Variance of the outcome within an arm.
-        contrasts : sequence of Contrast
         """
         effects = None if self.arms.clusters is None else design_effects(self.arms)
         sampling = [moment * part for part in inverse_sizes(self.arms, effects)]
@@ -262,7 +252,6 @@ class HiddenOutcome:
     ----------
     column : Column
         With bounds, w apart.
-    arms : PrivateArms
     share : Fraction
         Of the budget.
     fill : float or None
@@ -345,13 +334,7 @@ class HiddenOutcome:
         return float(of_effect**2 / of_variance / (1 if self.two_arms else 2))
 
     def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon leaves no noise to speak of, or more than the sampler can draw.
-        """
+        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
         check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
 
     def reaches(self) -> tuple[Fraction, ...]:
@@ -389,7 +372,6 @@ class HiddenOutcome:
             Of all outcomes together.
         moment : float
             Second moment of the outcome about the middle of the bounds; at most w^2 / 4.
-        contrasts : sequence of Contrast
         """
         of_effect, of_variance = self.split(epsilon)[:2]
         sampling = [moment / (self.arms.n * float(share)) for share in self.arms.shares]
@@ -536,13 +518,7 @@ class CountedOutcome:
         return max(Fraction(FEWEST_COUNTED), 2 * FEWEST_COUNTED_SCALES / self.split(epsilon)[0])
 
     def check(self, epsilon: Fraction) -> None:
-        """Refuse, before anything is charged, what could not be drawn or read afterwards.
-
-        Raises
-        ------
-        ParameterError
-            If epsilon leaves no noise to speak of, or more than the sampler can draw.
-        """
+        """Refuse, before anything is charged, what could not be drawn or read afterwards."""
         check_noise(epsilon, self.rho(epsilon), 2 * GRID / self.split(epsilon)[-1])
 
     @property
@@ -599,7 +575,6 @@ class CountedOutcome:
             Of all outcomes together.
         moment : float
             Variance of the outcome within an arm.
-        contrasts : sequence of Contrast
         """
         of_squares = self.split(epsilon)[1]
         means = []
@@ -689,14 +664,8 @@ def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteL
 
     Parameters
     ----------
-    outcome : Outcome, HiddenOutcome or CountedOutcome
     epsilon : Fraction
         Of all outcomes together.
-
-    Raises
-    ------
-    ParameterError
-        If epsilon leaves no noise to speak of, or more than the sampler can draw.
     """
     outcome.check(epsilon)
     pairs = zip(outcome.l1.items(), outcome.split(epsilon), strict=True)
@@ -719,11 +688,6 @@ class ATEAllocation(Allocation):
 def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
     """Return the mechanisms of all outcomes together.
 
-    Raises
-    ------
-    ParameterError
-        If epsilon cannot be drawn.
-
     Notes
     -----
     All parts may read the same rows and compose sequentially.  Each is calibrated to one protected
@@ -737,13 +701,7 @@ def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
 
 
 def sums_of(outcomes: Sequence[AnyOutcome], table: BoundTable) -> Rows:
-    """Return all that the outcomes need of rows in an engine, of one pass; rows in memory as is.
-
-    Raises
-    ------
-    EngineError
-        If the engine fails, or the table is not what it was at the door.
-    """
+    """Return all that the outcomes need of rows in an engine, of one pass; rows in memory as is."""
     if not isinstance(table.frame, nw.LazyFrame):
         return table.frame
     by: dict[str, nw.Expr] = {}

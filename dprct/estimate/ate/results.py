@@ -76,13 +76,7 @@ def states_of(found: Sequence[Released]) -> list[dict[str, Any]]:
 def drawn_of(
     outcomes: Sequence[AnyOutcome], states: Sequence[Mapping[str, Any]]
 ) -> tuple[Released, ...]:
-    """Return what was drawn from what :func:`states_of` made of it.
-
-    Raises
-    ------
-    LedgerError
-        If numbers of values are lacking, as in states of releases before they were saved.
-    """
+    """Return what was drawn from what :func:`states_of` made of it."""
     found = tuple(restored(one) for one in states)
     for outcome, one in zip(outcomes, found, strict=True):
         if isinstance(outcome, CountedOutcome) and not one.counts:
@@ -150,11 +144,6 @@ def contrasts_of(
     arms : sequence of str, length A
         The control group first.
 
-    Raises
-    ------
-    ParameterError
-        If the design has no factors.
-
     Notes
     -----
     The reference of a factor is its group in the control arm.  The main effect of a group g is
@@ -181,11 +170,6 @@ def contrasts_of(
 
 def parse_contrast(contrast: str | Mapping[str, float], arms: Sequence[str]) -> Contrast:
     """Read ``"a - b"``, ``"0.5*a + 0.5*b - control"``, or a mapping from arm to weight.
-
-    Raises
-    ------
-    ParameterError
-        If it names no arm, an unknown one, or its weights do not sum to zero.
 
     Examples
     --------
@@ -295,18 +279,11 @@ def tabulated(
 
     Parameters
     ----------
-    outcomes : sequence of str, length q
     effects : (q, k) nested sequence of NoisyEffect
     means : q sequences of NoisyMean
         Empty where differences themselves were released.
-    contrasts : sequence of Contrast, length k
     alphas : sequence of float
         Sizes of tests at which errors are valid.
-
-    Returns
-    -------
-    dict
-        ``params``, ``cov``, ``bse_noise`` and ``effects``.
 
     Notes
     -----

@@ -43,7 +43,6 @@ class Stratum:
 
     Parameters
     ----------
-    levels : tuple of str
     means : Combinations
         Levels first, then outcomes, then arms.
     units : (G, J) array
@@ -64,12 +63,7 @@ def check_within(
     *,
     hidden: bool,
 ) -> None:
-    """Refuse subgroups that are none, or do not go with the blocks of the design.
-
-    Raises
-    ------
-    ColumnError, ParameterError, SchemaError
-    """
+    """Refuse subgroups that are none, or do not go with the blocks of the design."""
     check_subgroups(subgroups, schema, design)
     known = () if hidden else design.uses
     weighted = () if hidden else blocks_of(design, blocks)
@@ -190,13 +184,10 @@ def strata_of(
 
     Parameters
     ----------
-    facts : ATEFacts
-    found : Layout
     released : sequence of NoisyMoments
         Of all private cells of every group.
     whole : sequence of CellMeans
         Of the groups, each with all its cells.
-    shares : of every outcome, what each block weighs
     means : callable
         From moments to means.
     """

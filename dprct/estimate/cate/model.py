@@ -89,12 +89,7 @@ class CATESpec(ShapesSpec):
         yield lambda: self.sizes(facts)
 
     def known(self, facts: Facts) -> Fraction | None:
-        """Return the probability of treatment that is a public fact; None if there is none.
-
-        Raises
-        ------
-        ParameterError, SchemaError
-        """
+        """Return the probability of treatment that is a public fact; None if there is none."""
         e = known_propensity(
             facts.schema, facts.n, self.treatment, self.assignment, self.propensity
         )
@@ -340,13 +335,7 @@ def check_treatment(treatment: str, outcome: str, features: Sequence[str]) -> No
 
 
 def treatment_code(schema: Schema, treatment: object) -> Coded:
-    """Return the code of a treatment column of levels 0 and 1.
-
-    Raises
-    ------
-    SchemaError
-        If it has other levels, or may be missing.
-    """
+    """Return the code of a treatment column of levels 0 and 1."""
     if not isinstance(treatment, str):
         raise ParameterError(f"``treatment={given(treatment)}``; give the name of one 0/1 column")
     column = schema.column(treatment)
@@ -366,20 +355,13 @@ def known_propensity(
 
     Parameters
     ----------
-    schema : Schema
     n : int
         Rows; public.
-    treatment : str
     assignment : Design or None
         With two groups, of which the treated has 1 in the treatment column, and the same
         probability for everybody.
     propensity : number or None
         The probability itself, instead of a design.
-
-    Raises
-    ------
-    ParameterError, SchemaError
-        If it is not inside (0, 1), both are given, or the design is another.
     """
     if assignment is None:
         return None if propensity is None else _declared(propensity)

@@ -52,17 +52,10 @@ def shares_of(
 
     Parameters
     ----------
-    asked : mapping, or None for the defaults
     known : bool
         The propensity is known, so that no part estimates it.
     constant : bool
         No nuisance is estimated at all (S-learner).
-
-    Raises
-    ------
-    ParameterError
-        If this is not a mapping, a part is unknown, superfluous, needed and not there, or shares do
-        not sum to one.
 
     Examples
     --------
@@ -93,11 +86,6 @@ def shares_of(
 def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
     """Return the rows of every part; what rounding leaves goes to the effect.
 
-    Raises
-    ------
-    ParameterError
-        If a part would have fewer than two rows.
-
     Examples
     --------
     >>> from fractions import Fraction
@@ -117,11 +105,6 @@ def sizes_of(shares: Mapping[str, Fraction], n: int) -> dict[str, int]:
 
 def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray[np.int64] | None]:
     """Return the places of the rows of every part, uniformly; None where one part has all rows.
-
-    Parameters
-    ----------
-    sizes : mapping of part to number of rows
-    noise : NoiseSource
 
     Notes
     -----
@@ -157,9 +140,6 @@ class LearnerForm:
 
     Parameters
     ----------
-    learner : {"dr", "r", "s"}
-    terms : Terms
-    sizes : mapping of part to number of rows
     bounds : (float, float)
         Of the outcome.
     clip : float
@@ -261,17 +241,10 @@ def released(
 
     Parameters
     ----------
-    form : LearnerForm
     allocation : AdditiveAllocation
         Of the form.
     rows : CodedRows, CompactRows, or EngineRows of a form of one part
         Confidential.
-    noise : NoiseSource
-
-    Returns
-    -------
-    dict
-        Sums by name; nuisances before the effect.
     """
     if isinstance(rows, EngineRows):
         assert form.one_step

@@ -104,13 +104,7 @@ class IPWSpec(Spec[Facts]):
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
-        """Return treatment and covariates of the propensity model ``treatment ~ covariates``.
-
-        Raises
-        ------
-        FormulaError
-            If the left side is not one column, or the formula has no intercept.
-        """
+        """Return treatment and covariates of the propensity model ``treatment ~ covariates``."""
         parsed = parse(formula)
         if len(parsed.outcomes) != 1 or parsed.outcomes[0].kind != "name":
             raise FormulaError(
@@ -160,12 +154,7 @@ class IPWSpec(Spec[Facts]):
             )
 
     def roles(self, facts: Facts) -> Roles:
-        """Return the columns in their roles, by the schema.
-
-        Raises
-        ------
-        SchemaError, ColumnError, ParameterError
-        """
+        """Return the columns in their roles, by the schema."""
         schema = facts.schema
         check_fixed_before(schema, self.covered, [self.treatment])
         outcome = with_bounds(schema.column(self.outcome))
@@ -286,7 +275,6 @@ class Roles:
         With bounds.
     fill : float or None
         What stands for a missing outcome.
-    treatment : Treated
     treated : str
         Who is treated, in words.
     design : Covariates
@@ -634,15 +622,7 @@ def split_of(split: Real | None, n: int) -> tuple[int, int]:
 
 
 def treated_code(schema: Schema, column: Column, asked: object) -> tuple[float | str, str]:
-    """Return the code of the treated, and how to say it; the larger of two codes by default.
-
-    Raises
-    ------
-    SchemaError
-        If the column has not two levels, may be missing, or has no missing policy.
-    ParameterError
-        If ``asked`` is neither of the codes or their labels.
-    """
+    """Return the code of the treated, and how to say it; the larger of two codes by default."""
     name, levels = column.name, column.levels or ()
     if len(levels) != 2:
         raise SchemaError(

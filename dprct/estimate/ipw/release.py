@@ -58,14 +58,7 @@ WEIGHTS = "weights"
 
 @dataclass(frozen=True, kw_only=True)
 class IPWAllocation(Allocation):
-    """The mechanisms of one fit, and what its budget makes of the penalty.
-
-    Parameters
-    ----------
-    form : Form
-    lam : float
-    grid : PropensityGrid
-    """
+    """The mechanisms of one fit, and what its budget makes of the penalty."""
 
     parts: Mapping[str, Mechanism]
     form: Form
@@ -127,18 +120,14 @@ class Form:
         Rows for the weights, and for the effect.
     d : int
         Coordinates of the propensity model.
-    scheme : Scheme
     hajek : bool
         Weights of each arm are divided by their released sum.
-    relation : {"replace-one", "replace-one-design-public"}
     noise : {"laplace", "gaussian"}
         Of the effect.
     errors : {"total", "conditional"}
         Whether the gradient in the weights is released, from which their part of the error is.
     lam : float or None
         The penalty; :func:`propensity_penalty` if None.
-    balance : tuple of str
-    overlap : bool
     shares : mapping from part to Fraction
         Of epsilon on the second part of the rows.
     """
@@ -158,11 +147,6 @@ class Form:
 
     def allocation(self, budget: Budget) -> IPWAllocation:
         """Return the mechanisms of a fit at this budget.
-
-        Raises
-        ------
-        ParameterError
-            If delta is 0, or the penalty too small.
 
         Notes
         -----
@@ -195,7 +179,6 @@ class Form:
 
         Parameters
         ----------
-        budget : Budget
         treated : float
             Share of the rows that are treated, from public knowledge.
 
@@ -309,12 +292,7 @@ def propensity_trim(n: int) -> float:
 
 
 def check_delta(budget: Budget) -> None:
-    """Refuse a budget without delta.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a budget without delta."""
     if not budget.delta:
         raise ParameterError(
             "IPW needs delta > 0, because its propensity weights carry Gaussian noise; give one "
@@ -365,7 +343,6 @@ class Released:
         Released denominators (weights of the treated, of the others; or one number of records).
     balance : mapping from name to (weighted difference, root mean square, noise of the first)
     overlap : (2, bins) array of int or None
-    n2 : int
     """
 
     weights: Array
@@ -401,10 +378,8 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
 
     Parameters
     ----------
-    allocation : IPWAllocation
     rows : CompactTable
         All rows.
-    noise : NoiseSource
 
     Notes
     -----
@@ -587,7 +562,6 @@ def facts_of(
 
     Parameters
     ----------
-    allocation : IPWAllocation
     radius : float
         R, half the width of the bounds of the outcome.
     treated : float

@@ -160,12 +160,7 @@ def _size(allocation: IPWAllocation, name: str) -> float:
 
 
 def check_estimable(allocation: IPWAllocation, declared: Declared) -> None:
-    """Refuse, before a charge, what the declared share of treated says will not be estimated.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse, before a charge, what the declared share of treated says will not be estimated."""
     form = allocation.form
     if declared.share is None or not (form.hajek or form.counts_arm):
         return
@@ -183,8 +178,6 @@ def warnings_of(allocation: IPWAllocation, declared: Declared, kept: float) -> I
 
     Parameters
     ----------
-    allocation : IPWAllocation
-    declared : Declared
     kept : float
         Share of the slopes of the log odds that the penalty leaves.
     """
@@ -329,7 +322,6 @@ class NormalEffect:
 
     Parameters
     ----------
-    value : float
     sd : float
         Of the Gaussian noise.
     variances : tuple of NoisyVariance or NoisySteepness
@@ -537,7 +529,6 @@ def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
 
     Parameters
     ----------
-    found : Released
     radius : float
         R, half the width of the bounds.
 
@@ -594,18 +585,7 @@ def results_of(
     words: Mapping[str, str],
     alphas: Sequence[float],
 ) -> IPWResults:
-    """Return the results object.
-
-    Parameters
-    ----------
-    found : Released
-    allocation : IPWAllocation
-    radius : float
-    design : Covariates
-    guarantee : Guarantee
-    words : mapping from {"outcome", "formula", "estimand", "ledger"} to str
-    alphas : sequence of float
-    """
+    """Return the results object."""
     form = allocation.form
     effect = effect_of(found, radius)
     index = pd.Index([form.scheme.estimand.upper()], dtype=object)

@@ -122,13 +122,7 @@ class Regression:
 
 
 def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
-    """Return what ``formulas=`` names, each once; a formula alone stays text.
-
-    Raises
-    ------
-    ParameterError
-        If something else is there, or two regressions have one name.
-    """
+    """Return what ``formulas=`` names, each once; a formula alone stays text."""
     one = isinstance(formulas, (str, Regression))
     found: Iterable[Any] = (formulas,) if one else ()
     if not one and hasattr(formulas, "__iter__") and not is_data(formulas):
@@ -157,8 +151,6 @@ class Step:
 
     Parameters
     ----------
-    regression : Regression
-    outcome : str
     treatment : tuple of Regressor
         Functions of public columns that have treatment in them: their coefficients are released.
     controls : tuple of Regressor
@@ -208,13 +200,10 @@ class Declared:
     ----------
     title : str
         Its name, or its formula and what else it says.
-    formula : str
-    outcome : str
     bounds : (low, high)
         At which the outcome was clipped.
     terms : tuple of str
         The coefficients of treatment.
-    covariates : tuple of str
     nobs, coefficients : int
         Rows that count, and k of the do-file.
     clusters : tuple of str
@@ -289,13 +278,7 @@ class DrawnStep:
 def steps_of(
     regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str]
 ) -> tuple[Step, ...] | str:
-    """Return a declared regression for one step, outcome by outcome; or why it is not served.
-
-    Raises
-    ------
-    FormulaError, ColumnError, SchemaError
-        If a formula or a column in it is wrong.
-    """
+    """Return a declared regression for one step, outcome by outcome; or why it is not served."""
     parsed = regression.parsed
     treatment = set(design.columns)
     public = treatment | set(design.uses)
@@ -344,12 +327,7 @@ def steps_of(
 
 
 def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:
-    """Refuse what a declared regression asks and no release serves.
-
-    Raises
-    ------
-    ColumnError, ParameterError
-    """
+    """Refuse what a declared regression asks and no release serves."""
     known = () if design is None else (*design.columns, *design.uses)
     for name in regression.conditions:
         column = schema.column(name)

@@ -58,13 +58,7 @@ is not one of ours."""
 
 
 def document_of(moments: ReleasedMoments) -> dict[str, Any]:
-    """Return a release as JSON-ready values; see ``moments.schema.json``.
-
-    Raises
-    ------
-    SimulationError
-        If a seed was given.
-    """
+    """Return a release as JSON-ready values; see ``moments.schema.json``."""
     from dprct import __version__
 
     if moments.guarantee.simulation:
@@ -177,13 +171,7 @@ def content_of(path: Path) -> dict[str, Any] | None:
 
 
 def read_document(path: str | Path) -> dict[str, Any]:
-    """Return the parts of a release that a document holds, by the names of ``Moments``.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read, is no such document, or was changed after it was written.
-    """
+    """Return the parts of a release that a document holds, by the names of ``Moments``."""
     source = path_of(path)
     try:
         text = disk.content(source, LARGEST).decode("utf-8")
@@ -199,13 +187,7 @@ def read_document(path: str | Path) -> dict[str, Any]:
 
 
 def parts_of(content: Any, name: str) -> dict[str, Any]:
-    """Return the parts of a release that the content of a document says; ``name`` is its file's.
-
-    Raises
-    ------
-    FileError
-        If it is no such document, or was changed after it was written.
-    """
+    """Return the parts of a release that the content of a document says; ``name`` is its file's."""
     if not isinstance(content, dict) or "moments" not in content:
         raise _no_document(name, "it has no key 'moments'")
     version = content["moments"]

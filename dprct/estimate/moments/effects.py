@@ -108,7 +108,6 @@ class Combined:
 
     Attributes
     ----------
-    value : float
     parts : (G,) array
         Sampling variance that each cell adds, as released.
     spreads : (G,) array
@@ -175,7 +174,6 @@ class Combinations:
 
     Attributes
     ----------
-    cells : tuple of G CellMeans
     weights : (m, G, J) array
         In units of z; combination i is sum over cells of ``weights[i, g] @ mean_g``, plus
     offsets : (m,) array
@@ -480,10 +478,8 @@ def effects_of(
     ----------
     cells : sequence of G NoisyMoments
         Disjoint, with noise of their own.
-    outcomes : sequence of str
     contrasts : mapping of name to (G,) weights
         ``(-1, 1, 0)`` is cell 1 against cell 0.
-    guarantee : Guarantee
     control : (G,) weights, optional
         Of the cells whose mean is shown as that of the control group; their sum is 1.
     """

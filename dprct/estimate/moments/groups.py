@@ -75,9 +75,6 @@ class Grouping:
     ----------
     groups : tuple of Group
         Public groups one after another, each with its private cells.
-    cells : MomentCells
-    treatment : tuple of str
-    subgroups : tuple of str
     totals : tuple of int
         Rows of each public group; public.
     arms : tuple of str
@@ -143,11 +140,6 @@ def grouping_of(
     of which it is private who has a value (``lacking``), the cells are those that design and schema
     allow, whether or not anybody is in them.  ``within_blocks``: everything that is asked about
     treatment compares people of one block, so that shares may differ between blocks.
-
-    Raises
-    ------
-    ParameterError
-        If a public design and its columns contradict each other, or an arm has fewer than two rows.
     """
     design = None if comparison is None else comparison.design
     outer = public_subgroups(subgroups, design, hidden)
@@ -368,12 +360,7 @@ def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:
 
 
 def check_subgroups(subgroups: Sequence[str], schema: Schema, design: Design | None) -> None:
-    """Refuse subgroups that are no columns of few levels, or that are the treatment.
-
-    Raises
-    ------
-    ColumnError, ParameterError, SchemaError
-    """
+    """Refuse subgroups that are no columns of few levels, or that are the treatment."""
     for name in subgroups:
         column = schema.column(name)
         if design is not None and name in design.columns:

@@ -37,20 +37,12 @@ def index_of(
     ----------
     effects : EffectResults
         Of at least these outcomes; each contrast of theirs gives one effect on the index.
-    outcomes : sequence of str
     scales : mapping of outcome to number, optional
         Public standard deviations.  By default those of the control group, as released.
     control : int, optional
         The cell whose released standard deviations are taken; needed without ``scales``.
     signs : mapping of outcome to 1 or -1, optional
         -1 where less is better.
-    name : str
-
-    Raises
-    ------
-    ParameterError
-        If a released control variance is below four standard deviations of its noise: then no
-        number divides by it.
 
     Notes
     -----

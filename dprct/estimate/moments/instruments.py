@@ -57,7 +57,6 @@ class ConfidenceSet:
         ``"interval"``, ``"two rays"``, ``"all numbers"``, ``"empty"`` or ``"several intervals"``.
     parts : tuple of (low, high)
         Disjoint and in order; ends may be infinite.
-    level : float
     """
 
     kind: str
@@ -99,7 +98,6 @@ class ReducedForm:
     y, d : (G, p + 1) arrays
     excluded : (K,) array of int
         Places of the instruments among the regressors.
-    by_cell : bool
     kap : float
         By which residual variances are raised, in every direction.
     center, unit : float
@@ -255,20 +253,12 @@ def iv_of(
 
     Parameters
     ----------
-    cells : sequence of G NoisyMoments
-    outcome, endogenous : str or Regressor
     included : sequence of Regressor
         The constant and covariates, of both stages.
     instruments : sequence of K Regressor
         Of the first stage only, such as indicators of arms.
-    guarantee : Guarantee
     by_cell : bool
         Whether errors have a variance of their own in every cell, as by arm.
-
-    Raises
-    ------
-    ParameterError
-        If no instrument is left that is not a combination of the included regressors.
     """
     y, d = (Regressor(c, c) if isinstance(c, str) else c for c in (outcome, endogenous))
     also = {one.name for one in included}

@@ -61,8 +61,6 @@ class Place:
 
     Parameters
     ----------
-    variable : Variable
-    centre, scale, weight : float
     exempt : bool
         Clipped at its bounds alone, never projected: an outcome, or a column of two values.
     declared : bool
@@ -96,12 +94,10 @@ class Layout:
 
     Parameters
     ----------
-    places : tuple of Place
     radius : float
         R, in units of z, exempt columns included.
     shrunk_radius : float
         R_s, of the columns that are not exempt.
-    grid : MomentsGrid
     """
 
     places: tuple[Place, ...]
@@ -242,7 +238,6 @@ class Asked:
         What formulas explain, and what they name first on the right.
     grouped : bool
         Whether treatment makes groups of the release.
-    n : int
     mu : float
         Of the Gaussian release.
     groups : int
@@ -332,11 +327,6 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
     """Return R_s, the radius of the columns that are not exempt.
 
     With ``rows`` of a unit it is that of all of them together, root M times that of one.
-
-    Raises
-    ------
-    ParameterError
-        If it is neither a number in its range nor ``"box"``.
     """
     free = [place for place in places if not place.exempt]
     root = math.sqrt(rows)
@@ -378,10 +368,8 @@ def layout_of(
 
     Parameters
     ----------
-    places : sequence of Place
     inner : float
         R_s, as of :func:`radius_of`.
-    use : {"effects", "mixed", "regressions"}
     count : bool
         Whether numbers of rows are released.
     rows : int
@@ -390,12 +378,6 @@ def layout_of(
         Share of mu squared for the numbers of rows outside the ball; 0 where they are not released.
     weight : Part, optional
         Of a row.
-
-    Raises
-    ------
-    ParameterError
-        If a scale or a radius is no normal double, or the radius is so small next to the columns
-        that are exempt that nothing of the others is left.
     """
     exempt = math.sqrt(rows * _reserved(places))
     outer = math.hypot(inner, exempt)

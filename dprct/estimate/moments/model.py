@@ -190,11 +190,6 @@ class MomentsSpec(Spec[MomentsFacts]):
         -----
         Where every regression is a difference in means of arms alone, moments of arms serve them
         as well, and the errors with them.
-
-        Raises
-        ------
-        ParameterError
-            If one asks for what no release serves.
         """
         known = self.__dict__.get("_found")
         if known is not None and known[0] is schema:
@@ -398,13 +393,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return found
 
     def policy(self, name: str, schema: Schema) -> MissingPolicy | None:
-        """Return what happens to missing values of a column; None if it has none.
-
-        Raises
-        ------
-        SchemaError
-            If it may be missing and no policy is declared.
-        """
+        """Return what happens to missing values of a column; None if it has none."""
         column = schema.column(name)
         if column.missing == () or (column.is_text and not column.missing):
             return None
@@ -537,13 +526,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return error
 
     def weight(self, schema: Schema) -> Part | None:
-        """Return the weight of a row; None if all have the same.
-
-        Raises
-        ------
-        ParameterError, SchemaError
-            If the weights have no public bounds, or regressions have no scores.
-        """
+        """Return the weight of a row; None if all have the same."""
         name = self.weights
         if name is None:
             return None

@@ -40,7 +40,6 @@ class NoisyMoments:
         The p columns; the constant is not among them.
     n : float
         Rows of the group: public, or the noisy count of a private cell.
-    n_is_public : bool
     totals : (p,) array
         Sum of z; the noise of its entries is independent, of standard deviation ``s1``.
     cross : (p, p) array

@@ -89,7 +89,6 @@ class BoundStep:
 
     Parameters
     ----------
-    step : Step
     weights : (q, C) array
         n M_W T (T' M_W T)^-1 of each coefficient and public cell: a sum of a y over all rows,
         over n, is the coefficient of y on T and W.  0 in cells whose rows do not count.
@@ -148,13 +147,7 @@ class BoundStep:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
-    """The declared regressions of a release, and the public cells of its rows.
-
-    Parameters
-    ----------
-    bound : tuple of BoundStep
-    cells : PublicCells
-    """
+    """The declared regressions of a release, and the public cells of its rows."""
 
     bound: tuple[BoundStep, ...]
     cells: PublicCells
@@ -174,18 +167,10 @@ def bound_steps(
 
     Parameters
     ----------
-    table : BoundTable
-    steps : sequence of Step
-    design : Design
     keys : sequence of str
         The public columns of which an engine counted all combinations.
     lacking : mapping from column to str
         The public column that says whether a row has a value, for columns that may miss one.
-
-    Raises
-    ------
-    ParameterError
-        If a coefficient does not follow from the public design.
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
@@ -378,7 +363,6 @@ class StepAllocation(Allocation):
     ----------
     shares : mapping from part to Fraction
         Of mu squared.
-    clips : tuple of Clips
     planned : tuple of (q,) arrays
         The expected squared standard error of each coefficient, in squared units of the outcome.
     """

@@ -186,7 +186,6 @@ def kept_said(
 
     Parameters
     ----------
-    places : sequence of Place
     error : callable, optional
         The planned error over that without privacy, of an effect on an outcome in this place; with
         it narrower bounds are proposed.

@@ -308,18 +308,12 @@ def regression_of(
         A released column, or one times a public number of each cell.
     regressors : sequence of k Regressor
         The constant among them if there is to be one.
-    guarantee : Guarantee
     by_cell : bool
         Whether errors have a variance of their own in every cell, as by arm.
     meat : (k, k) array, optional
         Released sum of products of scores, in the order and units of ``regressors``.
     counted : float, optional
         Rows, where cells have sums of weights.
-
-    Raises
-    ------
-    ParameterError
-        If there are not more rows than coefficients, or a regressor is 0 in every cell.
     """
     target = Regressor(outcome, outcome) if isinstance(outcome, str) else outcome
     system = system_of(cells, regressors, counted)

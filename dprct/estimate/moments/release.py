@@ -62,10 +62,6 @@ class MomentsFacts(Facts):
 
     Parameters
     ----------
-    schema : Schema
-    n : int
-    grouping : Grouping
-    layout : Layout
     steps : Steps
         The declared regressions that one step serves.
     withheld : str
@@ -146,11 +142,6 @@ def allocation_of(
 
     All are fixed here, before the first draw: what scores are asked for depends on the released
     moments, and what a unit can move them by does not.  The squares of their mu add up.
-
-    Raises
-    ------
-    ParameterError
-        If delta is 0, or no sampler reaches the scale.
     """
     if not budget.delta:
         raise ParameterError(
@@ -192,13 +183,7 @@ def step_allocation(
     grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int],
     vectors: Mapping[str, Vector], chosen: Chosen,
 ) -> StepAllocation:  # fmt: skip
-    """Return the mechanisms of a release with declared regressions, in the shares of a plan.
-
-    Raises
-    ------
-    ParameterError
-        If no sampler reaches a scale.
-    """
+    """Return the mechanisms of a release with declared regressions, in the shares of a plan."""
     centre = chosen.squares / 5
     own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
     shares = {MOMENTS: chosen.moments, **own, TOTALS: centre, SQUARES: chosen.squares - centre}
@@ -232,13 +217,7 @@ def gaussian_of(allocation: Allocation, part: str = MOMENTS) -> AnalyticGaussian
 def asked_moments(
     table: BoundTable, layout: Layout, grouping: Grouping, relation: Relation, unit: str | None
 ) -> IntegerVector:
-    """Return the sums of all groups, sealed: one pass.
-
-    Raises
-    ------
-    EngineError
-        If the engine fails, or the table is not what it was at the door.
-    """
+    """Return the sums of all groups, sealed: one pass."""
     return moment_sums(table.frame, layout.grid, grouping.cells, relation, unit, table.counted)
 
 

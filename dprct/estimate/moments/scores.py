@@ -71,8 +71,6 @@ class DrawnScores:
 
     Parameters
     ----------
-    outcome : str
-    regressors : tuple of str
     sums : (k, k) array of int
         Symmetric: twice the noisy sum, as of :class:`DrawnMoments`.
     sigma : float
@@ -86,13 +84,7 @@ class DrawnScores:
 
 
 def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, str], ...]:
-    """Return the regressions of formulas, each outcome one, each with its formula.
-
-    Raises
-    ------
-    ParameterError
-        If there is no formula, or one has instruments.
-    """
+    """Return the regressions of formulas, each outcome one, each with its formula."""
     if not formulas:
         raise ParameterError(
             "``cov_type=`` releases the scores of regressions; name these in ``formulas=``"
@@ -177,11 +169,8 @@ def score_map(
 
     Parameters
     ----------
-    of : Whitened
     members : sequence of sequences of int
         The groups of the release that each cell of the fit consists of.
-    layout : Layout
-    groups : int
     size : int
         k, all regressors; those that were omitted have the score 0.
     """

@@ -51,8 +51,6 @@ class Regressor:
     ----------
     name : str
         As it is printed.
-    column : str or None
-    by_cell : tuple of G float, or None for 1 everywhere
     """
 
     name: str
@@ -68,7 +66,6 @@ class System:
     ----------
     names : tuple of k str
         Regressors that are not linear combinations of earlier ones by their public rows.
-    omitted : tuple of str
     T : (G, k, d) array
         Regressors in the basis, as functions of r.
     P : (G, d, d) array
@@ -166,11 +163,6 @@ def system_of(
     """Return the moments in an orthonormal basis of the regressors' public rows.
 
     ``counted`` is the number of rows where cells have sums of weights.
-
-    Raises
-    ------
-    ParameterError
-        If there is no cell or no regressor, or one is 0 in every cell.
     """
     if not cells or not regressors:
         raise ParameterError("a regression needs a cell with rows and at least one regressor")
@@ -283,8 +275,6 @@ class Fit:
 
     Attributes
     ----------
-    system : System
-    inverse : Inverse
     w : (G, d) array
         The outcome.
     b : (k,) array

@@ -32,12 +32,6 @@ def table_of(
     ----------
     effects : EffectResults
         With these outcomes and arms.
-    outcomes, arms : mapping from name to label
-
-    Raises
-    ------
-    ParameterError
-        If an arm is labelled that is not there.
     """
     shape = style_named(style)
     known = {name for _, names, _ in effects.facets for name in names}

@@ -42,7 +42,6 @@ class Atom:
 
     Parameters
     ----------
-    column : str
     level : int or None
         Code of the column's encoding; ``WITHIN`` for what is no factor, but says that the mean of
         all rows of a unit is taken away from the product.
@@ -68,7 +67,6 @@ class Regressor:
     ----------
     name : str
         As in the results of :func:`dprct.ols`.
-    atoms : tuple of Atom
     """
 
     name: str
@@ -117,8 +115,6 @@ class Variable:
 
     Parameters
     ----------
-    name : str
-    parts : tuple of Part
     within : str or None
         The column that says whose a row is, where the mean of all rows of the unit is taken away.
 
@@ -235,11 +231,6 @@ def variable_of(
     """Return the column of a release that a product is.
 
     Rows without a value of ``gaps`` are left out by all that the column is used for.
-
-    Raises
-    ------
-    SchemaError, ColumnError
-        If a column has no bounds, levels or missing policy, or one legal value alone.
     """
     less = [atom.column for atom in atoms if atom.level == WITHIN]
     once = {atom.key: atom for atom in atoms if atom.level is not None and atom.level >= 0}
@@ -265,12 +256,7 @@ def _constant(name: str) -> SchemaError:
 
 
 def checked_column(schema: Schema, name: str) -> Column:
-    """Return a column whose values are bounded, or refuse.
-
-    Raises
-    ------
-    SchemaError, ColumnError
-    """
+    """Return a column whose values are bounded, or refuse."""
     column = schema.column(name)
     if column.bounds is None and column.levels is None:
         if name == schema.unit.id:
@@ -293,13 +279,7 @@ def checked_column(schema: Schema, name: str) -> Column:
 
 
 def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...]:
-    """Return the columns of which it is private who has a value, or refuse them.
-
-    Raises
-    ------
-    ParameterError
-        If they are too many, or rows have weights.
-    """
+    """Return the columns of which it is private who has a value, or refuse them."""
     if len(names) > MOST_LACKING:
         raise ParameterError(
             f"``missing_policy='private'`` of {len(names)} columns makes {2 ** len(names):,} "
@@ -343,10 +323,6 @@ def spelled(atoms: Sequence[Atom]) -> str:
 
 def regressors_of(formula: str | Formula, schema: Schema) -> tuple[Regressor, ...]:
     """Return the columns of the right side of a formula, by the schema alone.
-
-    Raises
-    ------
-    FormulaError, ColumnError, SchemaError
 
     Examples
     --------
@@ -420,13 +396,7 @@ def _choices(factor: Factor, schema: Schema) -> list[tuple[str, tuple[Atom, ...]
 
 
 def level_atoms(column: Column) -> tuple[Atom, ...]:
-    """Return the levels of a column, in the order of its encoding.
-
-    Raises
-    ------
-    SchemaError
-        If it declares none.
-    """
+    """Return the levels of a column, in the order of its encoding."""
     if column.levels is None:
         raise SchemaError(
             f"column {column.name!r} is a factor without levels; declare ``levels=[...]``"
@@ -472,11 +442,6 @@ def unit_effects(parsed: Formula, unit: str | None) -> tuple[Formula, str | None
 
     ``unit`` is that column; None where every unit has one row.
 
-    Raises
-    ------
-    FormulaError
-        If there are other fixed effects besides, instruments, or no regressors.
-
     Examples
     --------
     >>> bare, unit = unit_effects(parse("y ~ d | person", structural=True), "person")
@@ -507,12 +472,7 @@ def check_unit_effects(
     group_columns: Sequence[str],
     policies: Mapping[str, object],
 ) -> None:
-    """Refuse what does not go with fixed effects of units: who is in a mean must be public.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse what does not go with fixed effects of units: who is in a mean must be public."""
     if not units:
         return
     said = f"fixed effects of {units[0]} (``| {units[0]}``)"
@@ -536,12 +496,7 @@ def check_unit_effects(
 
 
 def check_outcome(parsed: Formula) -> Formula:
-    """Return a formula, or refuse one in which an outcome is a regressor, too.
-
-    Raises
-    ------
-    FormulaError
-    """
+    """Return a formula, or refuse one in which an outcome is a regressor, too."""
     for name in parsed.outcome_names:
         if name in parsed.regressor_names:
             raise FormulaError(
@@ -559,12 +514,7 @@ def instrumented(parsed: Formula) -> tuple[Formula, Formula] | None:
 
 
 def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...]:
-    """Return what ``columns=`` names: columns, ``C(x)``, products, each as in a formula.
-
-    Raises
-    ------
-    FormulaError, ColumnError, SchemaError
-    """
+    """Return what ``columns=`` names: columns, ``C(x)``, products, each as in a formula."""
     found: dict[Key, Regressor] = {}
     for name in columns:
         text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
@@ -575,12 +525,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
 
 
 def check_count(variables: Sequence[object], groups: int, most: int) -> int:
-    """Return how many numbers a release has, or refuse one that is too large.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Return how many numbers a release has, or refuse one that is too large."""
     size = groups * (len(variables) + 1) ** 2
     if size > most:
         raise ParameterError(

@@ -63,7 +63,6 @@ class ControlAllocation(Allocation):
 
     Parameters
     ----------
-    form : Form
     scale : Scale
         Public bounds of the outcome.
     chosen : str
@@ -113,7 +112,6 @@ class ControlAllocation(Allocation):
 
         Parameters
         ----------
-        name : str
         step : Fraction
             What one step of its grid is worth, which follows the released weights.
 
@@ -135,7 +133,6 @@ class Form:
     ----------
     n, T, T0 : int
         Donors, periods and pre-periods.
-    rule : {"ridge", "uniform"}
     lam : float
         Penalty, for data divided by the bound.
     y_norm : float or None
@@ -163,13 +160,7 @@ class Form:
     reaches: tuple[int, ...] = ()
 
     def allocation(self, budget: Budget, noise: Noise, scale: Scale, why: str) -> ControlAllocation:
-        """Return the mechanisms of a fit at this budget.
-
-        Raises
-        ------
-        ParameterError
-            If the budget does not fit the kind of noise, or cannot be divided.
-        """
+        """Return the mechanisms of a fit at this budget."""
         rule = f"ridge, lambda {self.lam:g}" if self.rule == "ridge" else "equal, free"
         return ControlAllocation(
             budget=budget,
@@ -229,7 +220,6 @@ class Part:
     ----------
     share : Fraction
         Of epsilon (Laplace), of mu squared (Gaussian) or of rho (concentrated).
-    l1, l2_squared : int
     size : int
         Coordinates.
     """
@@ -241,12 +231,7 @@ class Part:
 
 
 def check_noise(noise: object, budget: Budget) -> None:
-    """Refuse a budget that does not fit the kind of noise.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a budget that does not fit the kind of noise."""
     if noise == "laplace" and budget.delta:
         raise ParameterError(
             f"``delta={float(budget.delta):g}`` buys nothing with ``noise='laplace'``; leave "
@@ -264,16 +249,10 @@ def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Me
 
     Parameters
     ----------
-    budget : Budget
     noise : {"laplace", "gaussian", "concentrated"}
         Pure privacy; Gaussian differential privacy; zero-concentrated privacy.
     parts : mapping from name to Part
         Shares add up to one.
-
-    Raises
-    ------
-    ParameterError
-        If shares do not add up to one, or delta is too large for the smallest part.
 
     Notes
     -----

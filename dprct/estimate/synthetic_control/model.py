@@ -107,13 +107,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     neighbors: str = "replace-one"
 
     def noted(self, schema: Schema) -> SyntheticControlSpec:
-        """Return it with the columns of unit and time that ``xtset`` noted, if none are given.
-
-        Raises
-        ------
-        ColumnError, ParameterError
-            If neither names a column.
-        """
+        """Return it with the columns of unit and time that ``xtset`` noted, if none are given."""
         unit, time = noted_name(schema, "unit", self.unit), noted_name(schema, "time", self.time)
         return replace(self, unit=unit, time=time)
 
@@ -190,12 +184,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
             yield PanelFacts(facts.schema, facts.n, panel, target, read, extra)
 
     def scale(self, facts: Facts) -> Scale:
-        """Return the public bounds of the outcome.
-
-        Raises
-        ------
-        SchemaError, ParameterError
-        """
+        """Return the public bounds of the outcome."""
         return scale_of(self.bound, facts.schema.column(self.outcome))
 
     @property
@@ -204,24 +193,14 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         return ("ridge", "uniform") if self.donor_weights == "auto" else (self.donor_weights,)
 
     def shares(self, rule: Rule) -> dict[str, Fraction]:
-        """Return the share of the budget that each part has.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Return the share of the budget that each part has."""
         return shares_of(
             self.budget_shares, rule, pre_fit=self.pre_fit, placebos=bool(self.placebos),
             auto=self.donor_weights == "auto", mean_effect=self.mean_effect,
         )  # fmt: skip
 
     def forms(self, facts: PanelFacts) -> dict[Rule, Form]:
-        """Return what a fit releases, by rule.
-
-        Raises
-        ------
-        ParameterError
-        """
+        """Return what a fit releases, by rule."""
         panel = facts.panel
         reaches = tuple(one.reach for one in facts.predictors)
         pretended = placebos_of(self.placebos, panel)
@@ -535,12 +514,7 @@ def listed(placebos: Any) -> Any:
 
 
 def check_complete(schema: Schema, outcome: object) -> None:
-    """Refuse an outcome that may be missing: whether it is, in a series, would be a private fact.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse an outcome that may be missing: whether it is would be a private fact."""
     name = one_name(outcome, "outcome")
     if schema.column(name).missing != ():
         raise SchemaError(
@@ -599,19 +573,12 @@ def shares_of(
 
     Parameters
     ----------
-    asked : mapping, or None for the defaults
-    rule : {"ridge", "uniform"}
     pre_fit, placebos : bool
         Whether there are such parts.
     auto : bool
         Equal weights were chosen in place of ridge ones, whose share goes to the path.
     mean_effect : bool
         Whether the mean after treatment is a part of its own.
-
-    Raises
-    ------
-    ParameterError
-        If another part is named, or shares do not add up.
 
     Examples
     --------

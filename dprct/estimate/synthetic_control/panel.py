@@ -48,14 +48,12 @@ class Panel:
 
     Parameters
     ----------
-    outcome : Column
     rows : (n, T) array of int
         Rows of the table with the donors' cells; public, because donors and periods are.
     target_rows : (T,) array of int
         Rows with the treated unit's cells.
     names : tuple of str, length n
         Of the donors.
-    treated : str
     times : (T,) array
     T0 : int
         Pre-periods.
@@ -119,7 +117,6 @@ def panel_of(
     ----------
     data : data frame
         pandas or Polars, one row per unit and period, in any order.
-    schema : Schema
     outcome : str
         A column of numbers.
     treated : str or number
@@ -130,12 +127,6 @@ def panel_of(
         Columns; by default what ``xtset`` noted in the .dta file.
     donors : iterable of str or number, optional
         The units to use; all others by default.
-
-    Raises
-    ------
-    SchemaError, ColumnError, ParameterError
-        If the panel is unbalanced, incomplete, or has a cell twice; if there are fewer than two
-        donors or pre-periods or no post-period; if the treated unit is a donor.
     """
     outcome = one_name(outcome, "outcome")
     frame = eager(data)
@@ -161,12 +152,7 @@ def panel_of(
 
 
 def check_keys(schema: Schema, outcome: str, keys: tuple[str, str]) -> None:
-    """Refuse columns of outcome, unit and time that no rows could make a panel of.
-
-    Raises
-    ------
-    SchemaError
-    """
+    """Refuse columns of outcome, unit and time that no rows could make a panel of."""
     if schema.column(outcome).is_text or outcome in keys:
         raise SchemaError(f"outcome {outcome!r} is text, the unit or the time; name another column")
     if schema.column(keys[1]).is_text:
@@ -174,12 +160,7 @@ def check_keys(schema: Schema, outcome: str, keys: tuple[str, str]) -> None:
 
 
 def check_named(schema: Schema, unit: str, treated: Name, donors: Iterable[Name] | None) -> None:
-    """Refuse units that are none of the declared ones, where the units are declared as levels.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse units that are none of the declared ones, where the units are declared as levels."""
     levels = schema.column(unit).levels
     if levels is not None and isinstance(donors, (tuple, list, type(None))):
         names = list(levels)
@@ -210,13 +191,7 @@ def panel_of_arrays(
     treated: str = "treated",
     times: ArrayLike | None = None,
 ) -> tuple[pd.DataFrame, Panel]:
-    """Return arrays as a table and its panel: X (n, T) of donors, y (T,) of the treated unit.
-
-    Raises
-    ------
-    ParameterError
-        If shapes disagree, a number is missing, or a name is there twice.
-    """
+    """Return arrays as a table and its panel: X (n, T) of donors, y (T,) of the treated unit."""
     donors, target = numbers_given(X, "X"), numbers_given(y, "y")
     if donors.ndim != 2 or target.shape != donors.shape[1:]:
         raise ParameterError(
@@ -270,12 +245,7 @@ def _named(
 
 
 def check_shape(panel: Panel) -> None:
-    """Refuse a panel without two donors, two pre-periods and a post-period.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a panel without two donors, two pre-periods and a post-period."""
     n, T = panel.rows.shape
     if n < 2:
         raise ParameterError(f"donors: {n}; a synthetic control needs at least 2")
@@ -289,13 +259,7 @@ def check_shape(panel: Panel) -> None:
 
 
 def noted_name(schema: Schema, what: str, name: str | None) -> str:
-    """Return the column of units or times: the one given, or the one that ``xtset`` noted.
-
-    Raises
-    ------
-    ColumnError, ParameterError
-        If neither names a column.
-    """
+    """Return the column of units or times: the one given, or the one that ``xtset`` noted."""
     if name is not None:
         return schema.column(one_name(name, what)).name
     noted = {key: text for owner, key, text in schema.file.characteristics if owner == "_dta"}

@@ -43,10 +43,8 @@ class Asked:
     ----------
     name : str
         As it was given, such as ``"beer(1984(1)1988)"``.
-    column : str
     times : tuple of float or None
         Over which it is averaged; all periods before treatment if None.
-    weight : float
     """
 
     name: str
@@ -55,13 +53,7 @@ class Asked:
     weight: float
 
     def places(self, times: Array, T0: int) -> tuple[int, ...]:
-        """Return which periods of a panel are averaged.
-
-        Raises
-        ------
-        ParameterError
-            If the panel lacks one of them, or it is not before treatment.
-        """
+        """Return which periods of a panel are averaged."""
         if self.times is None:
             return tuple(range(T0))
         before = times[:T0].tolist()
@@ -104,14 +96,6 @@ def columns_of(predictors: Any) -> tuple[str, ...]:
 
 def asked_of(predictors: Any) -> tuple[Asked, ...]:
     """Return predictors in their order, checked as far as no panel is needed.
-
-    Parameters
-    ----------
-    predictors : mapping from name to weight, sequence of names, or None
-
-    Raises
-    ------
-    ParameterError
 
     Examples
     --------
@@ -180,14 +164,9 @@ def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | Non
 
     Parameters
     ----------
-    schema : Schema
     name : str
         Of its column.
     keys : (unit, time)
-
-    Raises
-    ------
-    ColumnError, SchemaError
     """
     column = schema.column(name)
     _check_numbers(column, keys)
@@ -215,12 +194,7 @@ def _check_numbers(column: Column, keys: tuple[str | None, str | None]) -> None:
 
 
 def check_before(asked: Asked, treatment_time: object) -> None:
-    """Refuse a period that is not before treatment.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse a period that is not before treatment."""
     start = number(treatment_time)
     late = [time for time in asked.times or () if time >= start]
     if late:

@@ -190,7 +190,6 @@ def public_norm(scale: Scale, target: Array, extra: Steps | None = None) -> floa
 
     Parameters
     ----------
-    scale : Scale
     target : (T0,) array
     extra : (P,) array of int, optional
         Coordinates of predictors, on the grid already.

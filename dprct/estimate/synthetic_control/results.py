@@ -449,12 +449,10 @@ def draw_paths(
 
     Parameters
     ----------
-    observed, counterfactual : Series by time
     half : Series by time
         Half width of the band.
     start : float
         First period with treatment.
-    ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
     ax.plot(observed.index, observed, color=ORIGINAL, label="observed")
@@ -479,11 +477,8 @@ def draw_gap(
 
     Parameters
     ----------
-    effect : Series by time
     band : DataFrame by time
         Columns low and high.
-    start : float
-    ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
     ax.fill_between(
@@ -508,13 +503,10 @@ def draw_placebos(
 
     Parameters
     ----------
-    effect : Series by time
     others : DataFrame by time
         A column per placebo.
     unit : str
         Name of the treated unit.
-    start : float
-    ax : Axes, optional
     """
     ax = panels(1)[0] if ax is None else ax
     for k, name in enumerate(others.columns):
@@ -527,13 +519,7 @@ def draw_placebos(
 
 
 def draw_weights(values: pd.Series[float], *, ax: Axes | None = None) -> Axes:
-    """Draw the largest weights of donors as bars.
-
-    Parameters
-    ----------
-    values : Series by donor
-    ax : Axes, optional
-    """
+    """Draw the largest weights of donors as bars."""
     shown = values.sort_values(ascending=False).head(_MOST_BARS)
     if ax is None:
         ax = panels(1, size=(4.5, 1.2 + 0.2 * len(shown)))[0]

@@ -52,16 +52,10 @@ def mark_missing(
     ----------
     x : ndarray, shape (n,)
         Numbers as they are in the file.
-    column : Column
     offset : int, optional
         First byte of the data section, for the refusal.
     layout : Layout
         Of the file's release.
-
-    Raises
-    ------
-    StataFormatError
-        If a number lies between two missing codes.
 
     Notes
     -----
@@ -113,7 +107,6 @@ def packed_numbers(values: NDArray[Any], column: Column, layout: Layout = _NEWES
     ----------
     values : ndarray, shape (n,)
         Integers, booleans or floats; NaNs carry missing codes (see :mod:`dprct.missing`).
-    column : Column
     layout : Layout
         Of the release that is written.
 
@@ -121,11 +114,6 @@ def packed_numbers(values: NDArray[Any], column: Column, layout: Layout = _NEWES
     -------
     ndarray, shape (n,)
         In the machine's byte order.
-
-    Raises
-    ------
-    SchemaError
-        If a number does not fit.
 
     Notes
     -----
@@ -239,20 +227,9 @@ def packed_cell(text: object, most: int, column: Column, layout: Layout) -> byte
 def packed_strings(cells: Sequence[object], column: Column, layout: Layout) -> NDArray[np.bytes_]:
     """Return texts as fields of the column's width.
 
-    Parameters
-    ----------
-    cells : sequence of str or bytes, length n
-    column : Column
-    layout : Layout
-
     Returns
     -------
     ndarray of ``S#``, shape (n,)
-
-    Raises
-    ------
-    SchemaError
-        If a text is too long, not encodable, or no text at all.
     """
     packed = _Packed(column, layout)
     try:
@@ -349,13 +326,7 @@ def _code(number: int, layout: Layout) -> Code:
 
 
 def pack_label_sets(sets: LabelSets, layout: Layout, byteorder: ByteOrder) -> bytes:
-    """Return the section of value labels as bytes.
-
-    Raises
-    ------
-    SchemaError
-        If a name, code or text does not fit into the release.
-    """
+    """Return the section of value labels as bytes."""
     packed = b"".join(_pack_set(name, sets[name], layout, byteorder) for name in sets)
     return b"<value_labels>" + packed + b"</value_labels>" if layout.tagged else packed
 
@@ -452,13 +423,6 @@ class Strls:
     ----------
     cursor : Cursor
         Stands at the section of strLs, and after it when this is made.
-    layout : Layout
-    byteorder : {"<", ">"}
-
-    Raises
-    ------
-    StataFormatError
-        If the section is damaged.
 
     Notes
     -----
@@ -505,11 +469,6 @@ class Strls:
         -------
         ndarray of object, shape (n,)
             str; bytes for a binary object, :class:`RawText` for undecodable text.
-
-        Raises
-        ------
-        StataFormatError
-            If a cell refers to nothing.
 
         Notes
         -----
@@ -617,8 +576,6 @@ class StrlWriter:
 
     Parameters
     ----------
-    layout : Layout
-    byteorder : {"<", ">"}
     spool : binary file object, optional
         Open for writing and reading, empty: contents wait there until the rows are written.
         By default they wait in memory, and the rows come in one piece.
@@ -650,16 +607,10 @@ class StrlWriter:
             Of this piece.
         variable : int
             Place of the column, from 1.
-        column : Column
 
         Returns
         -------
         ndarray of uint64, shape (n,)
-
-        Raises
-        ------
-        SchemaError
-            If a value is neither text nor bytes, or too long.
         """
         which: dict[Content, int] = {_EMPTY: 0}
         rows, out = [0], np.empty(len(values), np.intp)

@@ -82,11 +82,6 @@ def read_frame(
 
     ``columns`` and ``rows`` (of step 1, within the file) leave out the others: no memory is asked
     for these.
-
-    Returns
-    -------
-    pandas.DataFrame
-        float64 for numbers, with missing codes in NaN payloads; object for text.
     """
     names = None if columns is None else set(columns)
     wanted = [c for c in header.columns if names is None or c.name in names]
@@ -176,13 +171,7 @@ def _column_index(names: Sequence[str]) -> pd.Index[Any]:
 def pack_columns(
     data: pd.DataFrame, columns: Sequence[Column], layout: Layout, strls: StrlWriter
 ) -> list[NDArray[Any]]:
-    """Return every column as its type holds it; nothing is rounded, cut or guessed.
-
-    Raises
-    ------
-    SchemaError
-        If a value does not fit; the message names column, type and rule.
-    """
+    """Return every column as its type holds it; nothing is rounded, cut or guessed."""
     packed = [
         _packed(data[column.name], number, column, layout, strls)
         for number, column in enumerate(columns, 1)
@@ -383,16 +372,6 @@ def read_header(path: str | os.PathLike[str]) -> Schema:
     path : path
         As for :func:`read_dta`.
 
-    Returns
-    -------
-    Schema
-        Not opened: the bytes of the data section and of long text are never read.
-
-    Raises
-    ------
-    FileError, StataFormatError
-        As for :func:`read_dta`.
-
     Examples
     --------
     >>> schema = read_header("study.dta")  # doctest: +SKIP
@@ -490,14 +469,7 @@ _RESERVED = frozenset({
 
 
 def check_fits(schema: Schema, layout: Layout, rows: int) -> None:
-    """Refuse facts that the release cannot hold.
-
-    Raises
-    ------
-    SchemaError
-        For too many variables or rows, a type or name that is not Stata's or not of this
-        release, or a sort order by a column that does not exist.
-    """
+    """Refuse facts that the release cannot hold."""
     release, k = layout.release, len(schema.columns)
     if k > layout.most_columns:
         mend = "drop some" if release == 119 else "write ``version=119`` or drop some"

@@ -74,7 +74,6 @@ class Layout:
 
     Parameters
     ----------
-    release : int
     columns, rows, sort : str
         Integer formats of the number of variables and rows and of a sort-list entry.
     name, format, label : int
@@ -215,14 +214,8 @@ def packed_text(text: str, most: int, layout: Layout, what: str) -> bytes:
         Surrogate escapes become the bytes they stand for.
     most : int
         Largest number of bytes.
-    layout : Layout
     what : str
         What the text is, to begin the refusal with.
-
-    Raises
-    ------
-    SchemaError
-        If the release cannot encode the text, it is too long, or it holds a NUL.
 
     Examples
     --------
@@ -356,12 +349,6 @@ class Header:
 
     Parameters
     ----------
-    layout : Layout
-    byteorder : {"<", ">"}
-    columns : tuple of Column
-    rows : int
-    label, timestamp : str
-    sorted_by : tuple of str
     characteristics : tuple of (owner, name, text)
     data_at, labels_at : int
         First byte of the first row, and of the section of value labels.
@@ -398,13 +385,7 @@ def _text_dtype(storage: str, byteorder: ByteOrder) -> str:
 
 
 def parsed_header(cursor: Cursor) -> Header:
-    """Read a header; the cursor then stands at the first row.
-
-    Raises
-    ------
-    StataFormatError
-        If the bytes are no .dta file, or one of a release that is not read here.
-    """
+    """Read a header; the cursor then stands at the first row."""
     start = cursor.take(min(cursor.size, 11), "file signature")
     if start == b"<stata_dta>":
         return _read_tagged(cursor)
@@ -608,10 +589,6 @@ _MOST_REMEMBERED = 65_536
 
 class Decoded(dict[bytes, str | bytes]):
     """Cells of one column as text, decoded once per distinct cell.
-
-    Parameters
-    ----------
-    layout : Layout
 
     Notes
     -----

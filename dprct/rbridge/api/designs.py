@@ -31,10 +31,6 @@ def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
         ``kind``, one of :data:`KINDS`, and ``options``, the arguments by name.
     table : Table, optional
         What R knows of the data frame whose synthetic rows an R function will be given.
-
-    Raises
-    ------
-    ParameterError
     """
     kind = spec["kind"]
     if kind not in KINDS:

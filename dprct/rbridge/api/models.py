@@ -36,11 +36,6 @@ if TYPE_CHECKING:
 def method_named(name: str) -> type[Any]:
     """Return the class of a method.
 
-    Raises
-    ------
-    ParameterError
-        If there is none.
-
     Examples
     --------
     >>> method_named("published.GenModel").__name__

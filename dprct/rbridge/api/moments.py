@@ -44,15 +44,7 @@ def moments_record(moments: Moments) -> Record:
 
 @revives("dprct_moments")
 def moments_again(saved: Mapping[str, Any]) -> Moments:
-    """Return the moments of a record that another session saved.
-
-    Raises
-    ------
-    SimulationError
-        If they were drawn with a seed: such are not kept.
-    FileError
-        If the record was changed since.
-    """
+    """Return the moments of a record that another session saved."""
     document = saved.get("document")
     if document is None:
         raise SimulationError(

@@ -28,11 +28,6 @@ def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dic
     options : mapping of str to object
         As they came from R; None is left out.
 
-    Raises
-    ------
-    ParameterError
-        For a name that it has not.
-
     Examples
     --------
     >>> def fit(columns: "Sequence[str] | None" = None, draws: "int" = 9): ...

@@ -27,13 +27,7 @@ NOISE = {"laplace": Laplace, "gaussian": Gaussian}
 def published_parameter(
     kind: str, x: Any, options: Mapping[str, Any], rng: Any = None
 ) -> NDArray[np.float64]:
-    """Return the private variance (1,) or range (2,) of a sample (Algorithms 4 and 5).
-
-    Raises
-    ------
-    ParameterError
-        If the sample is no vector of finite numbers, or an option is not allowed.
-    """
+    """Return the private variance (1,) or range (2,) of a sample (Algorithms 4 and 5)."""
     made = KINDS[kind]
     sample = np.atleast_1d(np.asarray(x, np.float64))
     if sample.ndim != 1 or not np.isfinite(sample).all():
@@ -48,13 +42,7 @@ def published_parameter(
 def published_noise(
     kind: str, x: Any, options: Mapping[str, Any], rng: Any = None
 ) -> NDArray[np.float64]:
-    """Return numbers (d,) with Laplace or Gaussian noise for a sensitivity that the caller states.
-
-    Raises
-    ------
-    ParameterError
-        If the numbers are no vector of finite ones, or an option is not allowed.
-    """
+    """Numbers (d,) with Laplace or Gaussian noise for a sensitivity that the caller states."""
     made = NOISE[kind]
     seed = None if rng is None else whole(rng, "rng")
     drawn: NDArray[np.float64] = made(**options_for(made, options)).draw(np.atleast_1d(x), seed)
@@ -65,13 +53,7 @@ def published_noise(
 def published_randomized_response(
     places: Any, levels: int, options: Mapping[str, Any], rng: Any = None
 ) -> NDArray[np.float64]:
-    """Return what is told of answers, which are numbered from 1 to ``levels``, in R's order.
-
-    Raises
-    ------
-    ParameterError
-        If an option is not allowed.
-    """
+    """Return what is told of answers, which are numbered from 1 to ``levels``, in R's order."""
     numbers = list(range(1, whole(levels, "levels") + 1))
     asked = RandomizedResponse(**options_for(RandomizedResponse, {**options, "levels": numbers}))
     seed = None if rng is None else whole(rng, "rng")

@@ -255,13 +255,7 @@ def result_text(result: Any, width: float) -> str | None:
 
 @export("result_tidy")
 def result_tidy(result: Any, alpha: float) -> pd.DataFrame:
-    """Return the rows of shapes with the ends of intervals as broom has them; of a path, of noise.
-
-    Raises
-    ------
-    ParameterError
-        If the result has no intervals.
-    """
+    """Rows of shapes with the ends of intervals as broom has them; of a path, of noise."""
     takes = inspect.signature(result.tidy).parameters if hasattr(result, "tidy") else {}
     if "alpha" not in takes:
         raise ParameterError("this result has no intervals: the law of its noise is unknown")

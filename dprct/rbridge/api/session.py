@@ -19,11 +19,6 @@ _PACKAGES = ("rpy2-rinterface", "numpy", "pandas", "opendp")
 def whole(value: object, name: str) -> int:
     """Return an argument that must be a whole number, which R often gives as a double.
 
-    Raises
-    ------
-    ParameterError
-        If it is none.
-
     Examples
     --------
     >>> whole(5.0, "bins")

@@ -24,7 +24,6 @@ def spelled(result: OLSResults, spelling: Mapping[str, Any]) -> OLSResults:
 
     Parameters
     ----------
-    result : OLSResults
     spelling : mapping
         ``formula``, the text of R's; ``terms``, R's words for the factors of the formula; and
         ``levels``, of each R factor the labels by code.

@@ -105,14 +105,7 @@ def study_protect(
     resume: str | None = None,
     accept_no_guarantee: bool = False,
 ) -> Record:
-    """Release what a study describes: charge its ledger, and write its files.
-
-    Raises
-    ------
-    ConfirmationError
-        If the method has no guarantee and that is not accepted, the study is not the approved
-        one, or its plan refuses and the study does not confirm.
-    """
+    """Release what a study describes: charge its ledger, and write its files."""
     study = _found(path, output)
     if resume is None and not study.promises and not accept_no_guarantee:
         raise ConfirmationError(
@@ -149,13 +142,7 @@ def study_package(
     folder: str | None = None,
     approved: Sequence[str] | str | None = None,
 ) -> Record:
-    """Write the replication folder of a study, and protect first what is not protected yet.
-
-    Raises
-    ------
-    DprctError
-        If it cannot be made; of several data sets all are tried before the first is charged.
-    """
+    """Write the replication folder of a study, and protect first what is not protected yet."""
     study = _found(path, output)
     contents = check_package(study, None if folder is None else Path(folder))
     todo = to_be_made(contents)
@@ -195,13 +182,7 @@ _WORTH = [*RegressionWorth.__dataclass_fields__]
 
 @export("study_ledger")
 def study_ledger(path: str, output: str | None = None) -> Record:
-    """Return the ledger next to the study's data as an accountant.
-
-    Raises
-    ------
-    LedgerError
-        If there is none yet.
-    """
+    """Return the ledger next to the study's data as an accountant."""
     study = _found(path, output)
     found = find_ledger(study.data, study.dataset_id)
     if found is None:

@@ -31,12 +31,7 @@ class RError(RuntimeError):
 
 
 class RWarning(UserWarning):
-    """A warning of R code that Python called.
-
-    Attributes
-    ----------
-    condition : R object
-    """
+    """A warning of R code that Python called."""
 
     def __init__(self, message: str, condition: Any = None) -> None:
         super().__init__(message)
@@ -45,13 +40,6 @@ class RWarning(UserWarning):
 
 def call_r(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Return the value of an R function of R objects.
-
-    Raises
-    ------
-    RError
-        If it stops.
-    KeyboardInterrupt
-        If it is interrupted.
 
     Warns
     -----

@@ -43,7 +43,6 @@ class Header:
 
     Parameters
     ----------
-    column : Column
     labels : mapping of code to text
         Value labels, in R's order.
     recoding : Recoding
@@ -107,11 +106,9 @@ def schema_of(
 
     Parameters
     ----------
-    headers : sequence of Header
     known : Schema or None
         The schema that came with the frame; its facts stand for every column that is still the
         one it describes.
-    rows : int
     label : str
         Label of the data set.
     is_part : bool

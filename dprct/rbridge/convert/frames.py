@@ -87,16 +87,8 @@ def table_from_r(frame: Any, known: Any) -> Table:
 
     Parameters
     ----------
-    frame : R data frame
     known : callable
         Returns the :class:`Schema` that the attribute ``dprct_schema`` stands for.
-
-    Raises
-    ------
-    ConversionError
-        If a column has no counterpart; the message names it.
-    SchemaError
-        If there are no rows or columns, or a name occurs twice.
 
     Warns
     -----
@@ -125,16 +117,8 @@ def table_to_r(table: Table, record: Any) -> Any:
 
     Parameters
     ----------
-    table : Table
     record : R object
         What the attribute ``dprct_schema`` is to be, or R's NULL.
-
-    Raises
-    ------
-    ColumnError
-        If the data have a column that the schema has not.
-    ConversionError
-        If a value has no counterpart in R.
     """
     null = attach().ri.NULL
     names = [str(name) for name in table.data.columns]

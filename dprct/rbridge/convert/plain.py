@@ -70,13 +70,7 @@ def matrix_to_r(matrix: Matrix) -> Any:
 
 
 def array_to_r(values: NDArray[Any]) -> Any:
-    """Return an array of one or two dimensions; NaN stays NaN.
-
-    Raises
-    ------
-    ConversionError
-        If it has more dimensions, or a type that R has not.
-    """
+    """Return an array of one or two dimensions; NaN stays NaN."""
     if values.ndim == 2 and values.dtype.kind in "fiub":
         return matrix_to_r(Matrix(values.astype(np.float64)))
     if values.ndim != 1:

@@ -89,13 +89,7 @@ live = LiveObjects()
 def live_of(
     sexp: Any, classes: list[str | None], fields_of: Callable[[], Mapping[str, Any]]
 ) -> object:
-    """Return the object that an R record stands for; None where it stands for none.
-
-    Raises
-    ------
-    SessionError
-        If it belongs to another session and cannot be made again.
-    """
+    """Return the object that an R record stands for; None where it stands for none."""
     environment = attach().base("attr")(sexp, short_texts([ATTRIBUTE]))
     if kind_of(environment) != "environment":
         return None

@@ -21,12 +21,6 @@ CLASS = "dprct_schema"
 def schema_record(schema: Schema) -> Record:
     """Return the record by which R holds a schema.
 
-    Returns
-    -------
-    Record
-        Fields ``columns`` (their names), ``unit_id`` (the column that says whose a row is, which
-        every private fit needs), ``text`` (what ``print`` shows) and ``toml``.
-
     Examples
     --------
     >>> from dprct.schema import Column, Schema

@@ -36,7 +36,6 @@ def unpacked(packed: Any, missing: object = None) -> NDArray[np.object_]:
 
     Parameters
     ----------
-    packed : named list
     missing : object
         What stands for NA.
 
@@ -44,11 +43,6 @@ def unpacked(packed: Any, missing: object = None) -> NDArray[np.object_]:
     -------
     (n,) array of str
         Text that R marks as bytes is ``bytes``.
-
-    Raises
-    ------
-    ConversionError
-        If the text is not valid.
     """
     parts = fields(packed)
     problem = text(parts["error"])
@@ -72,13 +66,7 @@ def _distinct(parts: dict[str, Any]) -> list[str | bytes]:
 
 
 def texts_to_r(values: Sequence[object] | NDArray[Any], what: str = "text") -> Any:
-    """Return a text vector of R; None and NaN are NA, bytes are marked as bytes.
-
-    Raises
-    ------
-    ConversionError
-        If a value is neither text nor bytes, or holds a NUL, which R cannot keep.
-    """
+    """Return a text vector of R; None and NaN are NA, bytes are marked as bytes."""
     if len(values) <= _FEW and all(x is None or _is_plain(x) for x in values):
         return short_texts([None if x is None else str(x) for x in values])
     codes, found = pd.factorize(np.asarray(values, dtype=object))

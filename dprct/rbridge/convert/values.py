@@ -61,12 +61,7 @@ _SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class RFunction:
-    """A function of R's that Python can call, in the main thread.
-
-    Parameters
-    ----------
-    sexp : R function
-    """
+    """A function of R's that Python can call, in the main thread."""
 
     sexp: Any = field(repr=False)
 
@@ -86,15 +81,7 @@ def in_main_thread() -> None:
 
 
 def from_r(sexp: Any) -> Any:
-    """Return an R object as a value of Python's; the table is in :mod:`dprct.rbridge`.
-
-    Raises
-    ------
-    ConversionError
-        If it has no counterpart.
-    SessionError
-        If it stands for an object of another session.
-    """
+    """Return an R object as a value of Python's; the table is in :mod:`dprct.rbridge`."""
     kind = kind_of(sexp)
     if kind == "NULL":
         return None
@@ -117,13 +104,7 @@ def from_r(sexp: Any) -> Any:
 
 
 def named_from_r(named: Any) -> dict[str, Any]:
-    """Return the elements of a named list, such as the arguments of a call.
-
-    Raises
-    ------
-    ParameterError
-        If one is a lone NA: R's word for "not given" is NULL, and an NA would be taken for it.
-    """
+    """Return the elements of a named list, such as the arguments of a call."""
     out = {}
     for name, x in fields(named).items():
         out[name] = from_r(x)
@@ -223,13 +204,7 @@ def _matrix(sexp: Any, kind: str, shape: tuple[int, ...]) -> Any:
 
 
 def to_r(value: Any) -> Any:
-    """Return a value of Python's as an R object; the table is in :mod:`dprct.rbridge`.
-
-    Raises
-    ------
-    ConversionError
-        If it has no counterpart.
-    """
+    """Return a value of Python's as an R object; the table is in :mod:`dprct.rbridge`."""
     simple = _simple(value)
     if simple is not None:
         return simple

@@ -200,16 +200,10 @@ def covariates_of(
         Of the covariates alone.
     complete : frozenset of str
         Names of those that a declared regression uses.
-    n : int
     filler : bool
         Whether they are to be filled whatever the budget.
     rows : int
         Most rows of one protected unit.
-
-    Raises
-    ------
-    SchemaError
-        If a covariate has neither bounds nor levels, or no missing policy.
     """
     binned = replace(schema, columns=tuple(_binned(c, filler=filler) for c in schema.columns))
     try:
@@ -233,7 +227,6 @@ def completed(
     codes : (n,) array of int
     regular : array of int
         The codes that are not missing.
-    rng : numpy.random.Generator
 
     Examples
     --------
@@ -298,8 +291,6 @@ def coefficients(
     ----------
     released : NoisyVector, (size,)
         What a mechanism returned for :func:`dprct.queries.moments` of the same columns.
-    covariates : sequence of Encoding, ExclusiveEncoding or Column
-    outcomes : sequence of Column, length q
     n : int
         Rows; public.
 
@@ -343,13 +334,10 @@ class Slopes:
 
     Parameters
     ----------
-    covariates : tuple of Encoding or ExclusiveEncoding
     outcomes : tuple of Column
         With bounds.
-    n : int
     rows : int
         Most rows of one protected unit, of whose budget each row gets its part.
-    relation : {"replace-one-design-public", "replace-one"}
 
     Notes
     -----
@@ -644,7 +632,6 @@ def assigned(
     ----------
     there : (n,) array of bool
         Who has a value, where that is public; everybody where it is not.
-    design : Design
     order : sequence of K int
         Place of each arm among the groups of the design, control first.
     counts : sequence of K float
@@ -652,7 +639,6 @@ def assigned(
         one.
     least : int
         Fewest people with a value in an arm.
-    rng : numpy.random.Generator
 
     Notes
     -----

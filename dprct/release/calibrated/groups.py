@@ -31,7 +31,6 @@ class Groups:
 
     Parameters
     ----------
-    column : str
     levels : tuple of str or float
         In the order of their texts, as released effects are.
     codes : (n,) array of int
@@ -45,11 +44,6 @@ class Groups:
     @classmethod
     def of(cls, column: str, values: NDArray[Any]) -> Groups:
         """Return the groups of a public column.
-
-        Raises
-        ------
-        ParameterError
-            If a value is missing, or all rows are of one level.
 
         Examples
         --------
@@ -182,11 +176,6 @@ def joined(
     column : str
         That of the groups.
 
-    Raises
-    ------
-    ParameterError
-        If no outcome has the released effects in all declared regressions.
-
     Notes
     -----
     **Effects.**  Where arms have the same shares in all groups, arms are orthogonal to whatever is
@@ -293,12 +282,7 @@ def _factors(codes: NDArray[np.int64], columns: int, own: int) -> Array:
 def _check_effects(
     values: Array, conditions: Sequence[_Conditions], wanted: Array, column: str
 ) -> None:
-    """Refuse sets of covariates that contradict each other.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse sets of covariates that contradict each other."""
     for one in conditions:
         errors = np.sqrt(np.diag(one.errors.covariance))
         gap = np.abs(one.errors.influence.rows.T @ values - wanted)
@@ -359,7 +343,6 @@ class _Conditions:
     ----------
     basis : Basis
         Of its columns.
-    errors : Errors
     left : (n,) array
         What it leaves of the cells' means.
     """

@@ -36,7 +36,6 @@ class Regressions:
 
     Parameters
     ----------
-    outcomes : tuple of str
     arms : tuple of str
         Terms of the treatment, in the order of the effects.
     covariates : tuple of tuple of str
@@ -96,13 +95,7 @@ def right_side(terms: Iterable[str]) -> Formula:
 def treatment_of(
     formula: str, treatment: str | Sequence[str] | None, assignment: Design | None
 ) -> tuple[str, ...]:
-    """Return the treatment columns of a formula: as named, else those of the design.
-
-    Raises
-    ------
-    FormulaError
-        If neither is given.
-    """
+    """Return the treatment columns of a formula: as named, else those of the design."""
     if treatment is not None:
         return (treatment,) if isinstance(treatment, str) else tuple(treatment)
     if assignment is None:
@@ -118,14 +111,8 @@ def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, T
 
     Parameters
     ----------
-    formula : str
     treatment : sequence of str
         The treatment columns.
-
-    Raises
-    ------
-    FormulaError
-        If an outcome is no plain column, there is no intercept, or treatment interacts.
 
     Examples
     --------
@@ -177,7 +164,6 @@ def regressions_of(
 
     Parameters
     ----------
-    outcomes : sequence of str
     arms : tuple of str
         From :func:`arm_terms`.
     terms : sequence of str
@@ -186,11 +172,6 @@ def regressions_of(
         Further sets, as terms or as the right side of a formula; ``""`` is none.
     public : iterable of str
         The treatment columns, which no covariate term may use.
-
-    Raises
-    ------
-    ParameterError
-        If an outcome is a covariate too, or a set uses the treatment.
     """
     sets = [_listed(terms, "covariates"), *term_sets(more)]
     found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
@@ -214,14 +195,8 @@ def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
 
     Parameters
     ----------
-    design : Design
     arms : sequence of str
         Names of the groups, control first.
-
-    Raises
-    ------
-    ParameterError
-        If no regression on the file's columns has one coefficient per arm against control.
 
     Examples
     --------
@@ -250,12 +225,7 @@ def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
 
 
 def check_arms(written: TermSet, expected: TermSet) -> None:
-    """Refuse a formula whose treatment terms are not those of the arms.
-
-    Raises
-    ------
-    FormulaError
-    """
+    """Refuse a formula whose treatment terms are not those of the arms."""
     if set(written) != set(expected):
         raise FormulaError(
             f"the formula has the treatment terms {', '.join(written)}, the effects are those of "
@@ -274,12 +244,7 @@ def check_covariates(covariates: object) -> None:
 
 
 def check_slopes(regressions: Regressions) -> None:
-    """Refuse coefficients of covariates where no regression, or several, would show them.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse coefficients of covariates where no regression, or several, would show them."""
     if len(regressions.covariates) > 1:
         raise ParameterError(
             "``gamma='moments'`` calibrates one covariate set: with fewer covariates the "
@@ -303,11 +268,6 @@ def cluster_column(design: Design) -> str | None:
 
 def term_sets(more: Iterable[str | Sequence[str]]) -> list[TermSet]:
     """Return further sets of covariate terms, given as terms or as the right side of a formula.
-
-    Raises
-    ------
-    ParameterError, FormulaError
-        If one of them is neither.
 
     Examples
     --------
@@ -364,7 +324,6 @@ class Layout:
     ----------
     schema : Schema
         Of the confidential file, with fates from :func:`prepared_schema`.
-    regressions : Regressions
     strict : bool
         Outcomes take legal values only.
     hidden : tuple of str
@@ -400,12 +359,7 @@ class Layout:
         return frozenset(found)
 
     def check_public(self, public: Mapping[str, NDArray[Any]]) -> None:
-        """Refuse a public covariate with missing values, which would cost the reader rows.
-
-        Raises
-        ------
-        SchemaError
-        """
+        """Refuse a public covariate with missing values, which would cost the reader rows."""
         for name in sorted(self.complete & set(public)):
             values = public[name]
             text = values.dtype == object
@@ -488,17 +442,10 @@ def prepared_schema(
 
     Parameters
     ----------
-    schema : Schema
-    regressions : Regressions
     public : iterable of str
         The columns of the design, where it is public.
     hidden : iterable of str
         The columns of the treatment, where it is private.
-
-    Raises
-    ------
-    ColumnError, SchemaError
-        If a declared fate contradicts the part that a column plays.
     """
     new = [_fated(schema.column(name), "modelled", "an outcome") for name in regressions.outcomes]
     for problem in design_problems(schema, public):

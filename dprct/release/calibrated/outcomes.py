@@ -87,11 +87,6 @@ class PublicRows:
     def reassigned(self, design: Design, rng: np.random.Generator) -> PublicRows:
         """Return the rows with a fresh draw of treatment by the design.
 
-        Parameters
-        ----------
-        design : Design
-        rng : numpy.random.Generator
-
         Notes
         -----
         Arm sizes are public, in every block and among those with an outcome, and the released
@@ -181,10 +176,8 @@ def covariate_matrices(
 
     Parameters
     ----------
-    sets : sequence of tuple of str
     table : (n, ...) DataFrame
         Synthetic and public columns.
-    schema : Schema
 
     Returns
     -------
@@ -210,19 +203,13 @@ def check_room(
 
     Parameters
     ----------
-    regressions : Regressions
     table : (n, ...) DataFrame
         Public columns, and legal values in the others.
-    schema : Schema
     public : iterable of str
         Columns whose values are those of the original, so that only levels that occur count; of
         the others all declared levels may be drawn.
     rows : int
         The fewest rows that an outcome has.
-
-    Raises
-    ------
-    ParameterError
     """
     known = set(public)
     terms = tuple(dict.fromkeys(term for terms in regressions.covariates for term in terms))
@@ -263,10 +250,8 @@ def constructed(
 
     Parameters
     ----------
-    target : Target
     matrices : sequence of (n, p) arrays
         Intercept and covariates of each set.
-    rows : PublicRows
     observed : (n,) array of bool
         Who has a value.
     rng : numpy.random.Generator
@@ -275,11 +260,6 @@ def constructed(
         Columns of which residuals know nothing.
     others : mapping of int to ((n,) array, float), optional
         Residuals of earlier outcomes, and the covariance of the one effect with theirs.
-
-    Raises
-    ------
-    ParameterError
-        If a treatment is a combination of covariates, or no degree of freedom is left.
 
     Notes
     -----
@@ -376,11 +356,6 @@ def constructed_in_groups(
         Of everybody, with those of the groups.
     matrices, rows, observed, rng
         As for :func:`constructed`; within groups regressions are those on the arms alone.
-
-    Raises
-    ------
-    ParameterError
-        If a group has no room for covariates, or their sets contradict each other.
     """
     assert rows.groups is not None
     constant, values = [np.ones((len(observed), 1))], np.full(len(observed), np.nan)
@@ -424,11 +399,6 @@ def constructed_anywhere(
         As for :func:`constructed`.
     used : (n,) array of bool
         Rows that are complete in all covariate sets.
-
-    Raises
-    ------
-    ParameterError
-        If regressions have no room although everybody has a value.
 
     Notes
     -----
@@ -508,9 +478,7 @@ class Calibration:
 
     Parameters
     ----------
-    layout : Layout
     table : (n, ...) DataFrame
-    outcomes : tuple of Constructed
     rows : tuple of int
         Rows with each outcome.
     clusters : str or None
@@ -550,15 +518,12 @@ class Calibration:
 
         Parameters
         ----------
-        layout : Layout
         columns : mapping of str to (n,) array
             Synthetic covariates.
         rows : PublicRows
             In the order of the file to be.
         targets : sequence of Target
             One per outcome.
-        clusters : str or None
-        rng : numpy.random.Generator
         """
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}

@@ -53,17 +53,12 @@ def reading_of(
         The released table.
     schema : Schema
         Of the released file.
-    valid : Validity
     targets : mapping of outcome to (k,) sequence of float
         Released errors of the effects, in units of the outcome and in their order.
     original : Schema, optional
         Of the confidential file: which outcomes had codes, integers or bounds.
     within : sequence of such mappings
         Released errors in every level of the file's groups, in their order.
-
-    Returns
-    -------
-    Reading
 
     Notes
     -----
@@ -224,7 +219,6 @@ def breaks_of(table: pd.DataFrame, valid: Validity, original: Schema) -> tuple[s
     ----------
     table : (n, ...) DataFrame
         The released table.
-    valid : Validity
     original : Schema
         Of the confidential file.
     """

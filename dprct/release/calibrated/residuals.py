@@ -40,11 +40,6 @@ class Specification:
     shared : tuple of ((n,) array, float)
         Residuals of other outcomes, and the covariance of the one effect with theirs.
 
-    Raises
-    ------
-    ParameterError
-        If shapes contradict each other or a number is not finite.
-
     Examples
     --------
     >>> arm = np.array([0.0, 0, 0, 1, 1, 1])
@@ -172,11 +167,6 @@ class Basis:
 def factored(specification: Specification) -> tuple[Basis, Influence]:
     """Return a basis of a design, the controls first, and the influence on its effects.
 
-    Raises
-    ------
-    ParameterError
-        If a treatment is a combination of other columns, or no degree of freedom is left.
-
     Notes
     -----
     With ``[1, X, T] = Q R`` and Q_T, R_TT the parts of the last K - 1 columns, the treatments that
@@ -262,7 +252,6 @@ class Errors:
 
     Parameters
     ----------
-    influence : Influence
     covariance : (K - 1, K - 1) array
         Target of the effects.
     groups : (n,) array of int, or None
@@ -613,20 +602,6 @@ def residuals(
         Whether the classical error of one effect is asked for.
     without : (n, m) array, optional
         Further columns to which residuals are orthogonal.
-
-    Returns
-    -------
-    Residuals
-        In every specification least squares of ``W b + e`` on W returns b, and the covariance of
-        its effects is the target: HC1, or CR1 where there are groups.  For the first specification
-        with one effect and without groups the classical error equals the target too, where that
-        does not contradict the others.
-
-    Raises
-    ------
-    ParameterError
-        If designs differ in their rows, a treatment is a combination of other columns, no degrees
-        of freedom are left, or the error of an effect is zero for every outcome.
 
     Notes
     -----

@@ -75,9 +75,6 @@ class Division:
 
     Parameters
     ----------
-    rule : {"histogram", "marginals", "filler"}
-    reason : str
-    covariates, effects, slopes : Budget
     jointly : bool
         Whether the effects are those of one Gaussian release, to which their delta belongs.
     """
@@ -106,11 +103,6 @@ def shares_of(
 
     ``asked`` names every part, or the outcomes alone: then covariates and moments get what they
     get by default.
-
-    Raises
-    ------
-    ParameterError
-        If another part is named, one is missing or not positive, or shares do not add up to one.
 
     Examples
     --------
@@ -143,11 +135,6 @@ def division(
 
     ``shares`` are those of :func:`shares_of`; effects get the rest of epsilon.  Effects are pure,
     so that all of delta goes to the moments if there are some, and else to the covariates.
-
-    Raises
-    ------
-    ParameterError
-        If delta is not 0 and nothing uses it, or 0 and something needs it.
     """
     share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
     if slopes and not budget.delta:
@@ -176,11 +163,6 @@ def joint_division(
     """Divide a budget of which the effects need a delta too, by public facts.
 
     Every part gets its share of epsilon and the same share of delta.
-
-    Raises
-    ------
-    ParameterError
-        If coefficients are asked for of covariates that are not drawn.
     """
     share, slopes = shares.get(COVARIATES, Fraction(0)), shares.get(MOMENTS, Fraction(0))
     part = _share_of(budget, share)
@@ -216,7 +198,6 @@ class CalibratedFacts(ReleaseFacts):
         What is public of the experiment.
     regressions : Regressions
         For which the file is calibrated.
-    layout : Layout
     covariates : Covariates
         How covariates may be drawn.
     slopes : Slopes or None
@@ -357,13 +338,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     @cached_property
     def effects(self) -> ATESpec:
-        """The private effects.
-
-        Raises
-        ------
-        ParameterError
-            If the shares of the budget are none.
-        """
+        """The private effects."""
         return ATESpec.of(
             outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
             control=self.control, budget_shares=self.parts[1],
@@ -527,11 +502,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         With a delta they come from one release of all outcomes.  Where covariates can use the delta
         instead, effects come from it only if that makes most of them more precise, or if treatment
         is private, or subgroups are asked for.
-
-        Raises
-        ------
-        ParameterError
-            If a part of the budget is of no use, or lacks what it needs.
         """
         parts = self.parts[0], self.covariate_release, facts.covariates
         if not budget.delta:
@@ -649,14 +619,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
 
 def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
-    """Return what a formula says of ``formula_gives``, and how it names the arms.
-
-    Raises
-    ------
-    FormulaError
-        If the outcome is not a column, there is no intercept, or the treatment is absent or
-        interacted.
-    """
+    """Return what a formula says of ``formula_gives``, and how it names the arms."""
     outcomes, arms, terms = split(formula, treatment)
     return {"outcome": tuple(dict.fromkeys(outcomes)), "covariates": terms}, arms
 
