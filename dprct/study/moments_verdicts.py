@@ -296,7 +296,7 @@ class Served:
         return found
 
     def _checked(self, formula: str) -> tuple[Scored, list[str]]:
-        """Formula as its scores are named, and its columns; refuses what was not released."""
+        """Return a formula as its scores are named, and its columns, all of them released."""
         parsed, unit = unit_effects(parse(formula, structural=True), self.unit)
         main = less_means(regressors_of(main_part(parsed), self.schema), unit)
         outcome = less_means(listed_terms(parsed.outcome_names, self.schema), unit)
