@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import numpy as np
@@ -17,6 +17,7 @@ import pytest
 
 from dprct.io.stata import write_dta
 from dprct.missing import tagged
+from dprct.privacy.openings import Openings
 from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:
@@ -121,6 +122,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
             return super()._pending_of(workload)
 
     return Together(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _openings_of_this_test_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget, with the test, refusals that a schema of several tests remembers in memory."""
+    noted, note = [], Openings.note
+
+    def noting(self: Openings, *args: Any, **options: Any) -> None:
+        noted.append(self)
+        note(self, *args, **options)
+
+    monkeypatch.setattr(Openings, "note", noting)
+    yield
+    for one in noted:
+        one._here.clear()
 
 
 @pytest.fixture(scope="session")

@@ -208,7 +208,9 @@ class Desk:
 
     def _sections(self, document: Mapping[str, Any], study: Study) -> list[dict[str, Any]]:
         """Return the sections that the method reads, each with its fields."""
-        reads = [part for part in parts_of(study.release.method) if part != "formula"]
+        # lists of tables but [[table]] are edited in the file beside the page
+        parts = parts_of(study.release.method)
+        reads = [part for part in parts if part not in ("formula", "regression")]
         names = ["study", "release", *reads, "unit", "budget", "header", "declared"]
         names += ["availability", "package"]
         found = []

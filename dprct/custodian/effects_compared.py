@@ -741,7 +741,7 @@ def utility(
     truth = confidential_source(confidential, schema)
     sources = released_sources(released, schema)
     effects, reasons = _compared(regressions, truth, sources)
-    caution(stacklevel=4)  # through the decorator
+    caution(stacklevel=3)
     return UtilityReport(
         effects=effects,
         regressions=regressions,

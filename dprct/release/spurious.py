@@ -51,7 +51,7 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     Examples
     --------
     >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
-    0.05
+    0.051
     """
     m, t, alpha = n / mechanism.cells, mechanism.threshold, math.exp(-1 / mechanism.scale)
     reach = 12 * math.sqrt(m) + 30

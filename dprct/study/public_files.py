@@ -154,7 +154,7 @@ def contents(name: str, raw: bytes) -> Contents:
 
     Examples
     --------
-    >>> found = contents("a.csv", b"Wage,union\\n3,1\\n")
+    >>> found = contents("a.csv", b"Wage,union\n3,1\n")
     >>> sorted(found.headers[0].names), found.unread
     (['union', 'wage'], '')
     >>> contents("plan.pdf", b"%PDF-1.7 ...").unread

@@ -109,7 +109,7 @@ def test_check_reads_the_header_alone(
         ("trim = 0.1", 'neighbors = "replace-one-design-public"', "the ATE has neighbors = "),
         ("trim = 0.1", 'treated = "maybe"', "is not a level of 'treat'; allowed: no, yes"),
         ("trim = 0.1", "budget_shares = {effect = 0.5}", "[ipw] budget_shares names effect; give"),
-        ("[0, 40]\n", "[0, 40]\nmissing_policy = 41\n", "41 lies outside the bounds or levels"),
+        ("[0, 40]\n", "[0, 40]\nmissing_policy = 41\n", "41.0 lies outside the bounds or levels"),
         ('balance = ["age"]', 'balance = ["site"]', "[ipw] balance names 'site', which is no"),
         ("[0.05, 0.01]", "[]", "give a sequence of sizes of tests between 1e-9 and 0.5"),
         ("[0.05, 0.01]", "[0.7]", "give a sequence of sizes of tests between 1e-9 and 0.5"),

@@ -255,7 +255,7 @@ def test_names_in_other_capitals_are_one_release(
     dprct: Callable[..., Any], study: Path, folder: Path, edit: Callable[..., None],
     files: Callable[[], Files],
 ) -> None:  # fmt: skip
-    edit(("epsilon = 1.0", "epsilon = 0.5"))
+    edit(("epsilon = 1.0", "epsilon = 0.5\nconfirm = true"))
     assert dprct("protect", study, "--yes").code == 0
     before = files()
     edit(('keep = ["note1"]', 'output = "survey_protected.DTA"'))
@@ -269,7 +269,7 @@ def test_names_in_other_capitals_are_one_release(
 def test_a_second_study_does_not_replace_the_papers_of_the_first(
     dprct: Callable[..., Any], study: Path, folder: Path, edit: Callable[..., None]
 ) -> None:
-    edit(("epsilon = 1.0", "epsilon = 0.5"))
+    edit(("epsilon = 1.0", "epsilon = 0.5\nconfirm = true"))
     assert dprct("protect", study, "--yes").code == 0
     first = (folder / "survey_protected.README-data.md").read_bytes()
     edit(('keep = ["note1"]', 'output = "second.dta"'))
