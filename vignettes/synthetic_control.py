@@ -28,7 +28,6 @@ import numpy as np
 import pandas as pd
 
 import dprct
-from dprct.custodian import baselines
 
 QUICK = bool(os.environ.get("DPRCT_QUICK"))  # fewer repetitions where only the code is checked
 
@@ -98,11 +97,13 @@ low, high = result.noise_band().loc["mean effect"]
 print(f"mean effect {result.att:.2f}, noise band {low:.2f} to {high:.2f}; truth {EFFECT}")
 
 # %% [markdown]
-# The custodian may compare with what no noise gives. This stays with the data.
+# The custodian may compare with what the same equal weights give without noise. This stays with the
+# data. (Abadie's weights without privacy are in `papers/baselines`, in the repository.)
 
 # %%
-exact = baselines.SyntheticControl(data, schema, donor_weights="simplex", **panel).fit()
-print(exact.summary())
+sales = data.pivot(index="unit", columns="year", values="sales")
+gap = sales.loc["Región Norte"] - sales.drop(index="Región Norte").mean()
+print(f"CONFIDENTIAL: mean effect without noise {gap.loc[START:].mean():.2f}")
 
 # %% [markdown]
 # ## 4. Ridge weights or equal ones
@@ -174,7 +175,7 @@ print(hidden.fit(epsilon=4, accountant=accountant).guarantee)
 print(accountant.remaining, "left")
 
 # %% [markdown]
-# ## 6. As published
+# ## 7. As published
 #
 # The first paper on private synthetic control adds noise to the weights or to the objective, and to
 # every donor's whole series. The first form is private, with so much noise that nothing is left;
@@ -188,7 +189,7 @@ for perturb in ("output", "objective"):
     print(path.guarantee.sentence())
 
 # %% [markdown]
-# ## 7. Figures
+# ## 8. Figures
 
 # %%
 try:

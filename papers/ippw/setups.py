@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dprct.custodian import baselines
 from dprct.estimate.ipw import IPW
 from dprct.estimate.ipw.release import released
 from dprct.privacy.budget import Budget
@@ -24,6 +23,7 @@ from dprct.privacy.noise import source
 from dprct.privacy.noise import source as noise_source
 from dprct.published.ipw import logistic_weights
 from dprct.queries.sums import GRID
+from papers import baselines
 from papers.ippw.samples import SYNTHETIC_N2
 from papers.runner import Settings
 

@@ -11,8 +11,8 @@ import pytest
 
 import dprct
 from dprct import published
-from dprct.custodian import baselines
 from dprct.errors import DprctError
+from papers import baselines
 
 SECRET = "zebra-918273645"
 X, T, Y = np.ones((4, 3)), np.tile([0.0, 1.0], 2), np.arange(4.0)

@@ -1,4 +1,4 @@
-# Weighting by glm and survey for tests/custodian/baselines/test_baseline_ipw.py:
+# Weighting by glm and survey for tests/papers/baselines/test_baseline_ipw.py:
 # Rscript tests/reference/ipw_r.R > tests/reference/ipw_r.json
 # Needs survey (Debian: r-cran-survey), jsonlite. Stacked standard errors: the estimating equations
 # are written out here a second time and differentiated numerically.

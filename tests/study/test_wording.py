@@ -34,7 +34,7 @@ ELSEWHERE = (
 """Where text is no message: pages, options of commands, words of Stata, a study file to fill in."""
 
 NO_MESSAGES = (
-    r"<?(?:7|baselines\.|published\.)?\w*\(|<|\w+ \(one |PrivateATE \(|published\.\w+ \(| style="
+    r"<?(?:7|published\.)?\w*\(|<|\w+ \(one |PrivateATE \(|published\.\w+ \(| style="
     r"|module 'dprct|Relation \| None|  method "
 )
 """How what is printed otherwise begins: models and results, titles of methods, budgets."""

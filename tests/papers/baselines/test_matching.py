@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.custodian.baselines.synthetic_control import matched, published, scaled
+from papers.baselines.synthetic_control import matched, published, scaled
 
 SCHOOL = ["school.illit", "school.prim", "school.med", "school.high"]
 SECTORS = ["agriculture", "energy", "industry", "construction", "services.venta"]

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.custodian.baselines import IPW
 from dprct.errors import DisclosureError, FormulaError, ParameterError
 from dprct.results.base import is_confidential
+from papers.baselines import IPW
 from tests.declaring import declaring
 
 R = json.loads((Path(__file__).parents[2] / "reference" / "ipw_r.json").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Ordinary estimators on confidential data, to compare private ones with; nothing is protected."""
 
-from dprct.custodian.baselines.ipw import IPW, BaselineIPW
-from dprct.custodian.baselines.synthetic_control import (
+from papers.baselines.ipw import IPW, BaselineIPW
+from papers.baselines.synthetic_control import (
     BaselineControl,
     ControlWeights,
     SyntheticControl,

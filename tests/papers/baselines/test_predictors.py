@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import minimize
 
 import dprct
-from dprct.custodian.baselines import SyntheticControl
 from dprct.errors import ParameterError, SchemaError
 from dprct.results.base import is_confidential
+from papers.baselines import SyntheticControl
 
 SPECIFICATION = [
     "lnincome(1980(1)1988)", "retprice(1980(1)1988)", "age15to24(1980(1)1988)",

@@ -6,8 +6,8 @@ from hypothesis import given as forall
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dprct.custodian.baselines import synthetic_control as rules
 from dprct.errors import ParameterError
+from papers.baselines import synthetic_control as rules
 
 
 @forall(st.integers(0, 10_000), st.integers(2, 9), st.integers(1, 9))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dprct.custodian.baselines.ipw import Study, potential_mean, propensity
+from papers.baselines.ipw import Study, potential_mean, propensity
 
 
 def study(seed: int, n: int = 400, *, augmented: bool = True) -> Study:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import dprct
-from dprct.custodian.baselines import SyntheticControl
 from dprct.errors import DisclosureError, ParameterError
 from dprct.results.base import is_confidential
+from papers.baselines import SyntheticControl
 
 ADH = {"Utah": 0.334, "Nevada": 0.234, "Montana": 0.199, "Colorado": 0.164, "Connecticut": 0.069}
 
