@@ -125,6 +125,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.one_step import Steps
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
+    from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Relation
     from dprct.privacy.mechanisms import Allocation
@@ -972,43 +973,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             cov_type=cov_type, clipped=clipped, weights=weights, neighbors=neighbors,
         )  # fmt: skip
         known = self._bind(spec, data, schema)
-        if spec.scored(known.schema) and isinstance(self._table.frame, nw.LazyFrame):
-            raise ParameterError(
-                "scores are added in memory, and these rows are in an engine; collect them first, "
-                "or say ``cov_type='nonrobust'`` for classical errors"
-            )
-        grouping, self._table = grouping_of(
-            self._table, known.schema, spec.comparison(), spec.subgroups,
-            spec.present_public(known.schema), spec.lacking(known.schema), spec.conditions,
-            hidden=spec.hidden, attrition=spec.attrition,
-            within_blocks=spec.within_blocks(known.schema),
-        )  # fmt: skip
-        if spec.fit_only(known.schema) and not spec.present_public(known.schema):
-            grouping = everybody_of(known.n, grouping)  # arms apart would have noise of their own
-        if spec.weights is not None:  # what is released is the sum of weights, not rows
-            unknown = tuple(replace(group, rows=None) for group in grouping.groups)
-            grouping = replace(grouping, groups=unknown)
-        layout = spec.layout(known.schema, known.n)
-        check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
-        if self._table.in_engine:
-            check_in_engine(layout.grid.width)
-        self.facts = MomentsFacts(
-            schema=known.schema, n=known.n, grouping=grouping, layout=layout,
-            steps=self._steps(known.schema), withheld=spec.withheld(known.schema, grouping.uneven),
-        )  # fmt: skip
+        self.facts, self._table = facts_of(spec, known, self._table)
         self._check_scores()
-
-    def _steps(self, schema: Schema) -> Steps:
-        """Return the declared regressions with the weights of the public design."""
-        asked, design = self.spec.steps(schema), self.spec.assignment
-        if not asked or design is None:
-            return NO_STEPS
-        keys = self.spec.counting(schema).keys
-        lacking = {
-            name: flag
-            for name, flag in zip(self.spec.present_public(schema), flags_of(keys), strict=True)
-        }
-        return bound_steps(self._table, asked, design, list(keys), lacking, self._table.counted)
 
     @classmethod
     def from_formulas(
@@ -1046,29 +1012,16 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             return super()._asked(allocation)
         facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
         assert relation in RELATIONS
-        sums = asked_moments(self._table, facts.layout, facts.grouping, relation, self._unit_id)
+        sums = asked_moments(self._table, facts.layout, facts.grouping, relation, unit_id(facts))
         return lambda noise: self._draw(allocation, noise, sums)
-
-    @property
-    def _unit_id(self) -> str | None:
-        """The column that says whose a row is, where one person may have several."""
-        return self.facts.schema.unit.id if self.facts.layout.grid.rows > 1 else None
 
     def _draw(
         self, allocation: Allocation, noise: NoiseSource, sums: IntegerVector | None = None
     ) -> DrawnMoments:
         facts, relation = self.spec.at(self.facts, allocation.budget), self.spec.neighbors
         assert relation in RELATIONS
-        schema, layout, grouping = facts.schema, facts.layout, facts.grouping
-        unit = self._unit_id
-        drawn = drawn_moments(
-            self._table, layout, grouping, relation, allocation, noise, unit, sums
-        )
-        asked = self.spec.scored(schema)
-        if isinstance(allocation, StepAllocation):
-            everybody = _everybody(layout, drawn, facts)
-            steps = drawn_steps(self._table, facts.steps, layout, everybody, allocation, noise)
-            drawn = replace(drawn, steps=steps, share=str(allocation.shares[MOMENTS]))
+        drawn = drawn_with_steps(self._table, facts, relation, allocation, noise, sums)
+        asked = self.spec.scored(facts.schema)
         if not asked:
             return drawn
         # from here on what is asked of the rows is a function of what was released
@@ -1077,8 +1030,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         laws = [gaussian_of(allocation, SCORES.format(k)) for k, _ in enumerate(asked, 1)]
         scores = tuple(
             drawn_scores(
-                self._table, layout, grouping, relation, law, noise, one,
-                first.score_map(formula, law.noise_sd), unit,
+                self._table, facts.layout, facts.grouping, relation, law, noise, one,
+                first.score_map(formula, law.noise_sd), unit_id(facts),
             )
             for law, (one, formula) in zip(laws, asked, strict=True)
         )  # fmt: skip
@@ -1107,10 +1060,71 @@ def _parts(design: Design) -> Iterator[Design]:
         yield from _parts(factor)
 
 
-def _everybody(layout: Layout, drawn: DrawnMoments, facts: MomentsFacts) -> NoisyMoments:
+def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[MomentsFacts, BoundTable]:
+    """Read what is public of the rows of a table that was bound; and the table, with groups."""
+    if spec.scored(known.schema) and isinstance(table.frame, nw.LazyFrame):
+        raise ParameterError(
+            "scores are added in memory, and these rows are in an engine; collect them first, "
+            "or say ``cov_type='nonrobust'`` for classical errors"
+        )
+    grouping, table = grouping_of(
+        table, known.schema, spec.comparison(), spec.subgroups,
+        spec.present_public(known.schema), spec.lacking(known.schema), spec.conditions,
+        hidden=spec.hidden, attrition=spec.attrition,
+        within_blocks=spec.within_blocks(known.schema),
+    )  # fmt: skip
+    if spec.fit_only(known.schema) and not spec.present_public(known.schema):
+        grouping = everybody_of(known.n, grouping)  # arms apart would have noise of their own
+    if spec.weights is not None:  # what is released is the sum of weights, not rows
+        unknown = tuple(replace(group, rows=None) for group in grouping.groups)
+        grouping = replace(grouping, groups=unknown)
+    layout = spec.layout(known.schema, known.n)
+    check_count(spec.variables(known.schema), len(grouping.groups), MOST_NUMBERS)
+    if table.in_engine:
+        check_in_engine(layout.grid.width)
+    facts = MomentsFacts(
+        schema=known.schema, n=known.n, grouping=grouping, layout=layout,
+        steps=_steps_of(spec, known.schema, table),
+        withheld=spec.withheld(known.schema, grouping.uneven),
+    )  # fmt: skip
+    return facts, table
+
+
+def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable) -> Steps:
+    """Return the declared regressions with the weights of the public design."""
+    asked, design = spec.steps(schema), spec.assignment
+    if not asked or design is None:
+        return NO_STEPS
+    keys = spec.counting(schema).keys
+    lacking = dict(zip(spec.present_public(schema), flags_of(keys), strict=True))
+    return bound_steps(table, asked, design, list(keys), lacking, table.counted)
+
+
+def drawn_with_steps(
+    table: BoundTable, facts: MomentsFacts, relation: Relation, allocation: Allocation,
+    noise: NoiseSource, sums: IntegerVector | None = None,
+) -> DrawnMoments:  # fmt: skip
+    """Draw moments, and declared regressions after them; the caller has charged the allocation."""
+    layout = facts.layout
+    drawn = drawn_moments(
+        table, layout, facts.grouping, relation, allocation, noise, unit_id(facts), sums
+    )
+    if not isinstance(allocation, StepAllocation):
+        return drawn
+    everybody = everybody_in(drawn, facts)
+    steps = drawn_steps(table, facts.steps, layout, everybody, allocation, noise)
+    return replace(drawn, steps=steps, share=str(allocation.shares[MOMENTS]))
+
+
+def unit_id(facts: MomentsFacts) -> str | None:
+    """Name of the column that says whose a row is, where one person may have several."""
+    return facts.schema.unit.id if facts.layout.grid.rows > 1 else None
+
+
+def everybody_in(drawn: DrawnMoments, facts: MomentsFacts) -> NoisyMoments:
     """Return the released moments of all groups together."""
     first, *others = [
-        moments_of(layout, sums, drawn.sigma, group.rows)
+        moments_of(facts.layout, sums, drawn.sigma, group.rows)
         for sums, group in zip(drawn.sums, facts.grouping.groups, strict=True)
     ]
     return first.pooled(*others, rows=facts.n)
