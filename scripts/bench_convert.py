@@ -80,8 +80,8 @@ def make(path: Path, n: int, *, long: bool = False) -> None:
     4 doubles with missing codes, 3 bytes with labels, one str10; strLs of about 300 bytes, half
     of them distinct, where ``long``.
     """
-    from dprct.io.stata.columns import StrlWriter
     from dprct.io.stata.files import framing, layout_of, pack_columns, write_rows
+    from dprct.io.stata.strls import StrlWriter
 
     schema = _schema(n, long=long)
     layout, types = layout_of(schema), [column.type for column in schema.columns]

@@ -49,7 +49,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.release.verify import verify
 from dprct.schema import Column, FileFacts, Schema
-from dprct.study.package import read_header
+from dprct.study.protect import read_header
 from dprct.study.study import load_study
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/effects.py", "_raised", "min"): "variances of the noise, public",
     ("dprct/estimate/moments/instruments.py", "_kappa", "max"): "ratios of variances of the noise",
     ("dprct/estimate/moments/layout.py", "laid_out", "argmin"): "planned errors, of public facts",
-    ("dprct/estimate/moments/raised.py", "worst_miss", "max"): "misses of a law, on a grid",
+    ("dprct/estimate/moments/gaussian_law.py", "worst_miss", "max"): "misses of a law, on a grid",
     ("dprct/estimate/moments/scores.py", "meat_of", "max"): "ratios of variances of the noise",
     ("dprct/estimate/moments/scores.py", "score_map", "max"): "what released moments give",
     (

@@ -32,8 +32,8 @@ from dprct.study.draft import draft, implied
 from dprct.study.header_plan import combinations, expected_errors, header_plan
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import METHODS
-from dprct.study.package import check_places, declared_tables, facts_of_file, rows_of
-from dprct.study.protecting import Made, Offer, offered, refuse_unpromised
+from dprct.study.offer import Made, Offer, offered, refuse_unpromised
+from dprct.study.protect import check_places, declared_tables, facts_of_file, rows_of
 from dprct.study.readme import Availability
 from dprct.study.release_section import PackageSpec
 from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget

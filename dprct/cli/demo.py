@@ -13,7 +13,7 @@ from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
 from dprct.io.compare import compare
 from dprct.results.ols import ols
-from dprct.study.package import bound_model, protected
+from dprct.study.protect import bound_model, protected
 from dprct.study.study import Study, load_study
 
 FORMULA = "got ~ any"

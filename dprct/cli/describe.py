@@ -15,8 +15,8 @@ from dprct.errors import FileError, ParameterError
 from dprct.schema.columns import Column, shown
 from dprct.study.do_files import read_do
 from dprct.study.draft import draft
-from dprct.study.package import facts_of_file
 from dprct.study.prefill import prefilled
+from dprct.study.protect import facts_of_file
 
 if TYPE_CHECKING:
     from dprct.schema.schema import Schema

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dprct.certificate.certificate import Needed
-from dprct.cli.protect import Output, StudyFile
+from dprct.cli.options import Output, StudyFile
 from dprct.cli.show import say
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import spelled
 from dprct.privacy.charges import unit_words
 from dprct.privacy.ledger import ledger_path
 from dprct.release.verify import certified_words, lacking
-from dprct.study.package import ledger_words, study_of
+from dprct.study.protect import ledger_words, study_of
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant

@@ -27,11 +27,11 @@ COMMANDS = {
         "Print a codebook of FILE without its values; with --draft, write a study file to fill in.",
     ),
     "check": (
-        "protect:check",
+        "check:check",
         "List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.",
     ),
     "plan": (
-        "protect:plan",
+        "plan:plan",
         "Print what STUDY will cost and how good it can be, and the hash of "
         "what is to be approved.",
     ),

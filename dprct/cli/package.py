@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprct import disk
-from dprct.cli.protect import StudyFile, protect
+from dprct.cli.options import StudyFile
+from dprct.cli.protect import protect
 from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.study.package import check_places, confidential, study_of
-from dprct.study.replication import check_package, sides_of, write_package
-from dprct.study.replication_page import CUSTODIAN_KIND, custodian_page
-from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
+from dprct.study.package import check_package, sides_of, write_package
+from dprct.study.package_page import CUSTODIAN_KIND, custodian_page
+from dprct.study.protect import check_places, confidential, study_of
+from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
-    from dprct.study.replication import Contents
+    from dprct.study.package import Contents
     from dprct.study.study import Study
     from dprct.study.verdicts import Verdict
 

@@ -1,154 +1,30 @@
-"""``dprct check``, ``plan`` and ``protect``: from a study file to a protected file."""
+"""``dprct protect``: from a study file to a protected file."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct import disk
-from dprct.cli.show import complain, errors, say, show_verdicts, working
-from dprct.disk import atomic_write, file_error
-from dprct.errors import ConfirmationError, FileError, ParameterError
-from dprct.study.approval import KIND, approval_of, approval_page
-from dprct.study.data_sets import others_of, planned_verdicts
-from dprct.study.package import (
-    all_open_points,
+from dprct.cli.check import say_same_data
+from dprct.cli.options import Output, StudyFile
+from dprct.cli.show import errors, say, working
+from dprct.errors import ConfirmationError, ParameterError
+from dprct.study.approval import approval_of
+from dprct.study.data_sets import others_of
+from dprct.study.offer import offered, refuse_unpromised
+from dprct.study.protect import (
     bound_model,
     check_places,
     study_of,
     written_files,
 )
-from dprct.study.protecting import also_charged, offered, refuse_unpromised
 from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
-
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", metavar="FILE", help="Where the output goes, if not where STUDY says."
-    ),
-]
-
-
-def check(
-    study_file: StudyFile,
-    do: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--do",
-            help="A do-file: what will its regressions be worth on the file? Repeatable; by "
-            "default those that STUDY names.",
-        ),
-    ] = None,
-) -> None:
-    """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
-
-    The data section of its file is not read, and nothing is charged. The file is hashed if there
-    are ledgers next to it, to see whether one of them was charged for the same data.
-    """
-    study = study_of(study_file)
-    problems = all_open_points(study)
-    _say_same_data(study)
-    for problem in problems:
-        say(f"- {problem}")
-    points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
-    say(points if problems else "complete: nothing is open; next: dprct plan")
-    files = tuple(do) if do else study.do_files
-    if files:
-        show_verdicts(planned_verdicts(study, files))
-    if problems:
-        raise typer.Exit(1)
-
-
-def plan(
-    study_file: StudyFile,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="PAGE", help="Write a page for the custodian to read and sign."
-        ),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            "--picture",
-            metavar="FILE",
-            help="Draw the expected errors against epsilon, as .png, .svg or .pdf.",
-        ),
-    ] = None,
-) -> None:
-    """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
-
-    What is printed follows from public facts; the data are read
-    only to refuse what the declarations do not allow.
-    """
-    study = study_of(study_file)
-    if html is not None:
-        _check_page(html)
-    if picture is not None:
-        _check_picture(picture)
-    model = bound_model(study)
-    approval = approval_of(study, model)
-    say(str(approval.plan))
-    _say_same_data(study)
-    say(f"Approval hash: {approval.sha256}")
-    if html is not None:
-        with atomic_write(html, mode="wb") as file:
-            file.write(approval_page(approval).encode("utf-8"))
-        say(f"wrote {html}: print it to a PDF, and have it signed before dprct protect --approved")
-    if picture is not None:
-        _draw(study, model, picture)
-        say(f"wrote {picture}")
-
-
-_PICTURES = (".png", ".svg", ".pdf")
-
-
-def _check_picture(path: Path) -> None:
-    """Refuse a name that is none of a picture, and to replace anything."""
-    if path.suffix.lower() not in _PICTURES:
-        raise FileError(f"{path.name!r} is not the name of a picture; end it in .png, .svg or .pdf")
-    if path.exists():
-        raise FileError(f"{path.name!r} exists; give another name, or remove it")
-
-
-def _draw(study: Study, model: Any, path: Path) -> None:
-    """Write the plan as a picture."""
-    from dprct.plots import plan_errors
-
-    asked = study.release
-    axes = plan_errors(
-        model, asked.epsilon, asked.delta, accept_large_delta=asked.accept_large_delta
-    )
-    with atomic_write(path, mode="wb") as file:
-        axes[0].figure.savefig(file, format=path.suffix[1:].lower())  # type: ignore[union-attr]
-
-
-def _say_same_data(study: Study) -> None:
-    """Say which other ledger was charged for the same data."""
-    if others := also_charged(study):
-        complain(f"note: {others}", "yellow")
-
-
-def _check_page(path: Path) -> None:
-    """Refuse to replace anything but such a page."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
-    try:
-        with disk.opened(path) as page:
-            start = page.read(2000)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise file_error(error, path, "read") from None
-    if f"<title>{KIND}".encode() not in start:
-        raise FileError(f"{path.name!r} exists and is no such page; give another name or remove it")
 
 
 def protect(
@@ -197,7 +73,7 @@ def protect(
     with working("reading"):
         offer = offered(study, approved)
     say(str(offer.plan))
-    _say_same_data(study)
+    say_same_data(study)
     offer.check()
     say(offer.words)
     if not yes and not _agreed():

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct.cli.protect import Output, StudyFile
+from dprct.cli.options import Output, StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 from dprct.results.typeset import terminal_width
 from dprct.study.declared_tables import long_form, mismatches
-from dprct.study.package import declared_tables, results_of, study_of
+from dprct.study.protect import declared_tables, results_of, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

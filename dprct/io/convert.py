@@ -15,7 +15,7 @@ import pandas as pd
 from dprct import disk
 from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError, SchemaError, marked, reword
-from dprct.io.stata.columns import RawText, Strls, StrlWriter, mark_missing
+from dprct.io.stata.columns import mark_missing
 from dprct.io.stata.files import (
     check_fits,
     differences,
@@ -28,6 +28,7 @@ from dprct.io.stata.files import (
     write_rows,
 )
 from dprct.io.stata.layout import Decoded, Header, parsed_header
+from dprct.io.stata.strls import RawText, Strls, StrlWriter
 from dprct.io.text import arrow_of
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema.schema import Schema

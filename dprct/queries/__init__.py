@@ -22,17 +22,16 @@ from dprct.queries.additive import (
     feature_codes,
     residual_ratio,
 )
-from dprct.queries.ball import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.counts import cell_counts, one_way_counts
 from dprct.queries.covariates import Feature, covariates, features_of, with_residual
 from dprct.queries.donors import Donors, ridge_weights, weighted_mean, weighted_series
+from dprct.queries.group_moments import MomentCells, MomentsGrid, Part, Scaled, moment_sums
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
     horvitz_thompson_difference,
     horvitz_thompson_sums,
 )
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
-from dprct.queries.moments import MomentsLayout, moments
 from dprct.queries.offsets import bin_offsets
 from dprct.queries.propensity import (
     LARGEST_PENALTY,
@@ -42,6 +41,7 @@ from dprct.queries.propensity import (
     covariates_of,
     propensity_weights,
 )
+from dprct.queries.ridge_moments import MomentsLayout, moments
 from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     GRID,

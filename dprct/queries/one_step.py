@@ -18,7 +18,7 @@ import numpy as np
 from dprct.encoding import prepared
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.ball import FARTHEST
+from dprct.queries.group_moments import FARTHEST
 from dprct.queries.sums import EXACT, GRID, compact
 from dprct.schema.columns import divided
 from dprct.schema.tables import collected
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.queries.ball import Part, Scaled
+    from dprct.queries.group_moments import Part, Scaled
     from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table

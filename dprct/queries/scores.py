@@ -14,13 +14,13 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.ball import STEPS, moved_in, rows_in_ball, units_of
+from dprct.queries.group_moments import STEPS, moved_in, rows_in_ball, units_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Relation
-    from dprct.queries.ball import MomentCells, MomentsGrid
+    from dprct.queries.group_moments import MomentCells, MomentsGrid
     from dprct.schema.tables import Frame
 
 FINEST = 1 << 30

@@ -27,7 +27,7 @@ from dprct.privacy.budget import Budget, spelled
 from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
-from dprct.study.package import planned, price
+from dprct.study.protect import planned, price
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee

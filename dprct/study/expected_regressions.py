@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dprct.study.replication_page import cells_of
+from dprct.study.package_page import cells_of
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:

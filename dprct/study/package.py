@@ -1,644 +1,701 @@
-"""From a study file to a protected file: header, seal, data, plan, charge, release."""
+"""A replication package: the folder as it may be published, with the protected file in its place.
+
+Nothing is spent here: the protected file is there already.  A package is made in a folder of its
+own and takes its name at the end, or nothing is left.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import json
+import os
+import re
+import textwrap
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import tomlkit
 
 from dprct import disk
-from dprct.certificate.certificate import Certificate
-from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
-from dprct.disk import atomic_write
-from dprct.errors import DprctError, FileError, StudyError, marked
-from dprct.estimate.moments.results import Moments
+from dprct.certificate.certificate import digest_of
+from dprct.certificate.page import certificate_page
+from dprct.certificate.valid_groups import spelled
+from dprct.certificate.valid_regressions import Validity
+from dprct.custodian.rows_in_texts import Table
+from dprct.disk import file_error, read_toml
+from dprct.dofile.reader import decoded
+from dprct.dofile.regression import SMALL
+from dprct.errors import FileError, StudyError
 from dprct.io import read
-from dprct.model import Model
-from dprct.privacy.accountant import Accountant, find_ledger
-from dprct.privacy.budget import Budget
-from dprct.privacy.composition import Charge
-from dprct.privacy.ledger import ledger_path
-from dprct.published.informed import ModelInformed
-from dprct.release.release import ReleaseModel
-from dprct.release.writing import (
-    certificate_paths,
-    check_target,
-    companion,
-    is_described,
-    refuse_foreign,
-    writing_at,
-)
-from dprct.results.plan import charged_elsewhere, refuse_second_budget
+from dprct.io.stata import write_dta
+from dprct.privacy.accountant import find_ledger
+from dprct.release.writing import certificate_paths, check_free_of_case
 from dprct.schema.schema import Schema
-from dprct.study import valid_files
-from dprct.study.asked import parts_of
 from dprct.study.data_sets import (
-    check_merged,
-    merge_problems,
+    MANIFEST,
+    fates_of,
+    of_all,
     others_of,
+    part_of,
+    planned_verdicts,
     studies_of,
 )
-from dprct.study.declared_tables import belongs_to, long_form, written
-from dprct.study.moments_tables import (
-    DeclaredMoments,
-    check_moments_target,
-    moments_files,
-    moments_path,
+from dprct.study.declared_tables import written
+from dprct.study.do_files import read_do
+from dprct.study.expected_regressions import entries
+from dprct.study.package_folder import (
+    Elsewhere,
+    Folder,
+    check_no_rows,
+    content,
+    elsewhere,
+    folder_of,
+    roots,
 )
-from dprct.study.readme import PackageNote, TableNote, mark, readme
-from dprct.study.results_document import (
-    check_results_target,
-    read_results,
-    rehearse_results,
-    results_document,
-    text_path,
-    write_results,
-)
-from dprct.study.study import in_brief, load_study
-from dprct.study.verdicts import of_study, of_table
-from dprct.study.wording import plan_in_toml
-
-_MOST_SHOWN = 5
+from dprct.study.package_page import Side, report_page
+from dprct.study.protect import protected_certificate, read_header, texts_beside
+from dprct.study.readme import PackageNote
+from dprct.study.verdicts import of_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    import pandas as pd
-
-    from dprct.results.itt import ITTTable
-    from dprct.results.plan import Plan
-    from dprct.study.declared_tables import TableSpec
-    from dprct.study.methods import AnyModel
-    from dprct.study.results_document import ResultsDocument
+    from dprct.certificate.certificate import Certificate
     from dprct.study.study import Study
+    from dprct.study.verdicts import Others, Verdict
+
+README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
+VALID, PROFILE, REPORT = "valid.do", "profile.do", "report.html"
+_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, REPORT)
+_OTHER_PROFILE = "dprct_profile.do"
+_EXPANDED = frozenset('"`$')
+"""What Stata expands in a name, and what ends one."""
+_WIDTH = 90
 
 
-def study_of(study_file: Path, output: Path | None = None) -> Study:
-    """Return a study; drafts that killed processes left next to its files are removed."""
-    study = load_study(study_file, output)
-    beside = study.data.parent
-    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
-        disk.sweep(folder)
-    return study
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A protected file of a package.
 
-
-def facts_of_file(path: Path) -> tuple[Schema, int | None]:
-    """Return schema and number of rows of a data file: of a .dta file from its header alone."""
-    if path.suffix.lower() in ("", ".dta"):
-        schema = Schema.from_dta(path)
-        return schema, schema.file.rows
-    data, schema = read(path)
-    return schema, len(data)
-
-
-def read_header(study: Study) -> Schema:
-    """Return the schema of the study's data: of a .dta file from its header alone."""
-    return facts_of_file(study.data)[0]
-
-
-def open_points(study: Study) -> list[str]:
-    """Return what keeps a study from being released, as far as the header of its file tells.
-
-    Of a file without a header, such as .csv, it is as far as its columns and their number of rows
-    tell.
+    Parameters
+    ----------
+    place : str
+        Where it lies: under the name of the confidential one.
+    parts : mapping of str to sequence of str
+        Where the files lie that were merged into it before the release, each with its columns.
+    papers : mapping of str to str
+        The names of its study file, of its numbers and of its README.
     """
-    header, rows = header_and_rows(study)
-    found = study.problems(header, rows, confirm=study.release.confirm)
-    return found + _merge_problems(study, header)
+
+    study: Study
+    place: str
+    parts: Mapping[str, Sequence[str]]
+    papers: tuple[str, str, str]
 
 
-def _merge_problems(study: Study, header: Schema) -> list[str]:
-    return merge_problems(study, header) if study.merged_files else []
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a package will hold; it follows from public files and from the header of the data.
+
+    Parameters
+    ----------
+    target : Path
+        The folder that will be written.
+    place : str
+        Where the protected file goes in it: under the name of the confidential one.
+    profile : str
+        Name of the do-file that Stata runs when it starts.
+    texts : mapping of str to str
+        The do-files, by their path.
+    roots : tuple of str
+        Globals for folders that no do-file defines.
+    datasets : mapping of str to str
+        Other data files that regressions use, with what became of each.
+    held : tuple of Held
+        The protected files, that of the study first.
+    """
+
+    target: Path
+    folder: Folder
+    place: str
+    profile: str
+    texts: Mapping[str, str]
+    elsewhere: tuple[Elsewhere, ...]
+    roots: tuple[str, ...]
+    datasets: Mapping[str, str]
+    held: tuple[Held, ...]
 
 
-def all_open_points(study: Study) -> list[str]:
-    """Open points: of the study, of its ledger, and of its other data sets."""
-    found = in_brief(open_points(study)) + unaffordable(study)
-    for other in studies_of(study)[1:]:
-        found += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
+def contents_of(study: Study, target: Path | None = None) -> Contents:
+    """Return what the package of a study will hold; nothing is written or charged."""
+    spec = study.package
+    if spec is None or spec.folder is None:
+        raise StudyError(
+            'the study names no replication folder; write [package] folder = "..." in it'
+        )
+    studies = studies_of(study)
+    for one in studies:
+        _check_has_file(one)
+    home = study.path.parent
+    root = home / spec.folder
+    _check_within(root, home, "[package] folder")
+    headers = {one.data: read_header(one).names for one in studies}
+    for one in studies:
+        headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
+    folder = folder_of(root, spec.public, headers, study.unit.id, spec.unread)
+    held = tuple(_held(one, root, headers, first=one is study) for one in studies)
+    profile = _check_names(held, folder)
+    place, files = held[0].place, study.do_files
+    others = others_of(study, studies).headers
+    schema = study.declared(read_header(study))
+    reading = read_do(files, schema, dataset=study.data.name, others=others)
+    texts = {
+        name: decoded(content(root / name))
+        for name in folder.copied
+        if name.lower().endswith((".do", ".ado"))
+    }
+    _check_do_files(files, folder)
+    places = [name for one in held for name in (one.place, *one.parts)]
+    there = [*places, *folder.copied]
+    target = home / (spec.output or f"{study.data.stem}_package") if target is None else target
+    _check_target(target, home, root, study.dataset_id)
+    used = {source for row in reading for source in (*row.sources, row.dataset) if source}
+    return Contents(
+        target=target,
+        folder=folder,
+        place=place,
+        profile=profile,
+        texts=texts,
+        elsewhere=tuple(elsewhere(texts, there)),
+        roots=roots(texts, reading.undefined),
+        datasets=_datasets(used, places, folder),
+        held=held,
+    )
+
+
+def _check_has_file(study: Study) -> None:
+    """Refuse a study that makes no protected file of Stata."""
+    if not study.makes_file or not study.promises:
+        lacks = "makes no protected file" if not study.makes_file else "has no privacy guarantee"
+        raise StudyError(
+            f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
+            'name of the confidential file; take method = "calibrated" for one that returns effects'
+        )
+    if study.data.suffix.lower() != ".dta":
+        raise StudyError(
+            f"data = {study.data.name!r} is no Stata file, and a package is for do-files; convert "
+            "it before (dprct convert)"
+        )
+
+
+def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, first: bool) -> Held:
+    parts = {_place(path, root): headers[path] for path in study.merged_files}
+    before = "" if first else f"{study.data.stem}."
+    papers = (before + STUDY_FILE, before + EXPECTED, before + README)
+    return Held(study, _place(study.data, root), parts, papers)
+
+
+def _check_names(held: Sequence[Held], folder: Folder) -> str:
+    """Return the name of the profile, after the names of all files were found to be free."""
+    taken = {name.casefold() for name in folder.copied}
+    profile = PROFILE if PROFILE not in taken else _OTHER_PROFILE
+    own = [*_OWN, profile]
+    for one in held:
+        for place in (one.place, *one.parts):
+            if _EXPANDED & set(place):
+                raise FileError(
+                    f"{place!r} has a quote, a backtick or a dollar in its name, which Stata does "
+                    "not take as it is; rename the confidential file, and the place in the do-files"
+                )
+            own += [place, *(path.as_posix() for path in certificate_paths(Path(place)))]
+        own += [name for name in one.papers if name not in _OWN]
+    for name in own:
+        if name.casefold() in taken:
+            raise FileError(
+                f"{name!r} of the folder {folder.root.name!r} has a name that the package needs "
+                "for its own file; give it another name"
+            )
+        taken.add(name.casefold())
+    return profile
+
+
+def _check_within(place: Path, home: Path, what: str) -> None:
+    if not place.resolve().is_relative_to(home.resolve()):
+        raise FileError(
+            f"{what} {place.name!r} lies outside the folder of the study file, through a link; put "
+            "the folder itself there"
+        )
+
+
+def _place(data: Path, root: Path) -> str:
+    """Return where the confidential file lies in the folder; its base name if it lies elsewhere."""
+    real, inside = os.path.abspath(data), os.path.abspath(root)
+    if real.startswith(inside + os.sep):
+        return Path(real).relative_to(inside).as_posix()
+    return data.name
+
+
+def _check_do_files(files: Sequence[Path], folder: Folder) -> None:
+    """Refuse do-files that the package would not hold."""
+    root = folder.root.resolve()
+    for path in files:
+        whole = path.resolve()
+        if not whole.is_relative_to(root):
+            raise FileError(
+                f"[package] do names {path.name!r}, which is not in the folder {folder.root.name!r}"
+                "; put it there"
+            )
+        name = whole.relative_to(root).as_posix()
+        if name in folder.left_out:
+            raise FileError(
+                f"the do-file {name!r} would be left out: {folder.left_out[name]}; look at it, and "
+                "name it under [package] public if it may be published"
+            )
+
+
+def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None:
+    """Refuse a place where the package may not be written."""
+    if not target.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(target)!r} does not exist; create it or choose another place"
+        )
+    made, of = target.resolve(), root.resolve()
+    if made.is_relative_to(of) or of.is_relative_to(made):
+        raise FileError(
+            f"the package {target.name!r} and the folder {root.name!r} lie inside each other; give "
+            "a name next to the folder"
+        )
+    if made == home.resolve():
+        raise FileError("the package would replace the folder of the study file; give a new name")
+    disk.sweep(target.parent)
+    check_free_of_case(target)
+    if not os.path.lexists(target):
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise FileError(f"{target.name!r} exists and is no folder; give another name")
+    changed = _changed(target, dataset_id)
+    if changed is not None:
+        raise FileError(
+            f"the folder {target.name!r} exists and is not this study's package as it was written"
+            f"{changed}; move it away, or give another name with [package] output"
+        )
+
+
+def _changed(target: Path, dataset_id: str) -> str | None:
+    """Return how a folder differs from the package that its manifest lists; None if it does not."""
+    try:
+        stated: Any = json.loads(content(target / MANIFEST))
+        if stated["dataset_id"] != dataset_id:
+            return f" (it is that of data set {str(stated['dataset_id'])[:80]!r})"
+        files = {str(name): str(sha256) for name, sha256 in stated["files"].items()}
+    except (FileError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return f" (it has no {MANIFEST})"
+    found = {
+        (Path(place) / name).relative_to(target).as_posix()
+        for place, folders, names in os.walk(target)
+        for name in [*names, *(one for one in folders if (Path(place) / one).is_symlink())]
+    }
+    extra = sorted(found ^ {*files, MANIFEST})
+    if extra:
+        return f" ({extra[0]!r} was added or removed)"
+    for name, sha256 in files.items():
+        if hashlib.sha256(content(target / name)).hexdigest() != sha256:
+            return f" ({name!r} was changed)"
+    return None
+
+
+def _datasets(used: set[str], places: Sequence[str], folder: Folder) -> dict[str, str]:
+    """Return what became of each other data file that the regressions of the do-files use."""
+    mine = {PurePosixPath(place).stem.casefold() for place in places}
+    copied = {PurePosixPath(name).stem.casefold() for name in folder.copied}
+    left = {PurePosixPath(name).stem.casefold() for name in folder.left_out}
+    found = {}
+    for name in sorted(used):
+        stem = PurePosixPath(name.replace("\\", "/")).stem.casefold()
+        if stem in mine:
+            continue
+        if stem in copied:
+            found[name] = "public, and in the package"
+        elif stem in left:
+            found[name] = (
+                "not in the package: it is neither protected nor named as public; if it is about "
+                "the same people, give it a study file ([package] studies), or merge it into the "
+                "data before the release ([package] merge)"
+            )
+        else:
+            found[name] = "not in the folder; the do-files make it, or it is missing"
     return found
 
 
-def header_and_rows(study: Study) -> tuple[Schema, int | None]:
-    """Return schema and number of rows of the study's data: of a .dta file from its header alone.
-
-    How many rows a sample has no header tells.
-    """
-    header, rows = facts_of_file(study.data)
-    return header, rows_of(study, rows)
-
-
-def rows_of(study: Study, rows: int | None) -> int | None:
-    """Return the number of rows that a study is about, of a file with ``rows``; None: unknown."""
-    return rows if study.scope.sample is None else None
-
-
-def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
-    """Return the rows that the study is about, with the schema that their file gives."""
-    data, schema = read(study.data)
-    return study.scope.sampled(data), schema
-
-
-def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
-    """Return the study's method, bound to its data, after everything was declared and sealed."""
-    header, rows = header_and_rows(study)
-    _check_complete(study.problems(header, rows) + _merge_problems(study, header))
-    sealed = study.declared(header).seal(study.declaration.by)
-    if study.data.suffix.lower() == ".dta":
-        data, schema = _read_dta(study, sealed)
-    else:
-        data, schema = read(study.data)[0], sealed
-    if study.merged_files:
-        check_merged(study, data)
-    if study.scope.sample is not None:
-        data = study.scope.sampled(data)
-        _check_complete(study.problems(header, len(data)))
-    return study.asked.model(data, schema)
-
-
-def _check_complete(problems: Sequence[str]) -> None:
-    """Refuse a study with open points; the message begins to list them."""
-    if not problems:
-        return
-    rest = len(problems) - _MOST_SHOWN
-    more = f"; and {rest} more" if rest > 0 else ""
-    raise StudyError(
-        f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
-        "(dprct check lists everything)"
-    )
-
-
-def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
-    """Return the plan of a study; nothing is spent."""
-    model = bound_model(study) if model is None else model
-    release = study.release
-    asked = {"accept_large_delta": release.accept_large_delta}
-    plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
-    if study.scope.sample is None:
-        return plan
-    facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}
-    warnings = (*plan.warnings, *study.scope.warnings(model.schema))
-    return replace(plan, facts=facts, warnings=warnings)
-
-
-def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Any:
-    """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
-
-    What has no guarantee has no price: then no ledger is charged or begun.
-    """
-    model = bound_model(study) if model is None else model
-    plan = planned(study, model)
-    plan.check(confirm=study.release.confirm)
-    if isinstance(model, ReleaseModel):
-        model.rehearse(study.output)
-    else:
-        _check_results(study)
-        rehearse_results(study.output, study.release.method, model, plan)
-    cost = price(study, model)
-    if cost is not None:
-        separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))
-        refuse_second_budget(same_data(study), study.dataset_id, separate)
-    accountant = None if cost is None else ledger(study, cost)
-    with _noting_merged(study, accountant):
-        return model.fit(
-            study.release.epsilon,
-            study.release.delta,
-            accountant=accountant,
-            confirm=study.release.confirm,
-            accept_large_delta=study.release.accept_large_delta,
-        )
-
-
-@contextlib.contextmanager
-def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None]:
-    """Record the hashes of the files that were merged into the data, once these are charged.
-
-    Another data set of any of these files is then refused a budget of its own.
-    """
-    if accountant is None or not study.merged_files:
-        yield
-        return
-    charges = accountant.charges
-    hashes = [disk.sha256(path) for path in study.merged_files]
-    try:
-        yield
-    finally:
-        if accountant.charges > charges:
-            known = {*accountant.contents}
-            for sha256 in hashes:
-                if sha256 not in known:
-                    accountant.note_content(sha256)
-
-
-def check_places(study: Study) -> None:
-    """Refuse to replace files that are not this study's own."""
-    folder = study.path.parent.resolve()
-    if study.chosen is None and not study.output.parent.resolve().is_relative_to(folder):
-        raise FileError(
-            f"{str(study.output)!r} lies outside the folder of the study file, through a link; "
-            "give the place on the command line (--output), if it is meant"
-        )
-    if not study.makes_file:
-        _check_results(study)
-        return
-    check_target(study.output, study.dataset_id)
-    companions(study)
-    if study.do_files:
-        of_study(study.do_files, study, others_of(study))
-
-
-@contextlib.contextmanager
-def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterator[None]:
-    """Say of files that cannot be written that their numbers are kept, and how to go on."""
-    try:
-        yield
-    except DprctError as error:
-        if cost is None:
-            raise
-        raise FileError(
-            f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
-            f"folder {study.dataset_id}.ledger.released next to the data: mend that, and go on "
-            f"with {go_on}"
-        ) from None
-
-
-def written_files(
-    study: Study,
-    model: ReleaseModel[Any, Any, Any] | AnyModel,
-    made: Any,
-    do: Sequence[Path] | None = None,
-) -> tuple[Path, ...]:
-    """Write what was protected or resumed; what it was charged for is not charged again.
-
-    Parameters
-    ----------
-    made : Release or results
-        From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
-        with their certificate, and what the study declared of them is read off.
-    do : sequence of Path, optional
-        Do-files, by default those that the study names; certificate and README-data say what their
-        regressions are worth on the file.
-    """
-    if study.makes_file:
-        do = study.do_files if do is None else do
-        if do:
-            fates = made.certificate().fates
-            others = others_of(study)
-            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
-            worth = [one.worth() for one in found]
-            made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
-        with writing_at(study.output):
-            certificate = made.write_dta(study.output)
-            return (study.output, *accompany(study, certificate))
-    assert isinstance(model, Model)
-    paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
-    plan = model.plan(paid.epsilon, paid.delta, accept_large_delta=True)
-    method = study.release.method
-    also: dict[Path, str] = {}
-    if isinstance(made, Moments):
-        _check_results(study)
-        certificate, also = moments_files(made, moments_path(study.output))
-        made = DeclaredMoments(made, model.spec.declared, certificate)
-    document, text = results_document(method, made, model, plan)
-    write_results(document, text, study.output, also)
-    return (study.output, text_path(study.output), *also)
-
-
-def _check_results(study: Study) -> None:
-    """Refuse places where the results of an estimate may not be written."""
-    check_results_target(study.output, study.dataset_id)
-    if study.release.method == "moments":
-        check_moments_target(study.output, study.dataset_id)
-
-
-def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:
-    """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
-    budget = Budget.asked(study.release.epsilon, study.release.delta)
-    if study.promises:
-        return budget
-    return model.price(budget) if isinstance(model, ModelInformed) else None
-
-
-def ledger(study: Study, cost: Budget | None = None) -> Accountant:
-    """Return the ledger next to the data, begun with the study's total budget if there is none.
-
-    Parameters
-    ----------
-    cost : Budget, optional
-        The total, where the study gives none; the budget of ``[release]`` by default.
-    """
-    found = find_ledger(study.data, study.dataset_id)
-    total = study.budget
-    if found is not None and total is None:
-        return found
-    spec = study.release if total is None else total
-    budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
-    made = Accountant.open(
-        ledger_path(study.data, study.dataset_id),
-        dataset_id=study.dataset_id,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        relation=study.relation,
-    )
-    if total is not None and total.separate is not None and made.separate != total.separate:
-        made.declare_separate(total.separate)
-    return made
-
-
-def same_data(study: Study) -> str:
-    """Return which other ledgers next to the data were charged for the same content; else nothing.
-
-    The data file is hashed for it, if there are ledgers next to it.
-    """
-    files = (study.data, *study.merged_files)
-    found = (charged_elsewhere(path, study.dataset_id) for path in files)
-    return " and ".join(dict.fromkeys(one for one in found if one))
-
-
-def _declared_separate(study: Study, found: Accountant | None) -> str | None:
-    if study.budget is not None and study.budget.separate is not None:
-        return study.budget.separate
-    return None if found is None else found.separate
-
-
-def _continued(study: Study, found: Accountant) -> Accountant:
-    """Return a ledger that is there, if it is on the study's terms; nothing is written."""
-    if study.budget is None:
-        return found
-    return Accountant.open(
-        ledger_path(study.data, study.dataset_id),
-        dataset_id=study.dataset_id,
-        epsilon=study.budget.epsilon,
-        delta=study.budget.delta,
-        relation=study.relation,
-    )
-
-
-def unaffordable(study: Study) -> list[str]:
-    """Return in words why the ledger next to the data would refuse the release; none is begun.
-
-    What a method without a guarantee pays for a part of it depends on the data's columns, and is
-    not known here.
-    """
-    if not study.promises:
-        return []
-    found = find_ledger(study.data, study.dataset_id)
-    try:
-        separate = _declared_separate(study, found)
-        refuse_second_budget(same_data(study), study.dataset_id, separate)
-    except DprctError as error:
-        return [marked(error)]
-    if found is None:
-        return []
-    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
-    try:
-        # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
-        _continued(study, found).rehearse(
-            Charge.of(asked),
-            relation=study.neighbors,
-            unit=unit.name,
-            unit_id=unit.id,
-            max_rows=unit.max_rows,
-        )
-    except DprctError as error:
-        return [f"ledger of {study.dataset_id!r}: {marked(error)}"]
-    return []
-
-
-@dataclass(frozen=True)
-class DeclaredTables:
-    """The tables that a study declares, as one of its files gives them.
-
-    Parameters
-    ----------
-    made : mapping of str to ITTTable
-        By name.
-    withheld : mapping of str to str
-        Those that need the confidential file, with the reason.
-    failed : mapping of str to str
-        Those that the file cannot give, with the reason.
-    """
-
-    made: Mapping[str, ITTTable]
-    withheld: Mapping[str, str]
-    failed: Mapping[str, str]
-
-
-def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
-    """Return the tables that a study declares, made from one of its two files."""
-    if not study.tables:
-        raise StudyError(
-            "the study declares no table; write [[table]] with name, outcomes and arms"
-        )
-    if on == "confidential":
-        data, schema = confidential(study)
-        return _tables(study, data, schema, None)
-    certificate = protected_certificate(study)
-    data, schema = read(study.output)
-    return _tables(study, data, schema, certificate)
-
-
-def _tables(
-    study: Study, data: pd.DataFrame, schema: Schema, certificate: Certificate | None
-) -> DeclaredTables:
-    """Make every table that can be made; the certificate is that of a protected file."""
-    made: dict[str, ITTTable] = {}
-    withheld: dict[str, str] = {}
-    failed: dict[str, str] = {}
-    guarantee = None if certificate is None else certificate.guarantee
-    for spec in study.tables:
-        lost = [] if certificate is None else spec.without_information(_told(certificate, schema))
-        if lost:
-            withheld[spec.name] = (
-                f"it needs the confidential file: nothing is released of {', '.join(lost)}"
-            )
-            continue
-        try:
-            made[spec.name] = spec.made(data, schema, guarantee)
-        except DprctError as error:
-            failed[spec.name] = str(error)
-    return DeclaredTables(made, withheld, failed)
-
-
-def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
-    """Return the fates of the columns as a table sees them.
-
-    A calibrated file returns the effects whatever its covariates are; its own notes say so.
-    """
-    if Validity.of(schema) is None:
-        return dict(certificate.fates)
-    return {
-        name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
-    }
-
-
-@dataclass(frozen=True)
-class Companions:
-    """Where the papers next to a protected file go.
-
-    Parameters
-    ----------
-    valid : mapping of str to Path
-        By the names that :func:`valid_texts` gives.
-    """
-
-    readme: Path
-    expected: Path
-    valid: Mapping[str, Path]
-
-
-def companions(study: Study) -> Companions:
-    """Return where README-data.md and expected.csv go, under the protected file's name."""
-    places = Companions(
-        companion(study.output, "README-data.md"),
-        companion(study.output, "expected.csv"),
-        {name: companion(study.output, name) for name in (valid_files.STATA, valid_files.R)},
-    )
-    own = mark(study.dataset_id).encode("utf-8")
-    refuse_foreign(places.readme, own=_begins_with(places.readme, own))
-    expected = places.expected
-    own_list = expected.exists() and belongs_to(expected, study.dataset_id)
-    refuse_foreign(expected, own=own_list)
-    for name, place in places.valid.items():
-        begins = valid_files.first_line(name, study.dataset_id).encode("utf-8")
-        refuse_foreign(place, own=_begins_with(place, begins))
-    return places
-
-
-def _begins_with(path: Path, start: bytes) -> bool:
-    try:
-        with disk.opened(path) as file:
-            return file.read(len(start)) == start
-    except OSError:
+def is_made(study: Study) -> bool:
+    """Whether the study's protected file is there, from this version of the study."""
+    if not os.path.lexists(study.output):
         return False
-
-
-def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
-    """Write what goes with a protected file: README-data.md and, with tables, expected.csv.
-
-    With a calibrated file go the regressions that are valid on it, as valid.do and valid.R.  Those
-    of an earlier release in its place are removed, because they are not valid on this one.
-
-    Everything is computed from the protected file: free.
-    """
-    places = companions(study)
-    calibrated = "formula" in parts_of(study.release.method)
-    data, schema = read(study.output) if study.tables or calibrated else (None, None)
-    names = (study.path.name, places.expected.name, places.readme.name)
-    texts = texts_beside(study, certificate, data, schema, names)
-    if data is not None and schema is not None:
-        found = valid_files.valid_texts(data, schema, study.dataset_id, study.output.name)
-        texts |= {places.valid[name].name: text for name, text in found.items()}
-    for place in places.valid.values():
-        if place.name not in texts:
-            place.unlink(missing_ok=True)
-    paths = [study.output.with_name(name) for name in texts]
-    for path, text in zip(paths, texts.values(), strict=True):
-        with atomic_write(path, mode="wb") as file:
-            file.write(text.encode("utf-8"))
-    return tuple(paths)
-
-
-def texts_beside(
-    study: Study,
-    certificate: Certificate,
-    data: pd.DataFrame | None,
-    schema: Schema | None,
-    names: tuple[str, str, str],
-    package: PackageNote | None = None,
-) -> dict[str, str]:
-    """Return what goes with a protected file, by name: README-data.md and, with tables, numbers.
-
-    Parameters
-    ----------
-    data, schema : DataFrame, Schema
-        The protected file; needed where the study declares tables.
-    names : tuple of str
-        Of the study file, of ``expected.csv`` and of ``README-data.md``.
-    package : PackageNote, optional
-        The package that the file is part of.
-    """
-    study_name, expected, readme_name = names
-    texts = {}
-    notes: tuple[TableNote, ...] = ()
-    if study.tables:
-        assert data is not None
-        assert schema is not None
-        found = _tables(study, data, schema, certificate)
-        notes = tuple(_note(spec, found, expected) for spec in study.tables)
-        texts[expected] = written(study.dataset_id, long_form(found.made))
-    texts[readme_name] = readme(
-        study_name, certificate, study.availability, notes, expected, package
+    certificate = protected_certificate(study)
+    schema = study.declared(read_header(study))
+    # a fate that the study leaves out is filled in by some methods
+    fates = {c.name: "derived" if c.derived is not None else c.fate for c in schema.columns}
+    same = set(fates) == set(certificate.fates) and all(
+        fate in (None, certificate.fates[name]) for name, fate in fates.items()
     )
+    if certificate.dataset_id != study.dataset_id or not same:
+        raise FileError(
+            f"{study.output.name!r} was made from another version of the study, with other fates "
+            "of its columns; take the study file of then, or give [release] output another name "
+            "and protect again, which charges the ledger again"
+        )
+    return True
+
+
+def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path]:
+    """Write the package of a study whose protected file is there; return its verdicts."""
+    found, sides = sides_of(study, contents)
+    files: dict[str, bytes] = {}
+    for one, side in zip(contents.held, sides, strict=True):
+        files |= _certificates(one.place, side.certificate)
+        files[one.place] = content(one.study.output)
+        if hashlib.sha256(files[one.place]).hexdigest() != side.certificate.file["sha256"]:
+            raise FileError(
+                f"{one.study.output.name!r} was replaced while the package was made; try again"
+            )
+        files |= _part_files(one, side, contents.target.parent)
+    texts = _papers(contents, found, sides)
+    texts |= {
+        VALID: valid_do(found, contents, sides),
+        contents.profile: profile_do(contents, study.dataset_id),
+        REPORT: report_page(found, sides, [*contents.folder.copied]),
+    }
+    files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
+    for name, sha256 in contents.folder.copied.items():
+        files[name] = content(contents.folder.root / name)
+        if hashlib.sha256(files[name]).hexdigest() != sha256:
+            raise FileError(f"{name!r} was changed while the package was made; try again")
+    _write(files, contents, study)
+    return found, contents.target
+
+
+def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side]]:
+    """Verdicts of a package, and what is released of each data set, with its verdicts."""
+    studies = [one.study for one in contents.held]
+    told = {one.path: protected_certificate(one) for one in studies}
+    tables = {one.path: read(one.output) for one in studies}
+
+    def on(one: Study, others: Others) -> list[Verdict]:
+        fates = told[one.path].fates
+        return of_table(study.do_files, one.data.name, *tables[one.path], fates, others)
+
+    found, whose = of_all(studies, on)
+    sides = []
+    for one in contents.held:
+        mine = [place for place, owner in enumerate(whose) if owner is one.study]
+        certificate = told[one.study.path]
+        signed = replace(
+            certificate,
+            file={**certificate.file, "name": PurePosixPath(one.place).name},
+            regressions=tuple(found[place].worth() for place in mine),
+        )
+        sides.append(Side(*tables[one.study.path], signed, frozenset(mine)))
+    return found, sides
+
+
+def _part_files(held: Held, side: Side, folder: Path) -> dict[str, bytes]:
+    """Return the files that were merged before the release, with the released columns.
+
+    Each has a certificate: what is promised of the release is promised of a part of it.
+    """
+    files: dict[str, bytes] = {}
+    whole = PurePosixPath(held.place).name
+    for place, columns in held.parts.items():
+        data, schema = part_of(columns, side.data, side.schema)
+        name = PurePosixPath(place).name
+        with disk.drafts(folder) as drafts:
+            write_dta(data, schema, drafts / name)
+            files[place] = content(drafts / name)
+        limit = (
+            f"it holds columns of the release of {whole}, in the same rows and under the same keys:"
+            f" merged by {held.study.unit.id} with the other files of it, it gives {whole} again"
+        )
+        signed = replace(
+            side.certificate,
+            fates=fates_of(side.certificate.fates, columns),
+            file={"name": name, "sha256": hashlib.sha256(files[place]).hexdigest()},
+            values=digest_of(data, schema),
+            limits=(limit, *side.certificate.limits),
+            reading=None,
+            regressions=(),
+        )
+        files |= _certificates(place, signed)
+    return files
+
+
+def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]) -> dict[str, str]:
+    """Return README, study file and numbers of each data set; the first README is of all."""
+    first = contents.held[0].study
+    note = PackageNote(
+        place=contents.place,
+        left_out=len(contents.folder.left_out),
+        copied=tuple(contents.folder.copied),
+        unread=contents.folder.unread,
+        elsewhere=tuple(
+            (f"{one.file}:{one.line}", one.path, one.here) for one in contents.elsewhere
+        ),
+        datasets=contents.datasets,
+        profile=contents.profile,
+        regressions=tuple(one.worth() for one in found),
+        checks=_checks(contents, found, sides),
+        others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
+        together=_together(first) if len(contents.held) > 1 else (),
+        parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
+                    if one.parts),
+    )  # fmt: skip
+    texts: dict[str, str] = {}
+    for one, side in zip(contents.held, sides, strict=True):
+        own = note if one.study is first else PackageNote(one.place, profile=contents.profile)
+        texts |= texts_beside(
+            one.study, side.certificate, side.data, side.schema, one.papers, own
+        )  # fmt: skip
+        texts[one.papers[0]] = _study_text(one.study, one.place)
+        if not one.study.tables:
+            numbers = entries(found, side.data, side.schema, side.regressions)
+            if numbers:
+                texts[one.papers[1]] = written(one.study.dataset_id, numbers)
     return texts
 
 
-def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
-    if spec.name in found.withheld:
-        words = f"no, {found.withheld[spec.name]}"
-    elif spec.name in found.failed:
-        words = f"no: {found.failed[spec.name]}"
-    else:
-        words = _reproduced(found.made[spec.name].notes, expected)
-    return TableNote(spec.name, spec.title, words)
+def _checks(
+    contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]
+) -> tuple[tuple[str, tuple[str, ...], str], ...]:
+    """Return protected file, do-files and numbers of each data set that declares no table."""
+    root = contents.folder.root.resolve()
+    study = contents.held[0].study
+    do = tuple(path.resolve().relative_to(root).as_posix() for path in study.do_files)
+    return tuple(
+        (one.place, do, one.papers[1])
+        for one, side in zip(contents.held, sides, strict=True)
+        if not one.study.tables and any(found[place].kind == "valid" for place in side.regressions)
+    )
 
 
-def _reproduced(notes: tuple[str, ...], expected: str) -> str:
-    """Return whether a table that could be made means anything; a calibrated file's notes know."""
-    artefacts = [note for note in notes if ARTEFACT in note]
-    if artefacts:
-        return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
-    held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
-    return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
+def _together(study: Study) -> tuple[str, ...]:
+    """Return what all charges to the ledger of a package promise together, in sentences."""
+    found = find_ledger(study.data, study.dataset_id)
+    sum_of = None if found is None else found.together
+    if found is None or sum_of is None:
+        return ()
+    charges = found.charges
+    counted = f"the {charges} charges" if charges > 1 else "the one charge"
+    return (
+        f"The ledger of {study.dataset_id} says of {counted} to it: {found.spent} in all.",
+        *sum_of.sentences(),
+    )
 
 
-def results_of(study: Study) -> ResultsDocument:
-    """Return the results that a study's estimate left."""
-    found = read_results(study.output)
-    if found.content["dataset_id"] != study.dataset_id:
-        raise FileError(
-            f"{study.output.name!r} holds results of data set {found.content['dataset_id']!r}, not "
-            f"of {study.dataset_id!r}; give another name with [release] output"
-        )
-    return found
+def _certificates(place: str, signed: Certificate) -> dict[str, bytes]:
+    texts = (
+        signed.to_text(),
+        json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
+        certificate_page(signed),
+    )
+    names = [path.as_posix() for path in certificate_paths(Path(place))]
+    return {
+        name: (text.rstrip("\n") + "\n").encode("utf-8")
+        for name, text in zip(names, texts, strict=True)
+    }
 
 
-def ledger_words(study: Study) -> str:
-    """Return what the file that the study made says of the ledger; empty if there is none."""
-    with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
-        if not study.makes_file:
-            return results_of(study).ledger
-        if is_described(study.output):
-            path = certificate_paths(study.output)[1]
-            return Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON))).ledger
-    return ""
+def _write(files: Mapping[str, bytes], contents: Contents, study: Study) -> None:
+    """Write all files into a new folder, which then takes its name."""
+    from dprct import __version__
 
+    target = contents.target
+    data_sets = [
+        {
+            "place": one.place,
+            "key": one.study.unit.id if one.parts else None,
+            "parts": _wholes(one),
+        }
+        for one in contents.held
+    ]
 
-def protected_certificate(study: Study) -> Certificate:
-    """Return the certificate of the protected file, and refuse a file that is another."""
-    path = certificate_paths(study.output)[1]
-    if not study.output.exists():
-        raise FileError(
-            f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
-        )
+    listed = {name: hashlib.sha256(raw).hexdigest() for name, raw in sorted(files.items())}
+    manifest = {
+        "dprct_package": 1,
+        "dprct": __version__,
+        "dataset_id": study.dataset_id,
+        "files": listed,
+        "data_sets": data_sets,
+    }
+    whole = {**files, MANIFEST: (json.dumps(manifest, indent=2) + "\n").encode("ascii")}
     try:
-        certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
-    except (OSError, ValueError, TypeError, DprctError):
-        raise FileError(
-            f"there is no certificate {path.name!r} next to the protected file; make both with "
-            "dprct protect"
-        ) from None
-    if not is_described(study.output):
-        raise FileError(
-            f"{study.output.name!r} is not the file that its certificate describes: it was changed "
-            "or replaced; take the one that dprct protect wrote"
-        )
-    return certificate
+        with disk.writing_into(target.parent), disk.drafts(target.parent) as place:
+            for name, raw in whole.items():
+                path = place / "new" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("xb") as file:
+                    file.write(raw)
+                    file.flush()
+                    os.fsync(file.fileno())
+            _exchange(place, target, study.dataset_id)
+    except FileError:
+        raise
+    except OSError as error:
+        raise file_error(error, target, "written") from None
 
 
-def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:
-    from dprct.io.stata import read_dta
+def _wholes(held: Held) -> dict[str, bool]:
+    """Return where the files of a merge lie, each with whether it had no other people."""
+    parts = others_of(held.study).parts
+    return {place: parts[PurePosixPath(place).name].whole for place in held.parts}
 
-    return read_dta(study.data, schema=sealed)
+
+def _exchange(place: Path, target: Path, dataset_id: str) -> None:
+    """Put the new folder where the old one is; if that fails, the old one is there again."""
+    with disk.uninterrupted():
+        if os.path.lexists(target):
+            if target.is_symlink() or _changed(target, dataset_id) is not None:
+                raise FileError(
+                    f"{target.name!r} was changed while the package was made; try again"
+                )
+            os.rename(target, place / "old")
+        try:
+            os.rename(place / "new", target)
+        except OSError:
+            if (place / "old").is_dir():
+                os.rename(place / "old", target)
+            raise
+        disk.sync_folder(target.parent)
+
+
+def _study_text(study: Study, place: str) -> str:
+    """Return the study file for readers: without comments, and for the file under its new name."""
+    document: dict[str, Any] = dict(read_toml(study.path, StudyError))
+    document.pop("package", None)
+    document["data"] = f"confidential/{study.data.name}"
+    document["release"] = {**document["release"], "output": place}
+    head = (
+        "# The study file of this package, for dprct table and for reading: what was declared\n"
+        "# before the release. The confidential file that it names is not here.\n"
+    )
+    return head + tomlkit.dumps(document)
+
+
+def valid_do(found: Sequence[Verdict], contents: Contents, sides: Sequence[Side]) -> str:
+    """Return a do-file that runs the valid regressions of the do-files, and no other."""
+    lines = [
+        f"* Written by dprct package for {contents.held[0].study.dataset_id}: the regressions of",
+        "* the do-files that are valid on the protected file, with the place of each. They return",
+        "* the released effects of treatment, and errors that hold sampling and privacy noise.",
+        *(f"* {line}" for side in sides for line in _of_constants(Validity.of(side.schema))),
+        "version 12",
+    ]
+    open_place = ""
+    for at, one in enumerate(found):
+        if one.kind == "valid":
+            row = one.regression
+            place = next(
+                held.place
+                for held, side in zip(contents.held, sides, strict=True)
+                if at in side.regressions
+            )
+            if place != open_place:
+                lines += ["", f'use "{place}", clear']
+                open_place = place
+            table = f", {_comment(row.table)}" if row.table else ""
+            lines += ["", f"* {_comment(row.file)}:{row.line}{table}", stata_line(one)]
+    if not any(one.kind == "valid" for one in found):
+        lines += ["", "* There is none: README-data.md says why of each."]
+    return "\n".join(lines) + "\n"
+
+
+def _of_constants(valid: Validity | None) -> list[str]:
+    """Return lines about the constants of regressions, of which Stata prints other errors."""
+    if valid is None or valid.rounded or not valid.control_errors:
+        return []
+    return [_comment(line) for line in textwrap.wrap(valid.control_words(), _WIDTH)]
+
+
+def stata_line(one: Verdict) -> str:
+    """Return a regression as one command of Stata.
+
+    Examples
+    --------
+    >>> from dprct.dofile import Regression
+    >>> from dprct.study.verdicts import Verdict
+    >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
+    >>> stata_line(Verdict(row, "valid"))
+    'areg y t age, absorb(v) vce(robust)'
+    >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
+    'areg y t age if g == 2, absorb(v) vce(robust)'
+    >>> row = Regression("a.do", 4, "ivregress", "y", ("d", "age"), endogenous=("d",),
+    ...                  instruments=("t",), vce="robust", note="small-sample errors")
+    >>> stata_line(Verdict(row, "valid"))
+    'ivregress 2sls y age (d = t), vce(robust) small'
+    """
+    row = one.regression
+    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+    options = [f"absorb({' '.join(row.absorb)})"] if row.absorb else []
+    if row.cluster:
+        options.append(f"vce(cluster {' '.join(row.cluster)})")
+    elif row.vce not in ("", "classical"):
+        options.append(f"vce({row.vce})")
+    command = " ".join([row.command, outcome, *row.regressors])
+    if row.endogenous:
+        method = ["2sls"] if row.command == "ivregress" else []
+        exogenous = [name for name in row.regressors if name not in row.endogenous]
+        inner = f"({' '.join(row.endogenous)} = {' '.join(row.instruments)})"
+        command = " ".join([row.command, *method, outcome, *exogenous, inner])
+        options += ["small"] if SMALL in row.note else []
+    if one.group is not None:
+        column, level = one.group
+        by = f"by {column}, sort: {command}"
+        command = by if row.groups else f"{command} if {column} == {spelled(level)}"
+    if one.some is not None:
+        command += f" if {one.some.condition()}"
+    return f"{command}, {' '.join(options)}" if options else command
+
+
+def profile_do(contents: Contents, dataset_id: str) -> str:
+    """Return the do-file that Stata runs when it starts in the package."""
+    lines = [
+        f"* Written by dprct package for {dataset_id}. Stata runs this file when it starts in this",
+        f"* folder; otherwise: cd to this folder, and do {contents.profile}.",
+    ]
+    programs = sorted(
+        {
+            PurePosixPath(name).parent.as_posix()
+            for name in contents.folder.copied
+            if name.lower().endswith(".ado") and not _EXPANDED & set(name)
+        }
+    )
+    lines += [f'adopath ++ "{folder}"' for folder in programs]
+    lines += [f'global {name} "."' for name in contents.roots]
+    if contents.elsewhere:
+        lines.append("* No profile can stand for a path of another machine. Change these lines:")
+    for one in contents.elsewhere:
+        here = one.here or "not in this package"
+        lines.append(f"* {_comment(one.file)}:{one.line}  {_comment(one.path)} -- {_comment(here)}")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    """Return text of a do-file that ends no comment and goes on in no other line."""
+    plain = "".join(c if c.isprintable() and c not in "`$" else " " for c in text)
+    return re.sub(r"/(?=[/*])|\*(?=/)", " ", plain)[:300]
+
+
+def check_package(study: Study, target: Path | None = None) -> Contents:
+    """Return what a package will hold, after everything was tried that needs no charge.
+
+    The confidential files are opened to search what will be copied for their rows; nothing else
+    depends on them.
+    """
+    contents = contents_of(study, target)
+    planned_verdicts(study, study.do_files)
+    tables = []
+    for one in (held.study for held in contents.held):
+        schema = one.declared(read_header(one))
+        tables += [Table.of(read(path)[0], schema) for path in (one.data, *one.merged_files)]
+    own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
+    check_no_rows(contents.folder, tables, own)
+    return contents

@@ -296,7 +296,7 @@ def test_a_disk_that_fills_up_leaves_no_half_of_a_file(
 def test_an_interruption_is_130(
     step: str, dprct: Callable[..., Any], study: Path, files: Callable[[], Files], monkeypatch: Any
 ) -> None:
-    import dprct.study.protecting as module
+    import dprct.study.offer as module
 
     def interrupted(*_arguments: object) -> None:
         raise KeyboardInterrupt
@@ -312,7 +312,7 @@ def test_an_interruption_is_130(
 def test_a_defect_shows_no_value(
     dprct: Callable[..., Any], study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dprct.study.protecting as module
+    import dprct.study.offer as module
 
     def broken(*_arguments: object) -> None:
         raise RuntimeError("Aurelia-Quint is 47")

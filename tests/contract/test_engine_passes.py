@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from dprct import MVHistogram, PrivateATE, PrivateMoments, Simple
-from dprct.queries import ball, sums, together
+from dprct.queries import group_moments, sums, together
 from dprct.schema import Column
 from dprct.schema.tables import COMPANION, _legal, _rules, collected, schema_of, table
 from tests.declaring import declaring
@@ -109,7 +109,7 @@ def test_more_rows_than_doubles_add_exactly_are_added_as_int64(
         monkeypatch.setattr(room, "answered", _noting(room.answered, kinds))
     lazy = engines.ENGINES["DuckDB"](engines.rows())
     as_doubles = said(form, MODELS[form](lazy, engines.SCHEMA))
-    for room in (together, ball):
+    for room in (together, group_moments):
         monkeypatch.setattr(room, "EXACT", 899 << 20)  # 900 rows of steps of up to 2^20
     assert said(form, MODELS[form](lazy, engines.SCHEMA)) == as_doubles
     assert kinds == [nw.Float64, nw.Int64]

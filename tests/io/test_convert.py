@@ -21,7 +21,7 @@ from dprct.errors import DprctError, FileError, ParameterError, SchemaError, Sta
 from dprct.io import convert as conversion
 from dprct.io.convert import convert, read_pieces, schema_beside
 from dprct.io.stata import read_dta, write_dta
-from dprct.io.stata.columns import RawText
+from dprct.io.stata.strls import RawText
 from dprct.missing import missing_numbers
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts

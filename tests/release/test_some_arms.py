@@ -17,7 +17,7 @@ from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
-from dprct.study.replication import stata_line
+from dprct.study.package import stata_line
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import Verdict, of_table
 from tests.declaring import declaring

@@ -21,7 +21,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study.data_sets import packed_others, planned_verdicts, studies_of
-from dprct.study.package import bound_model, study_of
+from dprct.study.protect import bound_model, study_of
 from dprct.study.verdicts import Others, Part, Released, verdicts
 
 if TYPE_CHECKING:

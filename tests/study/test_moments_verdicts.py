@@ -15,7 +15,7 @@ from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
 from dprct.schema import Schema
-from dprct.study.package import bound_model, protected, study_of, written_files
+from dprct.study.protect import bound_model, protected, study_of, written_files
 from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from dprct.custodian.rows_in_texts import Table
 from dprct.errors import FileError
 from dprct.io import write
 from dprct.schema import Column, Schema
+from dprct.study.package_folder import check_no_rows, folder_of
 from dprct.study.public_files import contents, headers_of, table_line, text_of
-from dprct.study.replication_folder import check_no_rows, folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

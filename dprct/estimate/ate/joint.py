@@ -52,8 +52,8 @@ from dprct.estimate.moments.release import (
 )
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
-from dprct.queries.ball import MOST_ROWS, MomentCells, Part
 from dprct.queries.clusters import Correlated
+from dprct.queries.group_moments import MOST_ROWS, MomentCells, Part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

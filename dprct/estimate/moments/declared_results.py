@@ -13,7 +13,7 @@ from scipy import special
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined
-from dprct.estimate.moments.raised import kappa, rounded_up
+from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import WaldTest, positive, restrictions, wald_test
@@ -47,8 +47,8 @@ class DeclaredResults(LinearResults):
     -----
     Intervals are theta -+ t (max(0, V + kappa om) + v)^.5: V is the sampling variance as released,
     om the standard deviation of its noise, v the variance of the noise of theta, and kappa the
-    smallest number that covers for every V (:mod:`dprct.estimate.moments.raised`).  ``bse`` is the
-    half width of the 95 % interval over its normal quantile.
+    smallest number that covers for every V (:mod:`dprct.estimate.moments.gaussian_law`).
+    ``bse`` is the half width of the 95 % interval over its normal quantile.
     """
 
     drawn: DrawnStep

@@ -29,7 +29,7 @@ from dprct.estimate.moments.release import (
 from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
-from dprct.queries.ball import MomentsGrid, Part
+from dprct.queries.group_moments import MomentsGrid, Part
 from dprct.schema import Column, Schema
 from dprct.schema.expressions import condition
 from dprct.schema.facts import check_storage_type, is_text

@@ -13,7 +13,7 @@ from scipy import special
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
-from dprct.estimate.moments.raised import kappa, p_value, rounded_up
+from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
 from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import (

@@ -12,7 +12,7 @@ import numpy as np
 from dprct.assignment.groups import ROWS, combined
 from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
-from dprct.queries.ball import MomentCells, has_value
+from dprct.queries.group_moments import MomentCells, has_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

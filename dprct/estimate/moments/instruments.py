@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import special
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.raised import kappa, rounded_up
+from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.system import (
     GATE,
     Inverse,

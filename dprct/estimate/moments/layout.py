@@ -15,7 +15,7 @@ from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.moments.system import GATE
 from dprct.privacy.composition import gdp_mu
-from dprct.queries.ball import STEPS, MomentsGrid, Scaled
+from dprct.queries.group_moments import STEPS, MomentsGrid, Scaled
 from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.variables import Variable
     from dprct.privacy.budget import Budget
-    from dprct.queries.ball import Part
+    from dprct.queries.group_moments import Part
 
 RADII = (1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 """Radii of the ball of covariates, in typical rows of them, that a plan chooses among; the last is

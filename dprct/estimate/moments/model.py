@@ -111,7 +111,7 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
-from dprct.queries.ball import MOST_ROWS, Part, check_in_engine
+from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.results.plan import Plan
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting

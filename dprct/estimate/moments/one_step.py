@@ -23,7 +23,7 @@ from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.variables import key_of
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
-from dprct.queries.ball import FARTHEST
+from dprct.queries.group_moments import FARTHEST
 from dprct.queries.one_step import (
     FINEST,
     MOST_ROWS,

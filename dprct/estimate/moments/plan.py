@@ -24,7 +24,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
-from dprct.queries.ball import Part
+from dprct.queries.group_moments import Part
 from dprct.schema.columns import Column
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from dprct.estimate.moments.scores import SHARE, DrawnScores
 from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
 from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
-from dprct.queries.ball import STEPS, moment_sums
+from dprct.queries.group_moments import STEPS, moment_sums
 from dprct.queries.scores import SCORE_SQUARED, score_sums
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.ball import MomentsGrid
+    from dprct.queries.group_moments import MomentsGrid
     from dprct.queries.one_step import Vector
     from dprct.queries.scores import ScoreMap
     from dprct.schema import Schema

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.raised import LARGEST_RATIO, kappa, rounded_up
+from dprct.estimate.moments.gaussian_law import LARGEST_RATIO, kappa, rounded_up
 from dprct.estimate.moments.system import fit, inverse_of, rows_of, system_of
 from dprct.estimate.moments.variables import (
     instrumented,
@@ -24,7 +24,7 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     unit_effects,
 )
-from dprct.queries.ball import STEPS
+from dprct.queries.group_moments import STEPS
 from dprct.queries.scores import ScoreMap
 from dprct.results.joint import positive
 

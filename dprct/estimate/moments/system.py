@@ -23,7 +23,7 @@ import numpy as np
 from scipy import linalg
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.raised import kappa, rounded_up
+from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.results.covariance import independent
 from dprct.results.joint import positive
 

@@ -32,8 +32,6 @@ from dprct.errors import (
 )
 from dprct.io.stata.columns import (
     LabelSets,
-    Strls,
-    StrlWriter,
     mark_missing,
     pack_label_sets,
     packed_numbers,
@@ -56,6 +54,7 @@ from dprct.io.stata.layout import (
     row_dtype,
     type_code,
 )
+from dprct.io.stata.strls import Strls, StrlWriter
 from dprct.schema.columns import Column, FileFacts
 from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema

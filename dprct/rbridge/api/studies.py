@@ -19,7 +19,8 @@ from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
-from dprct.study.package import (
+from dprct.study.package import check_package, write_package
+from dprct.study.protect import (
     all_open_points,
     bound_model,
     check_places,
@@ -30,8 +31,7 @@ from dprct.study.package import (
     study_of,
     written_files,
 )
-from dprct.study.replication import check_package, write_package
-from dprct.study.together import rehearsed, saying_what_was_made, to_be_made
+from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dprct.privacy.histograms import (
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries import moments
 from dprct.queries.covariates import features_of
-from dprct.queries.moments import MomentsLayout
+from dprct.queries.ridge_moments import MomentsLayout
 from dprct.queries.sums import check_extent
 from dprct.release.histogram import (
     COUNTS,
@@ -290,7 +290,7 @@ def coefficients(
     Parameters
     ----------
     released : NoisyVector, (size,)
-        What a mechanism returned for :func:`dprct.queries.moments` of the same columns.
+        What a mechanism returned for :func:`dprct.queries.ridge_moments` of the same columns.
     n : int
         Rows; public.
 

@@ -26,7 +26,7 @@ from dprct.estimate.moments.layout import (
     with_outcomes,
 )
 from dprct.estimate.moments.variables import listed_terms, variable_of
-from dprct.queries.ball import STEPS
+from dprct.queries.group_moments import STEPS
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(

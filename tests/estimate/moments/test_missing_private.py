@@ -20,7 +20,7 @@ from dprct.estimate.moments.scores import DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import score_sums
-from dprct.queries.ball import moment_sums
+from dprct.queries.group_moments import moment_sums
 from tests.declaring import declaring
 
 MAY: Any = {"missing": (".", ".a")}

@@ -16,7 +16,7 @@ from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, 
 from dprct.estimate.moments.release import DrawnMoments, matrices
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
-from dprct.queries.ball import moment_sums
+from dprct.queries.group_moments import moment_sums
 from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}

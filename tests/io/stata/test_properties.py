@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dprct.errors import StataFormatError
 from dprct.io.stata import read_dta, read_header, write_dta
-from dprct.io.stata.columns import decoded
-from dprct.io.stata.layout import LAYOUTS, RELEASES
+from dprct.io.stata.layout import LAYOUTS, RELEASES, decoded
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import FLOAT_LIMITS, INTEGER_LIMITS

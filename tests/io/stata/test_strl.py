@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dprct.errors import SchemaError, StataFormatError
-from dprct.io.stata.columns import RawText, Strls, StrlWriter, cell_number, gso_head
 from dprct.io.stata.layout import LAYOUTS, Cursor
+from dprct.io.stata.strls import RawText, Strls, StrlWriter, cell_number, gso_head
 from dprct.schema import Column
 
 CASES = [(release, order) for release in (117, 118, 119) for order in "<>"]

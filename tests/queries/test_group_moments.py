@@ -15,7 +15,7 @@ import pytest
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import _open
 from dprct.queries import Part
-from dprct.queries.ball import STEPS, MomentCells, MomentsGrid, Scaled, _move, moment_sums
+from dprct.queries.group_moments import STEPS, MomentCells, MomentsGrid, Scaled, _move, moment_sums
 from dprct.schema import Column
 from dprct.schema.tables import table
 
@@ -248,7 +248,7 @@ def test_rows_beyond_one_chunk_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     rows = np.column_stack([rng.integers(0, 2, 500), rng.normal(size=(500, 3))])
     at_once = sums(rows, grid(77), CELLS)
-    monkeypatch.setattr("dprct.queries.ball._CHUNK", 64)
+    monkeypatch.setattr("dprct.queries.group_moments._CHUNK", 64)
     assert (sums(rows, grid(77), CELLS) == at_once).all()
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import ConfirmationError
 from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
-from dprct.study.package import (
+from dprct.study.protect import (
     bound_model,
     check_places,
     planned,

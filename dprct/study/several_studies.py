@@ -13,15 +13,15 @@ from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError,
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.release.release import ReleaseModel
-from dprct.study.package import check_places, unaffordable
-from dprct.study.protecting import offered
-from dprct.study.replication import is_made
+from dprct.study.offer import offered
+from dprct.study.package import is_made
+from dprct.study.protect import check_places, unaffordable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from dprct.study.protecting import Offer
-    from dprct.study.replication import Contents
+    from dprct.study.offer import Offer
+    from dprct.study.package import Contents
     from dprct.study.study import Study
 
 

@@ -13,7 +13,7 @@ from dprct.dofile import Regression
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
-from dprct.study.replication_page import Side, cells_of, custodian_page, report_page
+from dprct.study.package_page import Side, cells_of, custodian_page, report_page
 from dprct.study.verdicts import Verdict
 
 CERTIFICATE = Certificate(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.raised import ALPHAS, kappa, p_value, rounded_up, worst_miss
+from dprct.estimate.moments.gaussian_law import ALPHAS, kappa, p_value, rounded_up, worst_miss
 
 
 def test_a_p_value_inverts_the_intervals():

@@ -1,0 +1,102 @@
+"""``dprct plan``: what a study will cost, and how good it can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dprct import disk
+from dprct.cli.check import say_same_data
+from dprct.cli.options import StudyFile
+from dprct.cli.show import say
+from dprct.disk import atomic_write, file_error
+from dprct.errors import FileError
+from dprct.study.approval import KIND, approval_of, approval_page
+from dprct.study.protect import (
+    bound_model,
+    study_of,
+)
+
+if TYPE_CHECKING:
+    from dprct.study.study import Study
+
+
+def plan(
+    study_file: StudyFile,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="PAGE", help="Write a page for the custodian to read and sign."
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture",
+            metavar="FILE",
+            help="Draw the expected errors against epsilon, as .png, .svg or .pdf.",
+        ),
+    ] = None,
+) -> None:
+    """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
+
+    What is printed follows from public facts; the data are read
+    only to refuse what the declarations do not allow.
+    """
+    study = study_of(study_file)
+    if html is not None:
+        _check_page(html)
+    if picture is not None:
+        _check_picture(picture)
+    model = bound_model(study)
+    approval = approval_of(study, model)
+    say(str(approval.plan))
+    say_same_data(study)
+    say(f"Approval hash: {approval.sha256}")
+    if html is not None:
+        with atomic_write(html, mode="wb") as file:
+            file.write(approval_page(approval).encode("utf-8"))
+        say(f"wrote {html}: print it to a PDF, and have it signed before dprct protect --approved")
+    if picture is not None:
+        _draw(study, model, picture)
+        say(f"wrote {picture}")
+
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse a name that is none of a picture, and to replace anything."""
+    if path.suffix.lower() not in _PICTURES:
+        raise FileError(f"{path.name!r} is not the name of a picture; end it in .png, .svg or .pdf")
+    if path.exists():
+        raise FileError(f"{path.name!r} exists; give another name, or remove it")
+
+
+def _draw(study: Study, model: Any, path: Path) -> None:
+    """Write the plan as a picture."""
+    from dprct.plots import plan_errors
+
+    asked = study.release
+    axes = plan_errors(
+        model, asked.epsilon, asked.delta, accept_large_delta=asked.accept_large_delta
+    )
+    with atomic_write(path, mode="wb") as file:
+        axes[0].figure.savefig(file, format=path.suffix[1:].lower())  # type: ignore[union-attr]
+
+
+def _check_page(path: Path) -> None:
+    """Refuse to replace anything but such a page."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
+    try:
+        with disk.opened(path) as page:
+            start = page.read(2000)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise file_error(error, path, "read") from None
+    if f"<title>{KIND}".encode() not in start:
+        raise FileError(f"{path.name!r} exists and is no such page; give another name or remove it")

@@ -1,0 +1,644 @@
+"""From a study file to a protected file: header, seal, data, plan, charge, release."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from dprct import disk
+from dprct.certificate.certificate import Certificate
+from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
+from dprct.disk import atomic_write
+from dprct.errors import DprctError, FileError, StudyError, marked
+from dprct.estimate.moments.results import Moments
+from dprct.io import read
+from dprct.model import Model
+from dprct.privacy.accountant import Accountant, find_ledger
+from dprct.privacy.budget import Budget
+from dprct.privacy.composition import Charge
+from dprct.privacy.ledger import ledger_path
+from dprct.published.informed import ModelInformed
+from dprct.release.release import ReleaseModel
+from dprct.release.writing import (
+    certificate_paths,
+    check_target,
+    companion,
+    is_described,
+    refuse_foreign,
+    writing_at,
+)
+from dprct.results.plan import charged_elsewhere, refuse_second_budget
+from dprct.schema.schema import Schema
+from dprct.study import valid_files
+from dprct.study.asked import parts_of
+from dprct.study.data_sets import (
+    check_merged,
+    merge_problems,
+    others_of,
+    studies_of,
+)
+from dprct.study.declared_tables import belongs_to, long_form, written
+from dprct.study.moments_tables import (
+    DeclaredMoments,
+    check_moments_target,
+    moments_files,
+    moments_path,
+)
+from dprct.study.readme import PackageNote, TableNote, mark, readme
+from dprct.study.results_document import (
+    check_results_target,
+    read_results,
+    rehearse_results,
+    results_document,
+    text_path,
+    write_results,
+)
+from dprct.study.study import in_brief, load_study
+from dprct.study.verdicts import of_study, of_table
+from dprct.study.wording import plan_in_toml
+
+_MOST_SHOWN = 5
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from dprct.results.itt import ITTTable
+    from dprct.results.plan import Plan
+    from dprct.study.declared_tables import TableSpec
+    from dprct.study.methods import AnyModel
+    from dprct.study.results_document import ResultsDocument
+    from dprct.study.study import Study
+
+
+def study_of(study_file: Path, output: Path | None = None) -> Study:
+    """Return a study; drafts that killed processes left next to its files are removed."""
+    study = load_study(study_file, output)
+    beside = study.data.parent
+    for folder in {study.output.parent, beside, *beside.glob("*.ledger.released")}:
+        disk.sweep(folder)
+    return study
+
+
+def facts_of_file(path: Path) -> tuple[Schema, int | None]:
+    """Return schema and number of rows of a data file: of a .dta file from its header alone."""
+    if path.suffix.lower() in ("", ".dta"):
+        schema = Schema.from_dta(path)
+        return schema, schema.file.rows
+    data, schema = read(path)
+    return schema, len(data)
+
+
+def read_header(study: Study) -> Schema:
+    """Return the schema of the study's data: of a .dta file from its header alone."""
+    return facts_of_file(study.data)[0]
+
+
+def open_points(study: Study) -> list[str]:
+    """Return what keeps a study from being released, as far as the header of its file tells.
+
+    Of a file without a header, such as .csv, it is as far as its columns and their number of rows
+    tell.
+    """
+    header, rows = header_and_rows(study)
+    found = study.problems(header, rows, confirm=study.release.confirm)
+    return found + _merge_problems(study, header)
+
+
+def _merge_problems(study: Study, header: Schema) -> list[str]:
+    return merge_problems(study, header) if study.merged_files else []
+
+
+def all_open_points(study: Study) -> list[str]:
+    """Open points: of the study, of its ledger, and of its other data sets."""
+    found = in_brief(open_points(study)) + unaffordable(study)
+    for other in studies_of(study)[1:]:
+        found += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
+    return found
+
+
+def header_and_rows(study: Study) -> tuple[Schema, int | None]:
+    """Return schema and number of rows of the study's data: of a .dta file from its header alone.
+
+    How many rows a sample has no header tells.
+    """
+    header, rows = facts_of_file(study.data)
+    return header, rows_of(study, rows)
+
+
+def rows_of(study: Study, rows: int | None) -> int | None:
+    """Return the number of rows that a study is about, of a file with ``rows``; None: unknown."""
+    return rows if study.scope.sample is None else None
+
+
+def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
+    """Return the rows that the study is about, with the schema that their file gives."""
+    data, schema = read(study.data)
+    return study.scope.sampled(data), schema
+
+
+def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
+    """Return the study's method, bound to its data, after everything was declared and sealed."""
+    header, rows = header_and_rows(study)
+    _check_complete(study.problems(header, rows) + _merge_problems(study, header))
+    sealed = study.declared(header).seal(study.declaration.by)
+    if study.data.suffix.lower() == ".dta":
+        data, schema = _read_dta(study, sealed)
+    else:
+        data, schema = read(study.data)[0], sealed
+    if study.merged_files:
+        check_merged(study, data)
+    if study.scope.sample is not None:
+        data = study.scope.sampled(data)
+        _check_complete(study.problems(header, len(data)))
+    return study.asked.model(data, schema)
+
+
+def _check_complete(problems: Sequence[str]) -> None:
+    """Refuse a study with open points; the message begins to list them."""
+    if not problems:
+        return
+    rest = len(problems) - _MOST_SHOWN
+    more = f"; and {rest} more" if rest > 0 else ""
+    raise StudyError(
+        f"the study is not complete: {'; '.join(problems[:_MOST_SHOWN])}{more}; fill it in "
+        "(dprct check lists everything)"
+    )
+
+
+def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Plan:
+    """Return the plan of a study; nothing is spent."""
+    model = bound_model(study) if model is None else model
+    release = study.release
+    asked = {"accept_large_delta": release.accept_large_delta}
+    plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
+    if study.scope.sample is None:
+        return plan
+    facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}
+    warnings = (*plan.warnings, *study.scope.warnings(model.schema))
+    return replace(plan, facts=facts, warnings=warnings)
+
+
+def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Any:
+    """Charge the study's ledger (begun if there is none) and return the release, or the estimate.
+
+    What has no guarantee has no price: then no ledger is charged or begun.
+    """
+    model = bound_model(study) if model is None else model
+    plan = planned(study, model)
+    plan.check(confirm=study.release.confirm)
+    if isinstance(model, ReleaseModel):
+        model.rehearse(study.output)
+    else:
+        _check_results(study)
+        rehearse_results(study.output, study.release.method, model, plan)
+    cost = price(study, model)
+    if cost is not None:
+        separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))
+        refuse_second_budget(same_data(study), study.dataset_id, separate)
+    accountant = None if cost is None else ledger(study, cost)
+    with _noting_merged(study, accountant):
+        return model.fit(
+            study.release.epsilon,
+            study.release.delta,
+            accountant=accountant,
+            confirm=study.release.confirm,
+            accept_large_delta=study.release.accept_large_delta,
+        )
+
+
+@contextlib.contextmanager
+def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None]:
+    """Record the hashes of the files that were merged into the data, once these are charged.
+
+    Another data set of any of these files is then refused a budget of its own.
+    """
+    if accountant is None or not study.merged_files:
+        yield
+        return
+    charges = accountant.charges
+    hashes = [disk.sha256(path) for path in study.merged_files]
+    try:
+        yield
+    finally:
+        if accountant.charges > charges:
+            known = {*accountant.contents}
+            for sha256 in hashes:
+                if sha256 not in known:
+                    accountant.note_content(sha256)
+
+
+def check_places(study: Study) -> None:
+    """Refuse to replace files that are not this study's own."""
+    folder = study.path.parent.resolve()
+    if study.chosen is None and not study.output.parent.resolve().is_relative_to(folder):
+        raise FileError(
+            f"{str(study.output)!r} lies outside the folder of the study file, through a link; "
+            "give the place on the command line (--output), if it is meant"
+        )
+    if not study.makes_file:
+        _check_results(study)
+        return
+    check_target(study.output, study.dataset_id)
+    companions(study)
+    if study.do_files:
+        of_study(study.do_files, study, others_of(study))
+
+
+@contextlib.contextmanager
+def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterator[None]:
+    """Say of files that cannot be written that their numbers are kept, and how to go on."""
+    try:
+        yield
+    except DprctError as error:
+        if cost is None:
+            raise
+        raise FileError(
+            f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
+            f"folder {study.dataset_id}.ledger.released next to the data: mend that, and go on "
+            f"with {go_on}"
+        ) from None
+
+
+def written_files(
+    study: Study,
+    model: ReleaseModel[Any, Any, Any] | AnyModel,
+    made: Any,
+    do: Sequence[Path] | None = None,
+) -> tuple[Path, ...]:
+    """Write what was protected or resumed; what it was charged for is not charged again.
+
+    Parameters
+    ----------
+    made : Release or results
+        From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
+        with their certificate, and what the study declared of them is read off.
+    do : sequence of Path, optional
+        Do-files, by default those that the study names; certificate and README-data say what their
+        regressions are worth on the file.
+    """
+    if study.makes_file:
+        do = study.do_files if do is None else do
+        if do:
+            fates = made.certificate().fates
+            others = others_of(study)
+            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
+            worth = [one.worth() for one in found]
+            made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
+        with writing_at(study.output):
+            certificate = made.write_dta(study.output)
+            return (study.output, *accompany(study, certificate))
+    assert isinstance(model, Model)
+    paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
+    plan = model.plan(paid.epsilon, paid.delta, accept_large_delta=True)
+    method = study.release.method
+    also: dict[Path, str] = {}
+    if isinstance(made, Moments):
+        _check_results(study)
+        certificate, also = moments_files(made, moments_path(study.output))
+        made = DeclaredMoments(made, model.spec.declared, certificate)
+    document, text = results_document(method, made, model, plan)
+    write_results(document, text, study.output, also)
+    return (study.output, text_path(study.output), *also)
+
+
+def _check_results(study: Study) -> None:
+    """Refuse places where the results of an estimate may not be written."""
+    check_results_target(study.output, study.dataset_id)
+    if study.release.method == "moments":
+        check_moments_target(study.output, study.dataset_id)
+
+
+def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:
+    """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
+    budget = Budget.asked(study.release.epsilon, study.release.delta)
+    if study.promises:
+        return budget
+    return model.price(budget) if isinstance(model, ModelInformed) else None
+
+
+def ledger(study: Study, cost: Budget | None = None) -> Accountant:
+    """Return the ledger next to the data, begun with the study's total budget if there is none.
+
+    Parameters
+    ----------
+    cost : Budget, optional
+        The total, where the study gives none; the budget of ``[release]`` by default.
+    """
+    found = find_ledger(study.data, study.dataset_id)
+    total = study.budget
+    if found is not None and total is None:
+        return found
+    spec = study.release if total is None else total
+    budget = Budget(spec.epsilon, spec.delta) if cost is None or total is not None else cost
+    made = Accountant.open(
+        ledger_path(study.data, study.dataset_id),
+        dataset_id=study.dataset_id,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        relation=study.relation,
+    )
+    if total is not None and total.separate is not None and made.separate != total.separate:
+        made.declare_separate(total.separate)
+    return made
+
+
+def same_data(study: Study) -> str:
+    """Return which other ledgers next to the data were charged for the same content; else nothing.
+
+    The data file is hashed for it, if there are ledgers next to it.
+    """
+    files = (study.data, *study.merged_files)
+    found = (charged_elsewhere(path, study.dataset_id) for path in files)
+    return " and ".join(dict.fromkeys(one for one in found if one))
+
+
+def _declared_separate(study: Study, found: Accountant | None) -> str | None:
+    if study.budget is not None and study.budget.separate is not None:
+        return study.budget.separate
+    return None if found is None else found.separate
+
+
+def _continued(study: Study, found: Accountant) -> Accountant:
+    """Return a ledger that is there, if it is on the study's terms; nothing is written."""
+    if study.budget is None:
+        return found
+    return Accountant.open(
+        ledger_path(study.data, study.dataset_id),
+        dataset_id=study.dataset_id,
+        epsilon=study.budget.epsilon,
+        delta=study.budget.delta,
+        relation=study.relation,
+    )
+
+
+def unaffordable(study: Study) -> list[str]:
+    """Return in words why the ledger next to the data would refuse the release; none is begun.
+
+    What a method without a guarantee pays for a part of it depends on the data's columns, and is
+    not known here.
+    """
+    if not study.promises:
+        return []
+    found = find_ledger(study.data, study.dataset_id)
+    try:
+        separate = _declared_separate(study, found)
+        refuse_second_budget(same_data(study), study.dataset_id, separate)
+    except DprctError as error:
+        return [marked(error)]
+    if found is None:
+        return []
+    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
+    try:
+        # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
+        _continued(study, found).rehearse(
+            Charge.of(asked),
+            relation=study.neighbors,
+            unit=unit.name,
+            unit_id=unit.id,
+            max_rows=unit.max_rows,
+        )
+    except DprctError as error:
+        return [f"ledger of {study.dataset_id!r}: {marked(error)}"]
+    return []
+
+
+@dataclass(frozen=True)
+class DeclaredTables:
+    """The tables that a study declares, as one of its files gives them.
+
+    Parameters
+    ----------
+    made : mapping of str to ITTTable
+        By name.
+    withheld : mapping of str to str
+        Those that need the confidential file, with the reason.
+    failed : mapping of str to str
+        Those that the file cannot give, with the reason.
+    """
+
+    made: Mapping[str, ITTTable]
+    withheld: Mapping[str, str]
+    failed: Mapping[str, str]
+
+
+def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
+    """Return the tables that a study declares, made from one of its two files."""
+    if not study.tables:
+        raise StudyError(
+            "the study declares no table; write [[table]] with name, outcomes and arms"
+        )
+    if on == "confidential":
+        data, schema = confidential(study)
+        return _tables(study, data, schema, None)
+    certificate = protected_certificate(study)
+    data, schema = read(study.output)
+    return _tables(study, data, schema, certificate)
+
+
+def _tables(
+    study: Study, data: pd.DataFrame, schema: Schema, certificate: Certificate | None
+) -> DeclaredTables:
+    """Make every table that can be made; the certificate is that of a protected file."""
+    made: dict[str, ITTTable] = {}
+    withheld: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    guarantee = None if certificate is None else certificate.guarantee
+    for spec in study.tables:
+        lost = [] if certificate is None else spec.without_information(_told(certificate, schema))
+        if lost:
+            withheld[spec.name] = (
+                f"it needs the confidential file: nothing is released of {', '.join(lost)}"
+            )
+            continue
+        try:
+            made[spec.name] = spec.made(data, schema, guarantee)
+        except DprctError as error:
+            failed[spec.name] = str(error)
+    return DeclaredTables(made, withheld, failed)
+
+
+def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
+    """Return the fates of the columns as a table sees them.
+
+    A calibrated file returns the effects whatever its covariates are; its own notes say so.
+    """
+    if Validity.of(schema) is None:
+        return dict(certificate.fates)
+    return {
+        name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
+    }
+
+
+@dataclass(frozen=True)
+class Companions:
+    """Where the papers next to a protected file go.
+
+    Parameters
+    ----------
+    valid : mapping of str to Path
+        By the names that :func:`valid_texts` gives.
+    """
+
+    readme: Path
+    expected: Path
+    valid: Mapping[str, Path]
+
+
+def companions(study: Study) -> Companions:
+    """Return where README-data.md and expected.csv go, under the protected file's name."""
+    places = Companions(
+        companion(study.output, "README-data.md"),
+        companion(study.output, "expected.csv"),
+        {name: companion(study.output, name) for name in (valid_files.STATA, valid_files.R)},
+    )
+    own = mark(study.dataset_id).encode("utf-8")
+    refuse_foreign(places.readme, own=_begins_with(places.readme, own))
+    expected = places.expected
+    own_list = expected.exists() and belongs_to(expected, study.dataset_id)
+    refuse_foreign(expected, own=own_list)
+    for name, place in places.valid.items():
+        begins = valid_files.first_line(name, study.dataset_id).encode("utf-8")
+        refuse_foreign(place, own=_begins_with(place, begins))
+    return places
+
+
+def _begins_with(path: Path, start: bytes) -> bool:
+    try:
+        with disk.opened(path) as file:
+            return file.read(len(start)) == start
+    except OSError:
+        return False
+
+
+def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
+    """Write what goes with a protected file: README-data.md and, with tables, expected.csv.
+
+    With a calibrated file go the regressions that are valid on it, as valid.do and valid.R.  Those
+    of an earlier release in its place are removed, because they are not valid on this one.
+
+    Everything is computed from the protected file: free.
+    """
+    places = companions(study)
+    calibrated = "formula" in parts_of(study.release.method)
+    data, schema = read(study.output) if study.tables or calibrated else (None, None)
+    names = (study.path.name, places.expected.name, places.readme.name)
+    texts = texts_beside(study, certificate, data, schema, names)
+    if data is not None and schema is not None:
+        found = valid_files.valid_texts(data, schema, study.dataset_id, study.output.name)
+        texts |= {places.valid[name].name: text for name, text in found.items()}
+    for place in places.valid.values():
+        if place.name not in texts:
+            place.unlink(missing_ok=True)
+    paths = [study.output.with_name(name) for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        with atomic_write(path, mode="wb") as file:
+            file.write(text.encode("utf-8"))
+    return tuple(paths)
+
+
+def texts_beside(
+    study: Study,
+    certificate: Certificate,
+    data: pd.DataFrame | None,
+    schema: Schema | None,
+    names: tuple[str, str, str],
+    package: PackageNote | None = None,
+) -> dict[str, str]:
+    """Return what goes with a protected file, by name: README-data.md and, with tables, numbers.
+
+    Parameters
+    ----------
+    data, schema : DataFrame, Schema
+        The protected file; needed where the study declares tables.
+    names : tuple of str
+        Of the study file, of ``expected.csv`` and of ``README-data.md``.
+    package : PackageNote, optional
+        The package that the file is part of.
+    """
+    study_name, expected, readme_name = names
+    texts = {}
+    notes: tuple[TableNote, ...] = ()
+    if study.tables:
+        assert data is not None
+        assert schema is not None
+        found = _tables(study, data, schema, certificate)
+        notes = tuple(_note(spec, found, expected) for spec in study.tables)
+        texts[expected] = written(study.dataset_id, long_form(found.made))
+    texts[readme_name] = readme(
+        study_name, certificate, study.availability, notes, expected, package
+    )
+    return texts
+
+
+def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
+    if spec.name in found.withheld:
+        words = f"no, {found.withheld[spec.name]}"
+    elif spec.name in found.failed:
+        words = f"no: {found.failed[spec.name]}"
+    else:
+        words = _reproduced(found.made[spec.name].notes, expected)
+    return TableNote(spec.name, spec.title, words)
+
+
+def _reproduced(notes: tuple[str, ...], expected: str) -> str:
+    """Return whether a table that could be made means anything; a calibrated file's notes know."""
+    artefacts = [note for note in notes if ARTEFACT in note]
+    if artefacts:
+        return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
+    held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
+    return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
+
+
+def results_of(study: Study) -> ResultsDocument:
+    """Return the results that a study's estimate left."""
+    found = read_results(study.output)
+    if found.content["dataset_id"] != study.dataset_id:
+        raise FileError(
+            f"{study.output.name!r} holds results of data set {found.content['dataset_id']!r}, not "
+            f"of {study.dataset_id!r}; give another name with [release] output"
+        )
+    return found
+
+
+def ledger_words(study: Study) -> str:
+    """Return what the file that the study made says of the ledger; empty if there is none."""
+    with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
+        if not study.makes_file:
+            return results_of(study).ledger
+        if is_described(study.output):
+            path = certificate_paths(study.output)[1]
+            return Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON))).ledger
+    return ""
+
+
+def protected_certificate(study: Study) -> Certificate:
+    """Return the certificate of the protected file, and refuse a file that is another."""
+    path = certificate_paths(study.output)[1]
+    if not study.output.exists():
+        raise FileError(
+            f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
+        )
+    try:
+        certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
+    except (OSError, ValueError, TypeError, DprctError):
+        raise FileError(
+            f"there is no certificate {path.name!r} next to the protected file; make both with "
+            "dprct protect"
+        ) from None
+    if not is_described(study.output):
+        raise FileError(
+            f"{study.output.name!r} is not the file that its certificate describes: it was changed "
+            "or replaced; take the one that dprct protect wrote"
+        )
+    return certificate
+
+
+def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:
+    from dprct.io.stata import read_dta
+
+    return read_dta(study.data, schema=sealed)
