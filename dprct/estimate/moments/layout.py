@@ -314,13 +314,22 @@ def _bias(p: int, radius: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (factor - 1)^2 / p of a slope on one of p normal columns in balls of these radii."""
     if not p:
         return np.zeros_like(radius)
-    q = radius**2
     length = math.sqrt(2) * math.exp(special.gammaln((p + 1) / 2) - special.gammaln(p / 2))
-    within, beyond = p * special.chdtr(p + 2, q), special.chdtrc(p, q)
-    products = within + radius * length * special.chdtrc(p + 1, q)
-    factor = products / (within + q * beyond)
-    found: NDArray[np.float64] = (factor - 1) ** 2 / p
+    products = p * special.chdtr(p + 2, radius**2)
+    products += radius * length * special.chdtrc(p + 1, radius**2)
+    found: NDArray[np.float64] = (products / square_within(p, radius) - 1) ** 2 / p
     return found
+
+
+def square_within(p: int, radius: Any) -> Any:
+    """Return E[min(|x|, R)^2] of p independent standard normal columns.
+
+    Examples
+    --------
+    >>> round(float(square_within(4, 100.0)), 6), bool(square_within(4, 2.0) < 4)
+    (4.0, True)
+    """
+    return p * special.chdtr(p + 2, radius**2) + radius**2 * special.chdtrc(p, radius**2)
 
 
 def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.declared import Declared, DrawnStep
+from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.variables import key_of
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import FARTHEST
@@ -56,15 +58,18 @@ if TYPE_CHECKING:
 EFFECTS, TOTALS, SQUARES = "effects", "totals of residuals", "squares"
 """The parts of an allocation that declared regressions have, in the order of their draws."""
 
-LEAST_MOMENTS = Fraction(1, 50)
+LEAST_MOMENTS = Fraction(1, 200)
 """Of mu squared, for moments where no declared regression uses them."""
 
 READ_MOMENTS = Fraction(1, 2)
 """The same where something else was asked for, which is read off the moments."""
 
-_MOMENTS = tuple(Fraction(k, 100) for k in (5, 10, 15, 20, 25, 30, 40))
+_MOMENTS = tuple(Fraction(k, 100) for k in (2, 4, 7, 10, 15, 20, 30))
 _SQUARES = tuple(Fraction(k, 100) for k in (2, 4, 6, 8, 12, 16, 20, 25, 30, 40, 50, 60, 70))
 """Shares that a plan chooses among; the effects have what is left."""
+
+_FITS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Planned standard deviations of the outcome that a plan clips fits at; 0 uses no covariates."""
 
 _CENTRE = Fraction(1, 5)
 """Of the squares' share, what the totals have by which they are centred."""
@@ -483,12 +488,19 @@ def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
     """Return the R squared that a ridge fit from noisy moments is expected to have.
 
     Columns of variance v in units of z, with noise of s2 / sqrt 2 on products: of a slope the ridge
-    leaves n v / (n v + s2 sqrt d), and noise adds s2^2 / 2 over that squared, times v.
+    leaves n v / (n v + s2 sqrt d), and noise adds s2^2 / 2 over that squared, times v.  Of rows in
+    a ball v is smaller, as of normal ones.
     """
     places = [p for p in layout.places if p.name != bound.step.outcome]
     q = len(bound.step.covariates)
     weight = place_of(layout, bound.step.outcome).weight
-    v = float(np.mean([p.weight**2 for p in places])) if places else 1.0
+    free = sum(not place.exempt for place in layout.places)
+    inside = float(square_within(free, layout.shrunk_radius)) / free if free else 1.0
+    v = (
+        float(np.mean([p.weight**2 * (1.0 if p.exempt else inside) for p in places]))
+        if places
+        else 1.0
+    )
     rows = bound.n * v
     bent = s2 * math.sqrt(q) / (rows + s2 * math.sqrt(q))
     added = q * s2**2 / 2 * v / (rows + s2 * math.sqrt(q)) ** 2 / weight**2
@@ -500,45 +512,68 @@ def _planned(
     squares: float, design: Design | None,
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
-    parts = []
-    for bound, r2 in zip(steps.bound, kept, strict=True):
-        place = place_of(layout, bound.step.outcome)
-        half = residual_of(place, None).half_step
-        sd = place.scale / half  # in half steps, as everything below
-        parts.append((bound, place, sd, _most(bound, place, sd) if r2 > 0 else 0))
-    several = _together([(bound, GRID + most) for bound, _, _, most in parts])
+    several = _together(steps.bound)
     clips, planned = [], []
-    for (bound, place, sd, most), r2 in zip(parts, kept, strict=True):
-        n, reach, icc = bound.n, GRID + most, icc_of(design, bound.step.outcome)
-        rows, whole = bound.spread.T
-        unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
-        noise = (2 * bound.longest * reach * several / effects / n) ** 2
-        c = _clip(bound, place, sd, reach, icc, squares / several)
-        d = 2 * bound.longest * reach
-        move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
-        om = bound.inflation * move * several / squares / n**2
-        kap = float(np.interp(om / noise, _RATIOS, _KAPPAS))
-        sampling = unadjusted * (1 - max(r2, 0.0))
-        half = residual_of(place, None).half_step
-        ideal = guess if bound.step.covariates else 0.0
-        planned.append(Planned(
-            np.sqrt(sampling + kap * om + noise) * half,
-            np.full(len(rows), math.sqrt(noise) * half),
-            np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half, r2,
-        ))  # fmt: skip
-        clips.append(Clips(most, _squares_clip(bound, c, reach)))
+    for bound, r2 in zip(steps.bound, kept, strict=True):
+        place, icc = place_of(layout, bound.step.outcome), icc_of(design, bound.step.outcome)
+        found = [
+            _planned_one(bound, place, icc, most, left, guess, effects / several, squares / several)
+            for most, left in _fits_of(place, r2, guess)
+        ]
+        best = min(found, key=lambda one: float(np.log(one[1].error).sum()))
+        clips.append(best[0])
+        planned.append(best[1])
     return tuple(clips), tuple(planned)
 
 
-def _most(bound: BoundStep, place: Place, sd: float) -> int:
-    """Return H, one planned standard deviation of the outcome."""
-    return min(math.floor(sd), GRID) if bound.step.covariates else 0
+def _fits_of(place: Place, r2: float, guess: float) -> list[tuple[int, float]]:
+    """Return the bounds H that a fit may have, each with the R squared that it keeps there.
+
+    Of a normal fit of standard deviation s, clipped at h = k s, the part 2 ((1 + k^2) Phi(-k) -
+    k phi(k)) of its variance is lost.
+    """
+    sd, found = _in_half_steps(place), dict[int, float]()
+    for times in _FITS if r2 > 0 else _FITS[:1]:
+        k = times / math.sqrt(guess)
+        tail, density = float(special.ndtr(-k)), math.exp(-k * k / 2) / math.sqrt(2 * math.pi)
+        most = min(math.floor(times * sd), GRID)
+        found[most] = r2 * (1 - 2 * ((1 + k * k) * tail - k * density)) if most else 0.0
+    return list(found.items())
 
 
-def _together(parts: Sequence[tuple[BoundStep, int]]) -> float:
+def _in_half_steps(place: Place) -> float:
+    """Return the planned standard deviation of an outcome in half steps."""
+    return place.scale / residual_of(place, None).half_step
+
+
+def _planned_one(
+    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
+    effects: float, squares: float,
+) -> tuple[Clips, Planned]:  # fmt: skip
+    """Return clips and errors of one regression of which fits are within ``most`` half steps."""
+    n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
+    rows, whole = bound.spread.T
+    unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
+    noise = (2 * bound.longest * reach / effects / n) ** 2
+    c = _clip(bound, place, sd, reach, icc, squares)
+    d = 2 * bound.longest * reach
+    move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
+    om = bound.inflation * move / squares / n**2
+    kap = float(np.interp(om / noise, _RATIOS, _KAPPAS))
+    half = residual_of(place, None).half_step
+    ideal = guess if bound.step.covariates else 0.0
+    errors = Planned(
+        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * om + noise) * half,
+        np.full(len(rows), math.sqrt(noise) * half),
+        np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half, kept,
+    )  # fmt: skip
+    return Clips(most, _squares_clip(bound, c, reach)), errors
+
+
+def _together(bounds: Sequence[BoundStep]) -> float:
     """Return by how much longer all regressions together move than the one that moves most."""
-    total = np.zeros(len(parts[0][0].sizes))
-    for bound, _ in parts:
+    total = np.zeros(len(bounds[0].sizes))
+    for bound in bounds:
         total += (bound.weights**2).sum(axis=0) / bound.longest**2
     return math.sqrt(float(total.max()))
 

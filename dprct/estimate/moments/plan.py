@@ -25,6 +25,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.queries.group_moments import Part
+from dprct.queries.sums import GRID
 from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def declared_errors(
     clips = getattr(allocation, "clips", ())
     for bound, clip, errors in zip(facts.steps.bound, clips, planned, strict=True):
         place = next(p for p in facts.layout.places if p.name == bound.step.outcome)
-        fit = place.scale if clip.most else 0.0
+        fit = _half(place) * clip.most / GRID
         found.setdefault(place.name, partial(_declared_error, errors, _half(place) + fit, fit))
     return found
 
