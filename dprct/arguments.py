@@ -139,7 +139,7 @@ def _refusal(name: str, value: object, allowed: str) -> DprctError:
 
 
 def _rule(annotation: str) -> tuple[Kind, str] | None:
-    """Return whether a value is of a declared kind, and the kind in words; None for any value."""
+    """Whether a value is of a declared kind, and the kind in words; None for any value."""
     kinds, words = [], []
     parts = _alternatives(annotation)
     if {"Path", "os.PathLike[str]"} & set(parts):
@@ -198,7 +198,7 @@ def _is_list(value: object) -> bool:
 
 
 def _elements(value: Any) -> Iterable[Any]:
-    """Return what can be looked at without being used up; one text is a list of itself."""
+    """Elements that can be looked at without being used up; one text is a list of itself."""
     if isinstance(value, str):
         return (value,)
     return value if hasattr(value, "__len__") else ()
@@ -301,7 +301,7 @@ def _parts(annotation: str, mark: str) -> list[str]:
 
 
 def given(value: object) -> str:
-    """Return what was given as words of a message: a fact as it is, else only its type.
+    """Words for what was given: a fact as it is, else only its type.
 
     What a caller passes by mistake may be a column of the data, and is not to be printed.
 
@@ -441,7 +441,7 @@ def _content(path: os.PathLike[Any]) -> str:
 
 
 def _default(one: Field[Any]) -> object:
-    """Return what a field is where nothing is given; nothing else is like its class."""
+    """Default of a field where nothing is given; nothing else is like its class."""
     if one.default is not MISSING:
         return one.default
     return one.default_factory() if one.default_factory is not MISSING else _default

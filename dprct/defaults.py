@@ -105,7 +105,7 @@ def ridge_penalty(T0: float) -> float:
 
 
 def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> bool:
-    """Return whether ridge weights are expected to do better than equal ones; public facts only.
+    """Whether ridge weights are expected to do better than equal ones; public facts only.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> b
 
 
 def moment_penalty(noise_sd: float, width: int, distance: float) -> float:
-    """Return k, about as large as noise makes the eigenvalues of a matrix of centred moments.
+    """Penalty k, about as large as noise makes the eigenvalues of a matrix of centred moments.
 
     Parameters
     ----------

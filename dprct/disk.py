@@ -82,7 +82,7 @@ def check_ordinary(path: str | os.PathLike[str]) -> None:
 
 
 def content(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return what an ordinary file of at most so many bytes holds."""
+    """Content of an ordinary file of at most so many bytes."""
     with opened(path) as file:
         found = read_at_most(file, most)
     if len(found) > most:
@@ -137,7 +137,7 @@ def toml_text(path: str | Path, error: type[Exception]) -> str:
 
 
 def toml_document(text: str, path: str | Path, error: type[Exception]) -> dict[str, Any]:
-    """Return what a text in TOML holds, or raise ``error`` with the line that is not TOML."""
+    """Content of a text in TOML, or raise ``error`` with the line that is not TOML."""
     try:
         if _ENDLESS.search(text):
             raise RecursionError
@@ -453,7 +453,7 @@ _ADVICE = {
 
 
 def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileError:
-    """Return what went wrong with a file as one sentence that says what to do.
+    """Sentence on what went wrong with a file and what to do.
 
     Parameters
     ----------
@@ -554,7 +554,7 @@ def atomic_write(
 
 
 def _target(path: Path) -> Path:
-    """Return where ``path`` really lies; refuse a folder, and a folder that is missing."""
+    """Place where ``path`` really lies; refuse a folder, and a folder that is missing."""
     target = path.resolve()  # a link stays a link to the file that is replaced
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder")

@@ -173,7 +173,7 @@ class ExclusiveEncoding:
         return len(self.columns) + 1
 
     def describe(self) -> str:
-        """Return what the codes are, for a plan."""
+        """Meaning of the codes, for a plan."""
         names = ", ".join(column.name for column in self.columns)
         return f"{self.group}: {self.size} groups ({names}, neither)"
 
@@ -263,7 +263,7 @@ class Encoding:
         return len(self.cells) + len(self.missing)
 
     def describe(self) -> str:
-        """Return what the codes are, for a plan."""
+        """Meaning of the codes, for a plan."""
         kind = "bins" if len(self.cells[0]) == 2 else "levels"
         missing = f" + {len(self.missing)} missing" if self.missing else ""
         return f"{self.name}: {len(self.cells)} {kind}{missing}"

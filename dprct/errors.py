@@ -47,7 +47,7 @@ _KEPT = 80
 
 
 def shortened(value: object) -> str:
-    """Return what a message says of a text or a number that was given, cut where it is long.
+    """Text or number that was given as a message quotes it, cut where it is long.
 
     Examples
     --------
@@ -312,7 +312,7 @@ class withheld:
 
 
 def instead_of(name: object, known: Iterable[str], form: str = "{!r}") -> str:
-    """Return what to write instead of an option that does not exist, for every kind of caller.
+    """Advice for an option that does not exist, for every kind of caller.
 
     Parameters
     ----------

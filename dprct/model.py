@@ -315,7 +315,7 @@ class Spec(ABC, Generic[AnyFacts]):
 
     @classmethod
     def of_formula(cls, formula: str) -> dict[str, Any]:
-        """Return what a formula says of :attr:`formula_gives`."""
+        """Meaning of a formula for :attr:`formula_gives`."""
         raise FormulaError(f"{formula!r} was given to a method that takes no formula; remove it")
 
     def options(self) -> dict[str, Any]:
@@ -328,7 +328,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return self
 
     def protects(self, schema: Schema) -> Unit:
-        """Return who is protected: the unit of the schema, or another one that was asked for."""
+        """Protected unit: the unit of the schema, or another one that was asked for."""
         return schema.unit
 
     def charged_as(self, budget: Budget) -> str:
@@ -345,7 +345,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return ()
 
     def counting(self, schema: Schema) -> Counting:
-        """Return what is public of the rows and is counted while they are validated."""
+        """Public counts that are made of the rows while they are validated."""
         return Counting()
 
     @abstractmethod
@@ -361,11 +361,11 @@ class Spec(ABC, Generic[AnyFacts]):
 
     @abstractmethod
     def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
-        """Return what a fit with these mechanisms promises."""
+        """Guarantee of a fit with these mechanisms."""
 
     @abstractmethod
     def plan(self, facts: AnyFacts, allocation: Allocation) -> Plan:
-        """Return what a fit with these mechanisms will cost and how good it can be."""
+        """Plan of a fit with these mechanisms: its cost and how good it can be."""
 
     def guesses(self, facts: Facts) -> Iterator[AnyFacts]:
         """Yield public facts that a table of this header may turn out to have.
@@ -378,7 +378,7 @@ class Spec(ABC, Generic[AnyFacts]):
             yield facts  # type: ignore[misc]
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no table of this header can be fitted at a budget; None if one may be.
+        """Reason why no table of this header can be fitted at a budget; None if one may be.
 
         Parameters
         ----------
@@ -398,7 +398,7 @@ class Spec(ABC, Generic[AnyFacts]):
         return refused
 
     def _refused(self, facts: AnyFacts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why these facts do not allow a fit at a budget."""
+        """Reason why these facts do not allow a fit at a budget."""
         try:
             self.plan(facts, self.allocation(facts, budget)).check(confirm=confirm)
         except DprctError as error:
@@ -494,7 +494,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         return self.facts.n
 
     def plan(self, epsilon: Real, delta: Real = 0, *, accept_large_delta: bool = False) -> Plan:
-        """Return what a fit would cost and how precise it can be; free, from public facts alone.
+        """Plan of a fit: its cost and how precise it can be; free, from public facts alone.
 
         Parameters
         ----------
@@ -525,15 +525,15 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:
-        """Return what a fit at this budget promises; free."""
+        """Guarantee of a fit at this budget; free."""
         return self._promise(self._allocated(budget))
 
     def _promise(self, allocation: Allocation) -> Guarantee:
-        """Return what a fit with these mechanisms promises, led by how little that is."""
+        """Guarantee of a fit with these mechanisms, led by how little that is."""
         return cautious(self.spec.guarantee(self.facts, allocation), self.n)
 
     def _claimed(self, allocation: Allocation) -> Budget | None:
-        """Return what is promised; None where epsilon and delta are parameters and no more."""
+        """Claimed guarantee; None where epsilon and delta are parameters and no more."""
         return self.spec.guarantee(self.facts, allocation).budget
 
     def _check_delta(self, claimed: Budget | None, accepted: object) -> None:
@@ -669,7 +669,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         )
 
     def _unit(self) -> Unit | None:
-        """Return who is protected, where it is another unit than the schema's."""
+        """Protected unit, where it is another unit than the schema's."""
         unit = self.spec.protects(self.schema)
         return None if unit == self.schema.unit else unit
 
@@ -699,11 +699,11 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """Return the result of what was drawn: post-processing."""
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
-        """Return what was drawn as JSON-ready values, for the ledger."""
+        """Draws as JSON-ready values, for the ledger."""
         return {"drawn": saved(drawn)}
 
     def _revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Return what :meth:`_state` was given."""
+        """Draws from what :meth:`_state` made of them."""
         found: Drawn = revived(state["drawn"], self.saved_types)
         return found
 
@@ -727,7 +727,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         return {"n": self.n, "facts": self.schema.digest(), "asked": asked}
 
     def _saved_for(self, accountant: Accountant, entry: Entry) -> dict[str, Any]:
-        """Return what was saved for an entry, if it paid for this method."""
+        """State saved for an entry, if it paid for this method."""
         if not entry.priced:
             raise LedgerError(
                 f"entry {entry.id} notes a release without a guarantee, of which nothing is saved: "

@@ -104,7 +104,7 @@ def within(limits: tuple[float, float], bounds: tuple[float, float] | None) -> t
 
 
 def watermark_of(guarantee: Guarantee) -> str:
-    """Return what is written across a figure of private numbers: nothing, if they are protected."""
+    """Watermark of a figure of private numbers: nothing, if they are protected."""
     if guarantee.simulation:
         return "simulation: no guarantee"
     return "" if guarantee.holds else "no guarantee"

@@ -238,7 +238,7 @@ class Desk:
         return found
 
     def _ledger(self, study: Study) -> dict[str, Any] | None:
-        """Return what was spent, without the hash of the data; None if there is no ledger."""
+        """Spending so far, without the hash of the data; None if there is no ledger."""
         try:
             found = find_ledger(study.data, study.dataset_id)
         except DprctError as error:
@@ -354,7 +354,7 @@ class Desk:
         return None if found is None else asdict(found)
 
     def verdicts(self) -> dict[str, Any]:
-        """Return what the regressions of the do-files will be worth, as ``dprct check`` says it."""
+        """Verdicts on the regressions of the do-files, as ``dprct check`` prints them."""
         with self._lock:
             study = self.study()
             files = self.do or study.do_files
@@ -462,7 +462,7 @@ def _tables(study: Study) -> list[str]:
 
 
 def _version(path: Path) -> tuple[Path, int, int]:
-    """Return what changes if a file does."""
+    """State of the file, which changes if the file does."""
     try:
         facts = path.stat()
     except OSError as error:

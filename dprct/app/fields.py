@@ -57,7 +57,7 @@ MEANINGS: Mapping[str, str] = {
 
 
 def fact(name: str, typed: str) -> Any:
-    """Return what was typed for a fact of a column; None takes the declaration away.
+    """Typed value of a fact of a column; None takes the declaration away.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> list[di
 
 
 def section_value(kind: type[Any], key: str, typed: str) -> Any:
-    """Return what was typed for a key of a section; None takes the key away.
+    """Typed value of a key of a section; None takes the key away.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def _choices(hints: Sequence[Any]) -> list[str]:
 
 
 def _typed(value: Any, hints: Sequence[Any]) -> str:
-    """Return what is there as a person would type it; a list of lists as TOML."""
+    """Value as a person would type it; a list of lists as TOML."""
     if isinstance(value, list) and any(isinstance(one, (list, Mapping)) for one in value):
         return _written(value)
     return shown_fact(value)

@@ -156,7 +156,7 @@ class Custom(Design):
         return f"Custom randomisation by {name}{given_rows}, recorded in {quoted(self.columns)}."
 
     def _framed(self, returned: Any, n: int) -> pd.DataFrame:
-        """Return what a procedure returned as the treatment columns of n rows."""
+        """Output of a procedure as the treatment columns of n rows."""
         frame = _table(returned, self.columns)
         if frame is None or len(frame) != n:
             got = (

@@ -292,7 +292,7 @@ class Allotted(Design):
 
     @abstractmethod
     def _rule(self) -> str:
-        """Return how units are allotted, for :meth:`describe`."""
+        """Rule by which units are allotted, for :meth:`describe`."""
 
     def _impossible(self, codes: Codes, units: Units, shares: Array) -> list[str]:
         """Return the groups that have members where their share is zero."""
@@ -670,7 +670,7 @@ class BlockCluster(_Clustered, _Blocked):
 
 
 def design_of(treatment: str | Sequence[str] | None, assignment: Design | None) -> Design:
-    """Return how treatment was assigned: as declared, or completely at random."""
+    """Assignment of treatment: as declared, or completely at random."""
     if assignment is None:
         if treatment is None:
             raise ParameterError(

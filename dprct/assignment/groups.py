@@ -166,7 +166,7 @@ def independent(shares: Array, rng: np.random.Generator) -> Codes:
 def counted(
     blocks: Codes, codes: Codes, shape: tuple[int, int], weights: Codes | None = None
 ) -> Codes:
-    """Return how many units of each block are in each group; (B, K).
+    """Number of units of each block are in each group; (B, K).
 
     ``weights`` say how many units each entry stands for, one if not given.
 
@@ -181,7 +181,7 @@ def counted(
 
 
 def uneven(counts: Codes, sizes: Codes, shares: Array) -> Mask:
-    """Return which groups have a count that is not their share rounded down or up; (K,).
+    """Groups whose count is not their share rounded down or up; (K,).
 
     Examples
     --------
@@ -477,7 +477,7 @@ def combined(
 
 
 def _values(values: list[Any]) -> pd.Series[Any]:
-    """Return what an engine returned as a column: decimals as numbers, like every number."""
+    """Column that an engine returned: decimals as numbers, like every number."""
     return pd.Series([float(x) if isinstance(x, Decimal) else x for x in values])
 
 

@@ -240,7 +240,7 @@ VOID_ERRORS = "Standard errors, p-values and effects computed on this file mean 
 
 
 def certificate_path(path: Path) -> Path:
-    """Return where the certificate of a protected file lies, as programs read it.
+    """Place of the certificate of a protected file, as programs read it.
 
     Examples
     --------
@@ -269,7 +269,7 @@ class Needed:
 
     @classmethod
     def of(cls, words: str) -> Needed | None:
-        """Return what the words of a :class:`Receipt` name; None where no ledger on file is named.
+        """Receipt that the words of a :class:`Receipt` name; None where no ledger on file is named.
 
         Examples
         --------
@@ -346,7 +346,7 @@ class RegressionWorth:
 
 
 def worth_by_table(regressions: Sequence[RegressionWorth]) -> list[str]:
-    """Return how many regressions of each table are worth what, a line for each table.
+    """Count of verdicts of each kind, a line for each table.
 
     Examples
     --------
@@ -435,7 +435,7 @@ class Reading:
         ]
 
     def blocks(self) -> list[str]:
-        """Return what a certificate prints: the table, and what breaks."""
+        """Parts that a certificate prints: the table, and what breaks."""
         return [
             "How commands read this file: the error that they find over the released one, which",
             "holds sampling and privacy noise (over outcomes, arms and covariate sets):",
@@ -457,7 +457,7 @@ class Reading:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Reading:
-        """Return what :meth:`to_dict` wrote."""
+        """Object of what :meth:`to_dict` wrote."""
         ratios = tuple(
             ErrorRatio(
                 entry["command"],
@@ -638,7 +638,7 @@ class Certificate:
         return "\n".join(_wrapped(block) for block in blocks) + f"\n\nIssued {self.issued}.\n"
 
     def ledger_words(self) -> str:
-        """Return what was charged, and what a ledger must have to be that which was charged."""
+        """Charge, and what a ledger must have to be the one that was charged, in words."""
         needed = Needed.of(self.ledger)
         if needed is None:
             return self.ledger
@@ -684,7 +684,7 @@ def sealed_words(schema: Schema) -> tuple[str, str]:
 
 
 def header_words(schema: Schema) -> str:
-    """Return whether the header facts of the kept columns are confirmed, in words."""
+    """Whether the header facts of the kept columns are confirmed, in words."""
     open_ones = [c.name for c in schema.columns if not c.confirmed and c.fate != "drop"]
     if not open_ones:
         return "header facts (types, formats, labels) confirmed as public"

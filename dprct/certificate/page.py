@@ -220,7 +220,7 @@ _KNOWN = {
 
 
 def odds_words(guarantee: Guarantee) -> tuple[str, ...]:
-    """Return what a guarantee means, in plain sentences that claim no more than it does.
+    """Meaning of a guarantee, in plain sentences that claim no more than it does.
 
     Notes
     -----
@@ -404,7 +404,7 @@ def _others(certificate: Certificate) -> list[str]:
 
 
 def _reading(reading: Reading | None) -> list[str]:
-    """Return what commands find on a calibrated file, and what breaks on it."""
+    """Commands that can be read on a calibrated file, and what breaks on it."""
     if reading is None:
         return []
     rows = [
@@ -428,7 +428,7 @@ def _reading(reading: Reading | None) -> list[str]:
 
 
 def _regressions(certificate: Certificate) -> list[str]:
-    """Return what the regressions of the do-files are worth, by table."""
+    """Verdicts on the regressions of the do-files, by table."""
     if not certificate.regressions:
         return []
     lines = items(worth_by_table(certificate.regressions))

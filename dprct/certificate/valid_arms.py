@@ -51,7 +51,7 @@ class SomeArms:
     places: Places
 
     def of(self, data: pd.DataFrame) -> NDArray[np.bool_]:
-        """Return which rows are of these arms."""
+        """Rows of these arms, as a mask."""
         return np.isin(_codes(self.columns, data), self.places)
 
     @property
@@ -125,7 +125,7 @@ class ValidArms:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ValidArms:
-        """Return what :meth:`to_dict` wrote."""
+        """Object of what :meth:`to_dict` wrote."""
         return cls(
             columns=tuple(map(str, content["c"])),
             rows=tuple(tuple(map(int, counts)) for counts in content["n"]),
@@ -142,11 +142,11 @@ class ValidArms:
         return tuple(found.tolist())
 
     def values(self, place: int) -> dict[str, float]:
-        """Return what the columns are in an arm."""
+        """Values of the columns in an arm."""
         return {column: float(k == place) for k, column in enumerate(self.columns, 1)}
 
     def rows_of(self, among: Places, outcome: int) -> int | None:
-        """Return how many rows of some arms have an outcome, where that is known."""
+        """Number of rows of some arms have an outcome, where that is known."""
         return sum(self.rows[outcome][place] for place in among) if self.rows else None
 
     def factor(self, among: Places, outcome: int) -> float:
@@ -175,7 +175,7 @@ class ValidArms:
         return [(0, place) for place in range(1, len(self.columns) + 1)]
 
     def reason(self, among: Places, terms: set[str], keys: tuple[str, ...]) -> str | None:
-        """Return why the coefficients on the rows of some arms are no released differences.
+        """Reason why the coefficients on the rows of some arms are no released differences.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class ValidArms:
         )
 
     def words(self, errors: str) -> str:
-        """Return what holds on the rows of some arms, in one paragraph."""
+        """Paragraph on what holds on the rows of some arms."""
         found = [self.factor(two, j) for j in range(len(self.rows)) for two in self.pairs()]
         known = [factor for factor in found if math.isfinite(factor)]
         ends = sorted({f"{min(known):.5f}", f"{max(known):.5f}"}) if known else []

@@ -64,7 +64,7 @@ class ValidGroups:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ValidGroups:
-        """Return what :meth:`to_dict` wrote."""
+        """Object of what :meth:`to_dict` wrote."""
         return cls(
             column=str(content["c"]),
             levels=tuple(one if isinstance(one, str) else float(one) for one in content["l"]),
@@ -98,7 +98,7 @@ class ValidGroups:
         return self.levels.index(level) if level in self.levels else None
 
     def rows_of(self, level: Level, outcome: int) -> int | None:
-        """Return how many rows of a level have an outcome, where that is known."""
+        """Number of rows of a level have an outcome, where that is known."""
         place = self.place(level)
         return None if place is None else self.rows[place][outcome]
 
@@ -152,7 +152,7 @@ class ValidGroups:
         return terms < declared and (free or terms & self.own == declared & self.own)
 
     def reason(self, terms: Keys, arms: Keys, within: Level | None) -> str | None:
-        """Return why no released effect is that of the rows of a regression."""
+        """Reason why no released effect is that of the rows of a regression."""
         if within is not None:
             known = not self.levels or within in self.levels
             return None if known else f"{self._said(within)} is no level that was released"
@@ -173,14 +173,14 @@ class ValidGroups:
         return f"{self.column} = {spelled(level)}"
 
     def adjusted_words(self, terms: list[str]) -> str:
-        """Return why a regression within a level has no covariates."""
+        """Reason why a regression within a level has no covariates."""
         return (
             f"within levels of {self.column}, and where arms are crossed with them, the regression "
             f"on the arms alone was calibrated, and not one with {', '.join(terms)}"
         )
 
     def coefficient_words(self, terms: Keys, arms: Keys) -> str | None:
-        """Return what the coefficients are where they are not the effects of the estimates."""
+        """Meaning of the coefficients where they are not the effects of the estimates."""
         if not self.crossing(terms, arms):
             return None if self.whole else (
                 f"They are means of the effects in levels of {self.column}, with the weights of "
@@ -192,7 +192,7 @@ class ValidGroups:
         )
 
     def words(self, arms: str, errors: str) -> str:
-        """Return what holds within levels, in one paragraph."""
+        """Paragraph on what holds within levels."""
         everybody = (
             "The effects of everybody are those of the regressions on all rows."
             if self.whole

@@ -236,7 +236,7 @@ class Validity:
 
     @classmethod
     def of(cls, schema: Schema | None) -> Validity | None:
-        """Return what the file of a schema says of itself; None where it says nothing."""
+        """Validity that the file of a schema states; None where it states none."""
         if schema is None:
             return None
         for owner, name, text in schema.file.characteristics:
@@ -280,7 +280,7 @@ class Validity:
 
     @classmethod
     def from_text(cls, text: str) -> Validity:
-        """Return what :meth:`to_text` wrote."""
+        """Object of what :meth:`to_text` wrote."""
         try:
             content: Any = json.loads(text)
             if content["v"] != _VERSION or set(content) - _OPTIONAL != _PARTS:
@@ -349,7 +349,7 @@ class Validity:
     def describes(
         self, outcome: str, terms: Iterable[str], cov_type: str, cluster: str | None
     ) -> str | None:
-        """Return why a regression on all rows is not calibrated; None where it is.
+        """Reason why a regression on all rows is not calibrated; None where it is.
 
         Parameters
         ----------
@@ -363,13 +363,13 @@ class Validity:
         )
 
     def reason(self, spec: Specification) -> str | None:
-        """Return why a regression is not calibrated; None where its effects and errors are."""
+        """Reason why a regression is not calibrated; None where its effects and errors are."""
         return self._unreleased(spec) or self._other_errors(spec)
 
     def ratio_reason(
         self, spec: Specification, taken: str, instruments: Iterable[str], *, together: bool = False
     ) -> str | None:
-        """Return why two-stage least squares is no ratio of two released effects, else None.
+        """Reason why two-stage least squares is no ratio of two released effects, else None.
 
         Parameters
         ----------
@@ -415,7 +415,7 @@ class Validity:
         )
 
     def ratio_words(self, spec: Specification, taken: str) -> str | None:
-        """Return why the error of a ratio of released effects is not right; None where it is.
+        """Reason why the error of a ratio of released effects is not right; None where it is.
 
         It is where the file keeps how outcome and take-up vary together, the effect on take-up is
         far from 0, and covariates and errors are as of any other valid regression.
@@ -447,7 +447,7 @@ class Validity:
         )
 
     def ratio_note(self, spec: Specification, taken: str, instruments: Iterable[str]) -> str:
-        """Return what is printed below two-stage least squares on the file."""
+        """Note printed below two-stage least squares on the file."""
         reason = self.ratio_reason(spec, taken, instruments)
         if reason is None:
             found = self.ratio_words(spec, taken)
@@ -461,7 +461,7 @@ class Validity:
         return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
 
     def note(self, spec: Specification) -> str:
-        """Return what is printed below a regression on the file."""
+        """Note printed below a regression on the file."""
         reason = self.reason(spec)
         if reason is not None:
             return f"{ARTEFACT} {reason[0].upper()}{reason[1:]}."
@@ -541,7 +541,7 @@ class Validity:
         return ", ".join(arm for arm in arms if term_key(arm) in terms)
 
     def _of_constant(self, spec: Specification) -> str:
-        """Return what the constant of a valid regression is."""
+        """Meaning of the constant of a valid regression."""
         if not all(map(self._is_arm, spec.terms)):
             terms = {term_key(term) for term in spec.terms}
             words = self.groups and self.groups.coefficient_words(terms, self._arm_keys)
@@ -589,7 +589,7 @@ class Validity:
         return told and spec.outcome in self.outcomes and compares
 
     def _whole(self, spec: Specification) -> int | None:
-        """Return how many rows a regression has where nothing is left out; None if not known."""
+        """Number of rows a regression has where nothing is left out; None if not known."""
         place, some = self.outcomes.index(spec.outcome), self._some(spec)
         if self.sizes is not None and some:
             return self.sizes.rows_of(some, place)
@@ -598,7 +598,7 @@ class Validity:
         return self.rows[place] if self.rows else None
 
     def _unreleased(self, spec: Specification) -> str | None:
-        """Return why the coefficients of the arms are not the released effects."""
+        """Reason why the coefficients of the arms are not the released effects."""
         if self.rounded:
             return "the outcomes were rounded to legal values, which broke the calibration"
         if spec.outcome not in self.outcomes:
@@ -657,7 +657,7 @@ class Validity:
         return "its covariates are no set that was declared"
 
     def _other_errors(self, spec: Specification) -> str | None:
-        """Return why the errors are not the released ones, where the effects are."""
+        """Reason why the errors are not the released ones, where the effects are."""
         mine = "the effects are the released ones, but their errors are not"
         kind, some = spec.kind, self._some(spec)
         if kind != self.cov_type and (some or not self.classical or kind != "nonrobust"):
@@ -672,7 +672,7 @@ class Validity:
         return self._few_rows(some, self.outcomes.index(spec.outcome), mine)
 
     def _few_rows(self, some: tuple[int, ...], place: int, mine: str) -> str | None:
-        """Return why errors on the rows of some arms are smaller than the released ones."""
+        """Reason why errors on the rows of some arms are smaller than the released ones."""
         if self.sizes is None or not some:
             return None
         if some[0]:
@@ -739,7 +739,7 @@ class Validity:
         return tuple(lines)
 
     def control_words(self) -> str:
-        """Return what is known of the means of the control group, in one paragraph."""
+        """Paragraph on what is known of the means of the control group."""
         arms = " ".join(self.arms)
         rows = ", on all rows or those of control and some arms," if self.sizes is not None else ""
         told = [
@@ -764,7 +764,7 @@ DIFFERENCE, ADJUSTED = "difference in means", "adjusted difference"
 
 
 def estimand_words(covariates: Iterable[str], estimand: str = DIFFERENCE) -> str:
-    """Return what a valid regression is valid for, and of which estimand nothing was released.
+    """Estimand of a valid regression, and the one of which nothing was released.
 
     Parameters
     ----------

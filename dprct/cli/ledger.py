@@ -61,7 +61,7 @@ def ledger(
 
 
 def _certified(study: Study) -> dict[str, str]:
-    """Return what the files next to the output say about the ledger, the output's own last."""
+    """Statements of the files next to the output about the ledger, the output's own last."""
     found = certified_words(study.output.parent)
     own = ledger_words(study)
     found.pop(study.output.name, None)
@@ -69,7 +69,7 @@ def _certified(study: Study) -> dict[str, str]:
 
 
 def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) -> list[str]:
-    """Return in words which certificates the ledger contradicts."""
+    """Sentence on which certificates the ledger contradicts."""
     wrong = []
     for name, words in certified.items():
         needed = Needed.of(words)

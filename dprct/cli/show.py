@@ -29,7 +29,7 @@ def complain(text: str, style: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Return text without characters that steer a terminal: a label may hold some.
+    r"""Text without characters that steer a terminal: a label may hold some.
 
     Examples
     --------

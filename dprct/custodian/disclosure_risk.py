@@ -154,7 +154,7 @@ class RiskReport(Confidential):
         )
 
     def _beside(self, key: str) -> float | None:
-        """Return what the measure is where nothing was copied."""
+        """Value of the measure where nothing was copied."""
         if self.baseline is None:
             return None
         return float(self.baseline[key])
@@ -382,7 +382,7 @@ def _default(sources: Sequence[Source]) -> list[str]:
 def _ranges(
     tables: Sequence[Records], columns: Sequence[str], schema: Schema | None
 ) -> dict[str, tuple[float, float] | None]:
-    """Return by how much numbers may differ; None for text and for codes of levels."""
+    """Amount by which numbers may differ; None for text and for codes of levels."""
     found: dict[str, tuple[float, float] | None] = {}
     for name in columns:
         cells = [table[name] for table in tables]

@@ -270,7 +270,7 @@ class _Fitted(NamedTuple):
 
 
 def _reason(source: Source, refusal: ParameterError) -> str:
-    """Return why a release has no effects; what is wrong with the confidential data is raised."""
+    """Reason why a release has no effects; what is wrong with the confidential data is raised."""
     if source.draw == 0:
         raise refusal
     return f"{source}: {refusal}"

@@ -246,7 +246,7 @@ def _canonical(values: Array) -> Array:
 
 
 def _digits(value: float) -> float:
-    """Return how many digits a number says, at most."""
+    """Number of digits a number says, at most."""
     if value in (0, 1):
         return float(np.log10(2))
     if value in _YEARS and value == int(value):
@@ -431,7 +431,7 @@ def _runs(
 
 
 def _predicted(vocabulary: Array, before: Codes, last: Codes, newest: Codes, again: Codes) -> Codes:
-    """Return how many numbers at the end of each run follow from those before them."""
+    """Number of numbers at the end of each run follow from those before them."""
     repeated = last == newest
     step = vocabulary[newest] - vocabulary[last]
     counted = (before >= 0) & (step == vocabulary[last] - vocabulary[before])
@@ -439,7 +439,7 @@ def _predicted(vocabulary: Array, before: Codes, last: Codes, newest: Codes, aga
 
 
 def _news(said: Array, again: Codes) -> Array:
-    """Return what a number says after others: of what goes on, only how long it goes on."""
+    """News of a number after others: of what goes on, only how long it goes on."""
     k = np.maximum(again, 1)
     return np.where(again > 0, np.minimum(said, 2 * np.log10((k + 1) / k)), said)
 
@@ -537,7 +537,7 @@ def _too_many_cells(cells: Mapping[tuple[Any, float], int], many: int, n: int, r
 
 
 def _by_line(stream: _Stream, token: Codes, weights: Array) -> dict[Line, list[Any]]:
-    """Return what each line says, by its text and number: places in the vocabulary."""
+    """Content of each line, by its text and number: places in the vocabulary."""
     found: dict[Line, list[Any]] = {}
     telling = weights[token] > 0
     for text, line, code in zip(

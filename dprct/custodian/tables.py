@@ -82,7 +82,7 @@ def confidential_source(
 
 
 def released_sources(given: Given, schema: Schema | None = None) -> list[Source]:
-    """Return every release with its method and the number of its draw.
+    """Every release with its method and the number of its draw.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def check_same_kinds(tables: Sequence[Records]) -> None:
 
 
 def level_words(cells: Cells) -> NDArray[np.object_]:
-    """Return every value as a word: ``"2"`` for 2.0, ``".a"`` for that missing code.
+    """Every value as a word: ``"2"`` for 2.0, ``".a"`` for that missing code.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def value_of(text: str, scalars: dict[str, Value] | None = None) -> Value:
 
 
 def truth(value: Value) -> bool | None:
-    """Return whether a condition holds; None where that is not known."""
+    """Whether a condition holds; None where that is not known."""
     return None if not isinstance(value, float) else value != 0
 
 

@@ -148,7 +148,7 @@ def _line(state: _Lexer, line: str, number: int, last: int, lines: list[str]) ->
 
 
 def _in_comment(state: _Lexer, line: str, position: int) -> int:
-    """Return where a block comment goes on after its next mark; comments nest."""
+    """Place where a block comment goes on after its next mark; comments nest."""
     end, again = line.find("*/", position), line.find("/*", position)
     if end < 0 and again < 0:
         return len(line)
@@ -235,7 +235,7 @@ def blocks(found: list[Command], notes: list[str]) -> list[Node]:
 
 
 def _brace(text: str) -> tuple[str, str, str]:
-    """Return what stands before a brace that opens or closes a block, the brace, and the rest."""
+    """Text before a brace that opens or closes a block, the brace, and the rest."""
     if text.endswith("{") and not text.endswith("${"):
         return text[:-1].rstrip(), "{", ""
     if "{" in text and _BRACED.match(text):

@@ -22,7 +22,7 @@ _MOST = 20_000
 
 
 def foreach_values(text: str, macros: Macros, columns: Columns) -> Values | None:
-    """Return what ``foreach name in ...`` and ``foreach name of ...`` go over."""
+    """Values of ``foreach name in ...`` and ``foreach name of ...``."""
     found = re.match(r"\s*([A-Za-z_]\w*)\s+(in|of)\b\s*", text)
     if not found:
         return None
@@ -58,7 +58,7 @@ def _sure(name: str, values: list[str]) -> Values:
 
 
 def forvalues_values(text: str, most: int) -> Values | None:
-    """Return what ``forvalues i = 1/8`` goes over; one more value than allowed at most."""
+    """Values of ``forvalues i = 1/8``; one more value than allowed at most."""
     found = re.match(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)$", text, re.DOTALL)
     if not found:
         return None

@@ -31,7 +31,7 @@ class BoundReached(Exception):
 
 
 def unknown(text: str) -> str:
-    """Return text that stands for a value which only the data could tell."""
+    """Text that stands for a value which only the data could tell."""
     return OPEN + known(text)[:200] + CLOSE
 
 
@@ -91,7 +91,7 @@ class Macros:
         return whole
 
     def _one(self, text: str, begin: int, depth: int) -> tuple[str, int]:
-        """Return what the macro at a position stands for, and where the text goes on."""
+        """Expansion of the macro at a position, and where the text goes on."""
         following = text[begin + 1 : begin + 2]
         if text[begin] == "\\":
             return (following, begin + 2) if following and following in "`$" else ("\\", begin + 1)
@@ -276,7 +276,7 @@ class Macros:
 
 
 def _matching(text: str, begin: int) -> int:
-    """Return where the quote that opens at a position closes, or -1."""
+    """Place where the quote that opens at a position closes, or -1."""
     depth = 0
     for found in _QUOTE.finditer(text, begin, begin + 2_000):
         depth += 1 if found[0] == "`" else -1

@@ -204,7 +204,7 @@ def _has_or(condition: str) -> bool:
 
 
 def negation(condition: str) -> str:
-    """Return what remains where a condition is dropped."""
+    """Condition that remains where another is dropped."""
     if re.fullmatch(r"[\w.]+\s*(?:==|!=|~=)\s*[\w.\"-]+", condition):
         if "==" in condition:
             return condition.replace("==", "!=", 1)
@@ -213,7 +213,7 @@ def negation(condition: str) -> str:
 
 
 def bindings(derived: dict[str, str], names: list[str]) -> dict[str, str]:
-    """Return what those of the names that are made by do-files are made of."""
+    """Sources of those of the names that are made by do-files."""
     return {name: derived[name] for name in dict.fromkeys(names) if name in derived}
 
 

@@ -115,7 +115,7 @@ class Reader(Session):
             self.own_rows[whole] = (begin, len(self.rows))
 
     def result(self) -> Reading:
-        """Return what was read; a file that another one runs is not listed a second time."""
+        """Result of reading; a file that another one runs is not listed a second time."""
         gone = {
             row
             for path, (begin, end) in self.own_rows.items()

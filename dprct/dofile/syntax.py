@@ -108,7 +108,7 @@ class Parsed:
     options: dict[str, str] = field(default_factory=dict)
 
     def option(self, name: str, least: int = 1) -> str | None:
-        """Return what an option holds, "" where it holds nothing, None where it is not given."""
+        """Argument of an option, "" where it holds nothing, None where it is not given."""
         if name in self.options:
             return self.options[name]
         for given, held in self.options.items():

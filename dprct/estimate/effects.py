@@ -122,7 +122,7 @@ class Variance(Protocol):
         """Of its Laplace noise."""
 
     def at(self, alpha: float) -> float:
-        """Return what the interval of level ``1 - alpha`` uses."""
+        """Law that the interval of level ``1 - alpha`` uses."""
 
     def bounds(self, alpha: float) -> tuple[float, float]:
         """Return two numbers between which that lies."""
@@ -164,7 +164,7 @@ class NoisyEffect:
         return _quantile(float(alpha), self.variance(alpha), self.scales)
 
     def noise_half_width(self, alpha: float) -> float:
-        """Return what the half width would be without sampling error."""
+        """Half width without sampling error."""
         return _quantile(float(alpha), 0.0, self.scales)
 
     def standard_error(self, alphas: Sequence[float]) -> float:
@@ -331,7 +331,7 @@ class Drawn(Protocol):
         """Return half of the interval of level ``1 - alpha``."""
 
     def noise_half_width(self, alpha: float) -> float:
-        """Return what it would be without sampling error."""
+        """Half width without sampling error."""
 
 
 def effects_plot(

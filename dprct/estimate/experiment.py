@@ -86,7 +86,7 @@ class Experiment(HoldsRows, Comparison):
     rows: NDArray[np.int64] | None = None
 
     def among_observed(self, frame: Table, column: Column, counted: Counted | None = None) -> Arms:
-        """Return who counts where only those with a value do; for public missingness.
+        """People who count where only those with a value do; for public missingness.
 
         ``counted`` is what the pass at the door of an engine found, where it is at hand.
         """
@@ -103,7 +103,7 @@ class Experiment(HoldsRows, Comparison):
         return replace(arms, combinations=replace(self.combinations, present=column.name))
 
     def counted(self, observed: NDArray[Any] | None = None) -> Arms:
-        """Return who counts where, given which rows have a value if that is public.
+        """People who count, given which rows have a value if that is public.
 
         ``observed`` is (n,) of bool, or (G,) of numbers of rows.
         """
@@ -197,7 +197,7 @@ def experiment_of(
 
 
 def cluster_unit(design: Design, largest: int) -> Unit:
-    """Return who is protected where a whole cluster is, of at most ``largest`` rows."""
+    """Protected unit where a whole cluster is protected, of at most ``largest`` rows."""
     columns = ", ".join(getattr(design, "cluster_columns", ()))
     return Unit(f"cluster of {columns}", columns, largest)
 
@@ -234,7 +234,7 @@ def compared(
     blocks: BlockRule,
     privacy_unit: UnitRule,
 ) -> Comparison:
-    """Return what is compared, refusing rules that a design does not allow; no row is read."""
+    """Comparison of arms, refusing rules that a design does not allow; no row is read."""
     design = design_of(treatment, assignment)
     names, order = _control_first(design, control)
     _, cluster = _columns_of(design, blocks)
@@ -287,7 +287,7 @@ def _columns_of(design: Design, blocks: BlockRule) -> tuple[tuple[str, ...], tup
 
 
 def _cluster_columns(design: Design) -> tuple[str, ...]:
-    """Return what was assigned as a whole; in a factorial design, by all factors alike."""
+    """Columns that were assigned as a whole; in a factorial design, by all factors alike."""
     if not isinstance(design, Factorial):
         return tuple(getattr(design, "cluster_columns", ()))
     found = {_cluster_columns(factor) for factor in design.factors}
@@ -559,7 +559,7 @@ def _legal(column: Column, groups: Groups) -> tuple[float | str, ...]:
 def _states(
     names: Sequence[str], legal: dict[str, tuple[float | str, ...]]
 ) -> list[tuple[float | str, ...]]:
-    """Return what a row can have in columns of which at most one is 1, or in a single column."""
+    """Admissible states of a row in columns of which at most one is 1, or in a single column."""
     if len(names) == 1:
         return [(value,) for value in legal[names[0]]]
     rows = [tuple(float(name == one) for name in names) for one in (None, *names)]
@@ -631,7 +631,7 @@ def check_columns(
 
 
 def policy_of(column: Column, what: str = "outcome") -> MissingPolicy | None:
-    """Return what happens to missing values of a column; None if it has none."""
+    """Policy for missing values of a column; None if it has none."""
     if column.missing == ():
         return None
     if column.missing_policy in (None, "level"):

@@ -54,7 +54,7 @@ class _Law:
     scales: tuple[Array, ...]
 
     def saddle(self, x: Array) -> Array:
-        """Return where e^(K(s) - s x) / s is least between 0 and the first pole."""
+        """Point where e^(K(s) - s x) / s is least between 0 and the first pole."""
         first = 1 / np.maximum.reduce(self.scales)
         with np.errstate(divide="ignore", invalid="ignore"):
             normal = (x + np.sqrt(x * x + 4 * self.variance)) / (2 * self.variance)
@@ -483,7 +483,7 @@ def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05) -> Array:
 
 
 def _shortfall(c: float, rho: float, alpha: float, ratios: Array) -> float:
-    """Return by how much the worst coverage misses the level; refined at every local worst."""
+    """Amount by which the worst coverage misses the level; refined at every local worst."""
     short = 1 - alpha - coverage(ratios, rho, c, alpha)
     peaks = 1 + np.flatnonzero((short[1:-1] >= short[:-2]) & (short[1:-1] >= short[2:]))
     found = [_refined(c, rho, alpha, ratios[i - 1], ratios[i + 1]) for i in peaks]

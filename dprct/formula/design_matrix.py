@@ -73,7 +73,7 @@ def is_factor(column: pd.Series[Any]) -> bool:
 
 
 def is_missing(column: pd.Series[Any]) -> Mask:
-    """Return which values are missing: NaN of any payload, None, and text of length 0.
+    """Mask of missing values: NaN of any payload, None, and text of length 0.
 
     Examples
     --------
@@ -279,7 +279,7 @@ def design(
 
 
 def complete_cases(formula: Formula, data: IntoFrame) -> Mask:
-    """Return which rows have a value in every column of the formula.
+    """Mask of rows that have a value in every column of the formula.
 
     Examples
     --------

@@ -73,7 +73,7 @@ def tokens_of(text: str, *, structural: bool = False) -> list[Token]:
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """Return text for a message, cut where it is long."""
+    """Text for a message, cut where it is long."""
     text = text.strip()
     return text if len(text) <= most else text[: most - 3] + "..."
 
@@ -141,7 +141,7 @@ def stata_or_r(text: str) -> str | None:
 
 
 def function_hint(name: str, inside: str) -> str:
-    """Return how to write a function of another language, or an empty text.
+    """Advice on a function of another language, or an empty text.
 
     Examples
     --------

@@ -171,7 +171,7 @@ _LONGEST = 60
 
 
 def fact_differences(a: Schema, b: Schema) -> list[Difference]:
-    """Return in which facts two schemas differ, in any order.
+    """Facts in which two schemas differ, in any order.
 
     Declared facts (bounds, levels, roles, ...) are no facts of a file and are not compared.
     """
@@ -267,7 +267,7 @@ def _label_sets(a: Schema, b: Schema) -> Iterator[Difference]:
 
 
 def _of_set(a: Mapping[Code, str], b: Mapping[Code, str]) -> str:
-    """Return in words in which codes two label sets differ; their order says nothing."""
+    """Codes in which two label sets differ, in words; their order says nothing."""
     found = {
         "labelled in the first only": [code for code in a if code not in b],
         "labelled in the second only": [code for code in b if code not in a],

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def schema_beside(path: str | os.PathLike[str]) -> Path:
-    """Return where the schema of a .parquet file lies.
+    """Place of the schema of a .parquet file.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
 
 
 def _strls(cursor: Cursor, header: Header) -> Strls:
-    """Return where the strLs are, which lie after the rows."""
+    """Place of the strLs, which lie after the rows."""
     end = header.data_at + header.rows * header.dtype.itemsize
     with cursor.visit(end, "data"):
         cursor.expect("</data>", "data")

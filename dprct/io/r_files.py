@@ -56,7 +56,7 @@ def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
 
 
 def _through_r(path: Path) -> tuple[pd.DataFrame, Schema] | None:
-    """Return what R reads, or None where R cannot be had."""
+    """Table that R reads, or None where R cannot be had."""
     from dprct.rbridge.files import r_is_here, read_r_file
 
     try:

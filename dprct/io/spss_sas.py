@@ -92,7 +92,7 @@ class Clock:
 
 
 def clock_of(original: str | None, system: str) -> Clock:
-    """Return how the numbers of a column with a format of another system are to be read.
+    """Clock by which the numbers of a column with a format of another system are read.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ _BEFORE_A = ord("A") - 1
 
 
 def special_missing(path: Path, header: Any) -> dict[str, NDArray[np.int8]] | None:
-    """Return where ``.A`` to ``.Z`` stand in a SAS transport file, by column.
+    """Places of ``.A`` to ``.Z`` in a SAS transport file, by column.
 
     pyreadstat reads them as plain missing.
 

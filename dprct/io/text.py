@@ -321,7 +321,7 @@ class Cells:
 
 
 def readings(path: Path) -> list[Cells]:
-    r"""Return what a text table may say: archives quote their texts in two ways.
+    r"""Readings of a text table: archives quote their texts in two ways.
 
     Parameters
     ----------

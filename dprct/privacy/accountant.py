@@ -211,7 +211,7 @@ class Balance:
         return found
 
     def recover(self, entry_id: str) -> bytes | dict[str, Any]:
-        """Return what :meth:`record` saved; free, because it was paid for before.
+        """Saved result of :meth:`record`; free, because it was paid for before.
 
         Raises
         ------
@@ -691,7 +691,7 @@ def find_ledger(data_path: str | os.PathLike[str], dataset_id: str) -> Accountan
 
 
 def _terms_that_differ(found: Ledger, asked: Ledger) -> tuple[str, str]:
-    """Return in words those terms of two ledgers that are not the same."""
+    """Terms in which two ledgers differ, in words."""
     there, wanted = found.terms(), asked.terms()
     other = [name for name, value in there.items() if value != wanted[name]]
     said = [

@@ -177,7 +177,7 @@ class Entry:
 
 
 def _proved(charge: Charge) -> dict[str, Any]:
-    """Return what is proved of a charge besides its claim.
+    """Proved part of a charge besides its claim.
 
     What is not there is left out, so that an entry of an earlier version keeps its hash.
     """
@@ -190,7 +190,7 @@ def _proved(charge: Charge) -> dict[str, Any]:
 
 
 def _read(rho: str | None, gaussian: list[str] | None) -> dict[str, Any]:
-    """Return what :func:`_proved` wrote."""
+    """Charge from what :func:`_proved` wrote."""
     return {
         "rho": None if rho is None else fraction(rho),
         "gaussian": None if gaussian is None else (fraction(gaussian[0]), fraction(gaussian[1])),
@@ -419,7 +419,7 @@ class Parts:
         )
 
     def together(self) -> Together:
-        """Return what the charges promise together; the proof is in :func:`together`."""
+        """Common promise of the charges; the proof is in :func:`together`."""
         relations = [r for r in RELATIONS if all(r in _IMPLIED[one] for one in self.relations)]
         if not relations:
             raise ParameterError(
@@ -470,7 +470,7 @@ def json_ready(value: Any) -> Any:
 
 
 def together(entries: Iterable[Entry]) -> Together:
-    """Return what charges promise together.
+    """Common promise of charges.
 
     Parameters
     ----------

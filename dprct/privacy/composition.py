@@ -561,7 +561,7 @@ class Rule(Protocol):
         """Return the two numbers that add up."""
 
     def capacity(self, total: Budget) -> Cost:
-        """Return what the two sums may reach."""
+        """Capacity of the two sums."""
 
     def spent(self, cost: Cost, total: Budget) -> Budget:
         """Return an (epsilon, delta) that holds for everything charged so far."""
@@ -592,7 +592,7 @@ class Sequential:
         return Budget(*cost)
 
     def room(self, cost: Cost, total: Budget) -> Budget:
-        """Return what is left in each."""
+        """Room left in each."""
         nothing = Fraction(0)
         return Budget(max(total.epsilon - cost[0], nothing), max(total.delta - cost[1], nothing))
 

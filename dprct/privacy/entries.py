@@ -323,7 +323,7 @@ class Ledger:
         )
 
     def terms(self) -> dict[str, Any]:
-        """Return what is fixed before the first entry, as JSON-ready values."""
+        """Terms that are fixed before the first entry, as JSON-ready values."""
         return {
             "dataset_id": self.dataset_id,
             "epsilon": spelled(self.total.epsilon),
@@ -500,7 +500,7 @@ class Seen:
     state: tuple[int, int, int] | None = None
 
     def again(self, file: IO[bytes]) -> Seen | None:
-        """Return what stands in the file now if it only went on since; None if that is not sure."""
+        """Content of the file now if it only went on since; None if that is not sure."""
         if self.at is None or self.state is None:
             return None
         now = os.fstat(file.fileno())
@@ -531,7 +531,7 @@ class Seen:
     def followed(
         self, ledger: Ledger, lines: list[bytes], end: bytes, digest: str, state: os.stat_result
     ) -> Seen:
-        """Return what is in the file after lines were appended."""
+        """Content of the file after lines were appended."""
         assert self.at is not None
         new = b"".join(lines)
         tail = self.tail[: len(self.tail) - len(self.end)] + new
@@ -621,7 +621,7 @@ def digest_after(digest: str, lines: Iterable[bytes]) -> str:
 
 
 def _sums(end: bytes, digest: str) -> Sums:
-    """Return what a last line says, if it is the one of lines with this hash."""
+    """Content of a last line, if it is the one of lines with this hash."""
     body, _, signed = end.rpartition(_HASH)
     if signed != hashlib.sha256(body).hexdigest().encode() + b'"}\n' or not body.startswith(_END):
         raise Damage("its last line is not as it was written")

@@ -71,7 +71,7 @@ class Memory:
         return hashlib.sha256(content).hexdigest()
 
     def load_state(self, entry_id: str, sha256: str | None = None) -> bytes | dict[str, Any]:
-        """Return what was released for an entry; LedgerError if nothing was saved."""
+        """Saved release of an entry; LedgerError if nothing was saved."""
         if entry_id not in self._states:
             raise LedgerError(f"no released state of entry {entry_id} was saved")
         return decoded_state(entry_id, self._states[entry_id])
@@ -81,7 +81,7 @@ class Memory:
         return entry_id in self._states
 
     def states(self) -> dict[str, bytes | dict[str, Any]]:
-        """Return every state, by entry."""
+        """Every state, by entry."""
         return {entry_id: self.load_state(entry_id) for entry_id in self._states}
 
 
@@ -130,7 +130,7 @@ _DEVICES = {"con", "prn", "aux", "nul"} | {f"{d}{i}" for d in ("com", "lpt") for
 
 
 def ledger_path(data_path: str | os.PathLike[str], dataset_id: str) -> Path:
-    """Return where the ledger of a data set lives: next to the data file.
+    """Place of the ledger of a data set: next to the data file.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ class LedgerFile:
         return hashlib.sha256(content).hexdigest()
 
     def load_state(self, entry_id: str, sha256: str | None) -> bytes | dict[str, Any]:
-        """Return what was released for an entry."""
+        """Saved release of an entry."""
         try:
             content = disk.content(self._state_path(entry_id), _MOST)
         except OSError as error:

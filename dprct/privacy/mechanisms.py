@@ -301,7 +301,7 @@ class Mechanism(Protocol):
         """The exact (epsilon, delta) that is claimed."""
 
     def cost(self) -> Charge:
-        """Return what to charge before ``release``."""
+        """Charge to be made before ``release``."""
 
     def describe(self) -> str:
         """Return the law of the noise in one sentence, from public numbers."""
@@ -647,7 +647,7 @@ class Allocation:
         return self.parts[name]
 
     def cost(self) -> Charge:
-        """Return what a fit charges before it draws: the claim, and what is proved besides it."""
+        """Charge before a fit draws: the claim, and what is proved besides it."""
         return self._cost
 
     def describe(self) -> str:

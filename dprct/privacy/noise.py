@@ -484,7 +484,7 @@ _PIECE = 1 << 16
 
 
 def random_part(n: int, size: int, noise: NoiseSource) -> NDArray[np.bool_]:
-    """Return which of n places are in the part (n,): every set of ``size`` is as likely.
+    """Members of a part of n places (n,): every set of ``size`` is as likely.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Openings:
     def counted(
         self, source: Path | None, dataset_id: str | None, fact_of: Callable[[str], str | None]
     ) -> tuple[int, int]:
-        """Return how many openings were refused, and how many other facts passed before.
+        """Number of openings were refused, and how many other facts passed before.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Openings:
 
 
 def record_path(source: Path, dataset_id: str | None) -> Path:
-    """Return where openings of a data set are remembered without a ledger: next to the data."""
+    """Place where openings of a data set without a ledger are remembered: next to the data."""
     folder = ledger_path(source, "any").parent
     name = source.name if dataset_id is None else checked_id(dataset_id)
     return folder / f"{name}{RECORD}"

@@ -26,7 +26,7 @@ from dprct.errors import ParameterError
 
 
 def ridge_l2(y_norm: float, T0: float, lam: float) -> float:
-    """Return by how much one donor moves ridge weights, in the L2 norm.
+    """Amount by which one donor moves ridge weights, in the L2 norm.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def ridge_l2(y_norm: float, T0: float, lam: float) -> float:
 
 
 def ridge_l1(y_norm: float, n: int, T0: float, lam: float) -> float:
-    """Return by how much one donor moves ridge weights, in the L1 norm.
+    """Amount by which one donor moves ridge weights, in the L1 norm.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def ridge_l1(y_norm: float, n: int, T0: float, lam: float) -> float:
 
 
 def target_l2(n: int, T0: float, lam: float) -> float:
-    """Return by how much the treated unit moves ridge weights, in the L2 norm; y in the cube too.
+    """Amount by which the treated unit moves ridge weights, in the L2 norm; y in the cube too.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Plugged:
 
 
 def checked_learner(made: object, name: str) -> BaseLearner:
-    """Return what a factory made, if it is a base learner."""
+    """Learner that a factory made, if it is a base learner."""
     if not isinstance(made, BaseLearner) or not isinstance(made.guarantee, str):
         raise ParameterError(
             f"``base=`` made a ``{type(made).__name__}`` for {name!r}; return an object with "
@@ -202,7 +202,7 @@ def parallel_tradeoff(budgets: Sequence[Budget], alpha: Array) -> Array:
 
 
 def _vertices(budget: Budget) -> list[tuple[float, float]]:
-    """Return where ``max(0, 1 - d - e^eps a, e^-eps (1 - d - a))`` bends."""
+    """Vertices of ``max(0, 1 - d - e^eps a, e^-eps (1 - d - a))``."""
     delta, small = float(budget.delta), math.exp(-float(budget.epsilon))
     middle = (1 - delta) * small / (1 + small)
     return [(0.0, 1 - delta), (middle, middle), (1 - delta, 0.0), (1.0, 0.0)]

@@ -174,7 +174,7 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         return Unpriced(budget=budget)
 
     def parted(self, name: str, facts: PublishedCATEFacts, budget: Budget) -> Part:
-        """Return what is public of a part: its budget, and the ranges of features and target."""
+        """Public facts of a part: its budget, and the ranges of features and target."""
         bounds, target = facts.bounds, (facts.low, facts.high)
         if self.with_treatment(name):
             bounds = (*bounds, (0.0, 1.0))
@@ -224,7 +224,7 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         )
 
     def plan(self, facts: PublishedCATEFacts, allocation: Allocation) -> Plan:
-        """Return what is fitted and what is claimed."""
+        """Plan of what is fitted and what is claimed."""
         said = {
             "guarantee": self.guarantee(facts, allocation).sentence(),
             "rows by part": ", ".join(f"{name} {size:,}" for name, size in facts.sizes.items()),
@@ -542,7 +542,7 @@ class PublishedCATEResults:
         return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:
-        """Return what was fitted, and what is (not) promised, as text."""
+        """Fit, and what is (not) promised, as text."""
         fit = self.fits["effect"]
         on, shapes = "DP-EBM", []
         if isinstance(fit, Plugged):

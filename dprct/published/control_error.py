@@ -151,7 +151,7 @@ class ControlError:
         return signal * (distance + noise) + (self.chance + self.donor_noise) * (spread + noise)
 
     def cost(self, signal: float | None = None) -> float:
-        """Return what privacy adds to the bound: equation (12), or (18) for the objective.
+        """Price of privacy in the bound: equation (12), or (18) for the objective.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ class Covariates:
         return self.model.plan(budget.epsilon, budget.delta, accept_large_delta=True)
 
     def words(self, budget: Budget) -> str:
-        """Return what the covariates promise, as a clause after "because"."""
+        """Promise of the covariates, as a clause after "because"."""
         listed = ", ".join(self.names)
         if not self.names:
             return "there are no covariates"

@@ -361,7 +361,7 @@ class GenModelSpec(InformedSpec):
     def divided(
         self, facts: InformedFacts, budget: Budget, names: dict[str, list[str]] | None = None
     ) -> Division:
-        """Return what every step gets, of the regressors of each outcome."""
+        """Budget of every step, of the regressors of each outcome."""
         if names is None:
             columns = np.array(facts.regressors)
             names = {fit.outcome: columns[fit.kept].tolist() for fit in facts.fits}
@@ -437,7 +437,7 @@ class GenModelSpec(InformedSpec):
         return max(found)
 
     def _risk(self, parts: Division) -> str:
-        """Return what the noise of the worst histogram does."""
+        """Effect of the noise of the worst histogram."""
         if self.settings.noise_on == "occupied bins":
             return (
                 "in its worst histogram no bin is left to win with probability about "
@@ -483,7 +483,7 @@ class GenModelSpec(InformedSpec):
         return Budget(epsilon, budget.delta * (1 - self.rule.histograms))
 
     def reason(self, facts: InformedFacts, budget: Budget) -> str:
-        """Return why nothing is promised."""
+        """Reason why nothing is promised."""
         variant = "" if self.settings.noise_on == "every bin" else f"; {EMPTY_BINS}"
         if self.settings.sigma == "confidential":
             variant += "; the residual variance is that of the confidential fit as it is"
@@ -611,7 +611,7 @@ class GenModel(ModelInformed[GenModelSpec]):
         return GenModelSpec(rule=self._rule, settings=self._settings, **common)
 
     def division(self, epsilon: Real, delta: Real = 0) -> Division:
-        """Return what every step gets; the parts add up to the budget exactly.
+        """Budget of every step; the parts add up to the budget exactly.
 
         Raises
         ------

@@ -217,7 +217,7 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
     neighbors: Neighbors = "replace-one"
 
     def eta(self, n: int) -> int:
-        """Return how many bins a column with many values gets."""
+        """Number of bins a column with many values gets."""
         return bins_by_zeta(n, self.zeta)
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
@@ -268,7 +268,7 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
         return Plan(self.method, budget, numbers, consequences)
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
-        """Return what the file is not good for."""
+        """Limits of the file."""
         return (
             "protecting people: there is no guarantee",
             "smallest and largest values are those of the confidential file",

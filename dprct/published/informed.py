@@ -286,11 +286,11 @@ class InformedSpec(ReleaseSpec[InformedFacts]):
 
     @abstractmethod
     def x_budget(self, facts: InformedFacts, budget: Budget) -> Budget:
-        """Return what of a budget is for the covariates."""
+        """Part of a budget that is for the covariates."""
 
     @abstractmethod
     def reason(self, facts: InformedFacts, budget: Budget) -> str:
-        """Return why nothing is promised."""
+        """Reason why nothing is promised."""
 
     def allocation(self, facts: InformedFacts, budget: Budget) -> Allocation:
         """Return no mechanism: the covariates have a price of their own, the rest has none."""
@@ -334,7 +334,7 @@ class InformedSpec(ReleaseSpec[InformedFacts]):
         return str(self.assignment)
 
     def limits(self, facts: InformedFacts) -> tuple[str, ...]:
-        """Return what the file is not good for."""
+        """Limits of the file."""
         return (
             "protecting people: there is no guarantee",
             "outcomes have the relations of the model and no others: subgroups, nonlinearities, "
@@ -441,7 +441,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         """Draw the outcomes of released rows."""
 
     def price(self, budget: Budget) -> Budget | None:
-        """Return what a ledger is charged: for strict covariates, else nothing (None)."""
+        """Charge to a ledger: for strict covariates, else nothing (None)."""
         strict = self.facts.covariates.strict
         return self.spec.x_budget(self.facts, budget) if strict else None
 
@@ -606,7 +606,7 @@ class HybridSpec(InformedSpec):
         return budget
 
     def reason(self, facts: InformedFacts, budget: Budget) -> str:
-        """Return why nothing is promised."""
+        """Reason why nothing is promised."""
         return f"{REASON}; {facts.covariates.words(budget)}"
 
 

@@ -220,7 +220,7 @@ class PublishedIPWSpec(Spec[Facts]):
         return penalty_of(self.lam) or 0.1
 
     def sizes(self, n: int) -> tuple[int, int]:
-        """Return how many of n complete rows the weights get, and the effect."""
+        """Number of of n complete rows the weights get, and the effect."""
         return split_of(self.split, n)
 
     def reasons(self) -> tuple[str, ...]:
@@ -270,7 +270,7 @@ class PublishedIPWSpec(Spec[Facts]):
         return Unpriced(budget=budget)
 
     def parts(self, budget: Budget) -> tuple[Budget, Budget]:
-        """Return what the propensity weights and the effect get: each row is in one part only."""
+        """Rows of the propensity weights and of the effect: each row is in one part only."""
         both = (self.weights_epsilon, self.effect_epsilon)
         weights, effect = (
             budget if own is None else Budget(exact(own, "epsilon"), budget.delta) for own in both
@@ -278,7 +278,7 @@ class PublishedIPWSpec(Spec[Facts]):
         return weights, effect
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
-        """Return what really holds."""
+        """Guarantee that really holds."""
         reasons, budget = self.reasons(), allocation.budget
         if reasons:
             return Guarantee.none("; ".join(reasons), not_covered=("anybody",))

@@ -125,7 +125,7 @@ class SignRisk:
         return self.radius * self._moving * (self._odds - 1 / self._odds)
 
     def bias(self, weighted: float, norm: float = 1.0) -> float:
-        """Return what the noise of the weights adds to the mean of an untrimmed estimate (Lemma 3).
+        """Bias of the mean of an untrimmed estimate by the noise of the weights (Lemma 3).
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class SignRisk:
         return min(1.0, self._drift / by)
 
     def rows(self, effect: float, at_most: float = 0.05, bias: float | None = None) -> int:
-        """Return how many rows in all, divided as here, make a wrong sign that unlikely.
+        """Number of rows in all, divided as here, make a wrong sign that unlikely.
 
         Raises
         ------

@@ -336,7 +336,7 @@ class PublishedControlSpec(Spec[PanelFacts]):
         return Unpriced(budget=budget)
 
     def epsilons(self, budget: Budget) -> tuple[float, float]:
-        """Return what the two steps spend."""
+        """Budgets of the two steps."""
         epsilon = float(budget.epsilon)
         return self.split * epsilon, (1 - self.split) * epsilon
 
@@ -349,7 +349,7 @@ class PublishedControlSpec(Spec[PanelFacts]):
         return objective_of(donors, T0, lam, eps1, float(budget.delta), self.c)
 
     def guarantee(self, facts: PanelFacts, allocation: Allocation) -> Guarantee:
-        """Return what really holds."""
+        """Guarantee that really holds."""
         panel = facts.panel
         treated = f"the treated unit {panel.treated!r}, whose series is public"
         if self.perturb == "objective":

@@ -257,7 +257,7 @@ class RandomizedResponse:
         return 1 / (1 + (len(self.levels) - 1) * math.exp(-1 / self._scale()))
 
     def draw(self, answers: Sequence[Any], rng: object = None) -> list[Any]:
-        """Return what is told, one level for each answer.
+        """Answers as told, one level each.
 
         Parameters
         ----------

@@ -346,7 +346,7 @@ def additive_sums(
 def _steps(
     target: Numbers, layout: AdditiveLayout, weights: Numbers | None
 ) -> tuple[Numbers, Numbers | None]:
-    """Return k, whole numbers from -M to M, and q, from 0 to c, if there are weights.
+    """Steps k, whole numbers from -M to M, and q, from 0 to c, if there are weights.
 
     |x| <= R gives |x / R| <= 1 after rounding too, which is monotone.
     """
@@ -374,7 +374,7 @@ def _block_sums(
 def _sums_in_engine(
     codes: EngineCodes, target: nw.Expr, layout: AdditiveLayout, weights: nw.Expr | None
 ) -> tuple[list[NDArray[np.int64]], int]:
-    """Return what :func:`_block_sums` returns of every block, and the second moment."""
+    """Sums of every block as of :func:`_block_sums`, and the second moment."""
     if weights is not None:
         codes, weights = codes.beside(__w=weights), nw.col("__w")
     k, q = _steps(nw.col("__x"), layout, weights)

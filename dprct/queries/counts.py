@@ -350,12 +350,12 @@ class _ByCode:
     encoding: Coded
 
     def by(self, frame: Table) -> Expressions:
-        """Return what rows are grouped by."""
+        """Columns by which rows are grouped."""
         del frame
         return {self.name: self.encoding.expression()}
 
     def answers(self) -> Expressions:
-        """Return what is asked of each group."""
+        """Questions asked of each group."""
         return {self.name: nw.col(self.name)}
 
     def codes(self, few: Frame) -> Integers:

@@ -98,11 +98,11 @@ class Scale:
         return Fraction(self.bound) / UNIT
 
     def steps_at(self, value: float) -> int:
-        """Return k of one public number."""
+        """Step k of one public number."""
         return math.floor(value / self.bound * UNIT + 0.5)
 
     def steps(self, values: Array) -> Steps:
-        """Return k of many numbers, which are clipped; NaN counts as the lower bound.
+        """Steps k of many numbers, which are clipped; NaN counts as the lower bound.
 
         Parameters
         ----------
@@ -473,7 +473,7 @@ def _sealed(values: list[int], moved: int) -> IntegerVector:
 
 
 def series_units(scale: Scale, weights: Array) -> tuple[Fraction, Fraction]:
-    """Return what one unit of :func:`weighted_series` is worth: of the sum, and of the target."""
+    """Size of one unit of :func:`weighted_series`: of the sum, and of the target."""
     largest = Fraction(max(weight_steps(weights)), WEIGHT_UNIT)
     each = scale.width * scale.step / GRID
     return largest * each, each

@@ -166,11 +166,11 @@ class Scaled:
         return MOST_BEFORE if self.within else FARTHEST
 
     def steps(self) -> nw.Expr:
-        """Return k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
+        """Steps k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
         return self.whole().cast(nw.Int64)
 
     def whole(self) -> nw.Expr:
-        """Return k as a double.
+        """Steps k as doubles.
 
         Clipping, subtraction, multiplication and addition are each rounded in the one way of
         IEEE 754, and there is no division: every engine has the same bits.  Each rises with x, so
@@ -189,7 +189,7 @@ class Scaled:
         return steps if max(map(abs, ends)) < far else steps.clip(-far, far)
 
     def steps_at(self, value: float) -> int:
-        """Return k of one public number."""
+        """Step k of one public number."""
         steps = (value - self.centre) * self.per_unit + 0.5
         return math.floor(min(max(steps, -self.farthest), self.farthest))
 
@@ -361,7 +361,7 @@ class MomentsGrid:
         return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2) + outside
 
     def numbers(self, groups: int) -> int:
-        """Return how many numbers are released of so many groups."""
+        """Number of numbers are released of so many groups."""
         return groups * (self.size + (self.clipped > 0))
 
     @property
@@ -462,7 +462,7 @@ class MomentCells:
 
 
 def has_value(column: Column) -> nw.Expr:
-    """Return whether each row has a value of a column; a missing text is null or empty."""
+    """Whether each row has a value of a column; a missing text is null or empty."""
     if column.is_text:
         return ~nw.col(column.name).is_null() & (nw.col(column.name) != "")
     return present(column.name)
@@ -674,7 +674,7 @@ def moved_in(free: Whole, room: int) -> Whole:
 
 
 def _by(square: Whole, room: int) -> NDArray[np.float64]:
-    """Return by what rows of these squared lengths are multiplied."""
+    """Factors for rows of these squared lengths."""
     root = np.sqrt(np.maximum(square, 1).astype(float))
     return np.where(square > room, (math.isqrt(room) - 1) / root, 1.0)
 
@@ -687,7 +687,7 @@ def _shortened(free: Whole, by: NDArray[np.float64]) -> Whole:
 def _in_engine(
     table: nw.LazyFrame[Any], grid: MomentsGrid, cells: MomentCells, counted: Counted | None
 ) -> tuple[list[Any], list[int]]:
-    """Return what :func:`_in_memory` returns, added by the engine, which keeps the rows."""
+    """Result of :func:`_in_memory`, added by the engine, which keeps the rows."""
     d, free = grid.width, [j for j, c in enumerate(grid.columns) if not c.exempt]
     keys = list(cells.combinations.columns) if cells.combinations is not None else []
     by = [f"__g{i}" for i in range(len(keys))]

@@ -229,7 +229,7 @@ class Vector:
         return max(1, l1), max(1, l2), max(1, most)
 
     def sealed(self, values: Sequence[Sequence[int]]) -> IntegerVector:
-        """Return what the parts' numbers become, sealed."""
+        """Numbers of the parts, sealed."""
         numbers = [k for p, v in zip(self.parts, values, strict=True) for k in p.rounded(v)]
         l1, l2_squared, l_inf = self.sensitivities
         return IntegerVector(
@@ -330,7 +330,7 @@ class Score:
 
 
 def square_move(d: int, most: int) -> int:
-    """Return by how much the square of a number within [-most, most] moves if that moves by d.
+    """Amount by which the square of a number within [-most, most] moves if that moves by d.
 
     Examples
     --------

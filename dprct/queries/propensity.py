@@ -71,13 +71,13 @@ class Rows(Protocol):
     """Rows z of norm at most 1, in memory or rebuilt piece by piece; confidential."""
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Number of them."""
 
     def chunk(self, start: int, stop: int) -> Array:
         """Return rows ``start`` to ``stop`` (or the last), contiguous."""
 
     def every(self, step: int) -> Rows:
-        """Return every ``step``-th row."""
+        """Every ``step``-th row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ class Held:
     Z: Array
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Number of them."""
         return len(self.Z)
 
     def chunk(self, start: int, stop: int) -> Array:
@@ -100,7 +100,7 @@ class Held:
         return self.Z[start:stop]
 
     def every(self, step: int) -> Held:
-        """Return every ``step``-th row."""
+        """Every ``step``-th row."""
         return Held(np.ascontiguousarray(self.Z[::step]))
 
 
@@ -670,7 +670,7 @@ class Treated:
             check_own(self.column)
 
     def coded(self, frame: Table) -> nw.Expr:
-        """Return who is treated, 1 or 0, as an expression; whoever has no such code is not."""
+        """Indicator of the treated, as an expression; whoever has no such code is not."""
         if self.column.is_text:
             return _text_code(frame, self.column.name, (self.code,))
         is_it = nw.col(self.column.name).cast(nw.Float64) == float(self.code)
@@ -678,7 +678,7 @@ class Treated:
 
 
 def _text_code(frame: Table, name: str, levels: Sequence[float | str]) -> nw.Expr:
-    """Return k for the k-th level, 0 for another text; a null is the empty text, as in Stata."""
+    """Code k of the k-th level, 0 for another text; a null is the empty text, as in Stata."""
     # a categorical refuses to be compared with texts that it does not have
     categorical = isinstance(schema_of(frame)[name], (nw.Enum, nw.Categorical))
     text = nw.col(name).cast(nw.String) if categorical else nw.col(name)

@@ -207,7 +207,7 @@ def _products(steps: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _products_in_engine(frame: nw.LazyFrame[Any], features: Sequence[Feature]) -> NDArray[Any]:
-    """Return what :func:`_products` returns, added by the engine, which keeps the rows."""
+    """Result of :func:`_products`, added by the engine, which keeps the rows."""
     coded = prepared(frame, [feature.column for feature in features if feature.level is not None])
     steps = coded.select(*[f.steps().cast(nw.Int64).alias(f"k{j}") for j, f in enumerate(features)])
     pairs = [(i, j) for i in range(len(features)) for j in range(i, len(features))]

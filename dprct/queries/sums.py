@@ -183,17 +183,17 @@ class Clipped:
         return (high - low) / GRID
 
     def steps_at(self, value: float) -> int:
-        """Return k of one public number, such as the constant that missing values are set to."""
+        """Step k of one public number, such as the constant that missing values are set to."""
         assert self.column.bounds is not None
         low = float(self.column.bounds[0])
         return min(max(math.floor((value - low) / self.step + 0.5), 0), GRID)
 
     def steps(self) -> nw.Expr:
-        """Return k (int64, 0 to 2^20) as an expression."""
+        """Steps k (int64, 0 to 2^20) as an expression."""
         return self.whole().cast(nw.Int64)
 
     def whole(self, *, clip: bool = True) -> nw.Expr:
-        """Return k, a whole double from 0 to 2^20, as an expression.
+        """Steps k, whole doubles from 0 to 2^20, as an expression.
 
         Nothing has to be clipped after this: y - l and its quotient by g rise with y, whatever is
         rounded, k is 0 at l, and at y = u the quotient is 2^20, because g is the rounded u - l over
@@ -298,7 +298,7 @@ def added(
 def answered(
     frame: Table, sums: Mapping[str, nw.Expr], by: Sequence[str], kind: IntoDType
 ) -> list[tuple[Any, ...]]:
-    """Return what :func:`added` returns, sums as the engine gives them."""
+    """Result of :func:`added`, sums as the engine gives them."""
     numbers = {name: e.cast(kind) for name, e in sums.items()}
     if isinstance(frame, nw.LazyFrame):  # no engine has to hold what it adds
         wanted = [e.sum().alias(name) for name, e in numbers.items()]
@@ -317,12 +317,12 @@ def as_whole(row: Sequence[Any], keys: int) -> list[Any]:
 
 
 def steps_of(column: Column, fill: float | None = None) -> nw.Expr:
-    """Return k as an expression, a missing value being ``fill`` or else at the lower bound."""
+    """Steps k as an expression, a missing value being ``fill`` or else at the lower bound."""
     return whole_steps_of(column, fill).cast(nw.Int64)
 
 
 def whole_steps_of(column: Column, fill: float | None = None, *, clip: bool = True) -> nw.Expr:
-    """Return k of :func:`steps_of` as a double; without ``clip``, see :meth:`Clipped.whole`."""
+    """Steps k of :func:`steps_of` as doubles; without ``clip``, see :meth:`Clipped.whole`."""
     grid = Clipped(column)
     k = grid.whole(clip=clip)
     if fill is None and (clip or column.missing == ()):
@@ -332,7 +332,7 @@ def whole_steps_of(column: Column, fill: float | None = None, *, clip: bool = Tr
 
 
 def present(name: str) -> nw.Expr:
-    """Return whether a numeric column has a value, as an expression."""
+    """Whether a numeric column has a value, as an expression."""
     x = nw.col(name).cast(nw.Float64)
     return ~(x.is_null() | x.is_nan())
 
@@ -418,12 +418,12 @@ class Arms:
     rule: ClusterRule | None = None
 
     def reach(self, arm: int) -> Fraction:
-        """Return by how much an arm's mean moves when one record moves from l to u, over u - l."""
+        """Amount by which an arm's mean moves when one record moves from l to u, over u - l."""
         rows = self.largest if self.unit == "cluster" else 1
         return rows * max(w / n[arm] for w, n in zip(self.weights, self.sizes, strict=True))
 
     def asked(self, column: Column, fill: float | None, *, with_value: bool = False) -> Asked:
-        """Return what an outcome needs of rows in an engine."""
+        """Sums that an outcome needs of rows in an engine."""
         public = None if self.combinations is None else self.combinations.present
         return Asked(column, fill, column.name if with_value else public)
 
@@ -470,7 +470,7 @@ class Sums:
     groups: Mapping[Asked, Sequence[tuple[tuple[Any, ...], int, int, int]]]
 
     def of(self, asked: Asked) -> list[list[Any]]:
-        """Return what :func:`square_sums` returns of one outcome."""
+        """Result of :func:`square_sums` of one outcome."""
         return [[*keys, n, s, q] for keys, n, s, q in self.groups[asked] if n]
 
 
@@ -571,7 +571,7 @@ class DifferenceAggregates:
 
 
 def observed(frame: Frame, column: Column) -> NDArray[np.bool_]:
-    """Return which rows have a value; only for a column whose missingness is declared public."""
+    """Mask of rows that have a value; only for a column whose missingness is declared public."""
     found = frame.select(present(column.name).alias("observed"))["observed"].to_numpy()
     return np.asarray(found, dtype=bool)
 
@@ -592,7 +592,7 @@ def observed_counts(table: Table, column: Column, where: Combinations) -> NDArra
 def observed_together(
     table: Table, columns: Sequence[Column | None], arms: Arms, size: int
 ) -> NDArray[np.int64]:
-    """Return how many rows of each group have a value of two columns; (size, J, J).
+    """Number of rows of each group have a value of two columns; (size, J, J).
 
     Only for columns whose missingness is declared public; of None everybody has a value.
     """
@@ -625,7 +625,7 @@ def observed_together(
 
 
 def observed_number(table: Table, column: Column) -> int:
-    """Return how many rows have a value; only where missingness is declared public."""
+    """Number of rows have a value; only where missingness is declared public."""
     return row_count(table.select(column.name).filter(present(column.name)))
 
 

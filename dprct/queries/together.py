@@ -152,7 +152,7 @@ def _flag(holds: nw.Expr) -> nw.Expr:
 
 
 def _sums(wanted: Sequence[Asked], public: Sequence[str]) -> dict[str, nw.Expr]:
-    """Return what is added, outcome after outcome, and last who has a value, where it is public."""
+    """Sums to add, outcome after outcome, and last who has a value, where it is public."""
     sums = {}
     for j, one in enumerate(wanted):
         if one.present is not None:

@@ -74,7 +74,7 @@ class Records:
     columns: Mapping[Block, NDArray[Any]]
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Number of them."""
         return len(self.t)
 
 
@@ -97,7 +97,7 @@ class CompactTable:
     columns: Mapping[Block, NDArray[Any]]
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Number of them."""
         return len(self.treated)
 
     def part(self, places: NDArray[np.int64]) -> Records:
@@ -404,7 +404,7 @@ class Weighted:
         return self._vector(terms, moved, 1, unit=GRID)
 
     def count(self) -> IntegerVector:
-        """Return how many records the effect is about: the treated, or for the ATC the others.
+        """Number of records the effect is about: the treated, or for the ATC the others.
 
         Notes
         -----
@@ -511,13 +511,13 @@ class Weighted:
 
 
 def gradient_moves(d: int) -> int:
-    """Return by how many steps one record moves the norm of the rounded gradient."""
+    """Amount by how many steps one record moves the norm of the rounded gradient."""
     root = math.isqrt(d)
     return GRID + root + (root * root < d)
 
 
 def influences(piece: Piece, centre: Centre) -> Array:
-    """Return by how much each record (m,) moves the effect, about a centre; confidential."""
+    """Amount by which each record (m,) moves the effect, about a centre; confidential."""
     treated = piece.treated * (piece.y - centre.treated_mean) - centre.treated_shift
     control = -piece.control * (piece.y - centre.control_mean) - centre.control_shift
     return np.where(piece.t, centre.treated_scale * treated, centre.control_scale * control)

@@ -48,7 +48,7 @@ def classes_of(kind: type[BaseException], base: str) -> list[str]:
 
 
 def error_to_r(error: BaseException) -> Any:
-    """Return what R needs to signal an exception: message, classes, fields and the traceback."""
+    """Condition of an exception for R: message, classes, fields and the traceback."""
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, DprctError):
         text = in_r(error)
@@ -66,7 +66,7 @@ def error_to_r(error: BaseException) -> Any:
 
 
 def warning_to_r(category: type[Warning], message: Warning | str) -> Any:
-    """Return what R needs to signal a warning; one that came from R is its own condition."""
+    """Condition of a warning for R; one that came from R is its own condition."""
     if isinstance(message, RWarning) and message.condition is not None:
         return named_list({"condition": message.condition})
     return to_r({"message": in_r(message), "classes": classes_of(category, "warning")})

@@ -116,7 +116,7 @@ def in_r(message: object) -> str:
 
 
 def method_in_r(method: str) -> str:
-    """Return what a method is called, with the name of the function that asks for it in R.
+    """Name of a method, with the name of the function that asks for it in R.
 
     Examples
     --------

@@ -52,7 +52,7 @@ def repeats(schema: Schema) -> bool:
 
 
 def key_limits(schema: Schema) -> tuple[str, ...]:
-    """Return what a release of the schema is not good for because its keys are fresh."""
+    """Limits of a release of the schema because its keys are fresh."""
     return (LIMIT,) if any(column.fate == "key" for column in schema.columns) else ()
 
 
@@ -165,7 +165,7 @@ def _check_space(column: Column, count: int) -> None:
 
 
 def _space(column: Column) -> int:
-    """Return how many keys the pool of the column has."""
+    """Number of keys the pool of the column has."""
     if column.is_text:
         return int(_ALL ** _width(column))
     if column.type in INTEGER_LIMITS:
@@ -329,7 +329,7 @@ def _released_label_sets(schema: Schema) -> Mapping[str, Mapping[Code, str]]:
 
 
 def _released_unit(schema: Schema) -> Unit:
-    """Return who one record is; an id identifies it no longer unless it is fresh or public."""
+    """Identity of one record; an id identifies it no longer unless it is fresh or public."""
     unit = schema.unit
     fate = None if unit.id is None else schema.column(unit.id).fate
     return unit if fate in ("public", "key") else Unit(unit.name)

@@ -114,7 +114,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         return share
 
     def bins(self, n: int) -> int | None:
-        """Return how many bins a column gets that declares none; None refuses such a column."""
+        """Number of bins a column gets that declares none; None refuses such a column."""
         return None
 
     def noted(self, schema: Schema) -> Self:
@@ -122,7 +122,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         return replace(self, columns=self.columns or tuple(modelled(schema)))
 
     def encodings(self, facts: Facts) -> tuple[Coded, ...]:
-        """Return how the modelled columns become codes: a function of public facts."""
+        """Codes of the modelled columns: a function of public facts."""
         return encodings(facts.schema, self.columns, self.bins(facts.n), self.point_bins)
 
     def guesses(self, facts: Facts) -> Iterator[ReleaseFacts]:
@@ -136,7 +136,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         yield lambda: self.encodings(facts)
 
     def within_limit(self, facts: ReleaseFacts) -> str:
-        """Return in words which detail within bins the release does not have."""
+        """Detail within bins that the release does not have, in words."""
         names = [code.name for code in self.binned(facts.encodings).outcomes(facts.encodings)]
         if not names:
             return (
@@ -165,7 +165,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         return Allocation(budget=budget, parts=parts, rows=rows)
 
     def offset_facts(self, facts: ReleaseFacts, allocation: Allocation) -> dict[str, str]:
-        """Return what a plan says of outcomes with bins: the noise of a mean, or its bound."""
+        """Noise of a mean of outcomes with bins, or its bound, as facts of a plan."""
         widths = {
             code.name: [high - low for low, high in code.cells]
             for code in facts.encodings
@@ -217,7 +217,7 @@ class HistogramSpec(CountsSpec):
     zeta: float | None = None
 
     def bins(self, n: int) -> int | None:
-        """Return how many bins a column gets that declares none, by ``zeta``."""
+        """Number of bins a column gets that declares none, by ``zeta``."""
         return None if self.zeta is None else bins_by_zeta(n, self.zeta)
 
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Cells:
@@ -308,7 +308,7 @@ class HistogramSpec(CountsSpec):
         return max(found)
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
+        """Limits of the protected file."""
         return (
             "combinations shared by few rows are gone; subgroups, tails and rare codes with them",
             self.within_limit(facts),
@@ -329,7 +329,7 @@ class MarginalsSpec(CountsSpec):
     default_bins: int | None = None
 
     def bins(self, n: int) -> int | None:
-        """Return how many bins a column gets that declares none, as it was asked for."""
+        """Number of bins a column gets that declares none, as it was asked for."""
         return self.default_bins
 
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> OneWayHistograms:
@@ -362,7 +362,7 @@ class MarginalsSpec(CountsSpec):
         return Plan(self.method, allocation.budget, numbers, consequences, warnings)
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
+        """Limits of the protected file."""
         return (
             "columns are independent of each other: no effect, correlation or subgroup survives",
             self.within_limit(facts),
@@ -395,7 +395,7 @@ def drawn_counts(
 
 
 def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
-    """Return what was drawn as JSON-ready values, for the ledger."""
+    """Draws as JSON-ready values, for the ledger."""
     columns = [encoding.name for encoding in facts.encodings]
     if isinstance(drawn, OneWayRelease):
         counts = [column.tolist() for column in drawn.counts]
@@ -410,7 +410,7 @@ def saved_counts(facts: ReleaseFacts, drawn: Counts) -> dict[str, Any]:
 
 
 def revived_counts(facts: ReleaseFacts, state: Mapping[str, Any]) -> Counts:
-    """Return what :func:`saved_counts` was given."""
+    """Draws from what :func:`saved_counts` made of them."""
     if "codes" not in state:
         counts = tuple(np.array(column, np.int64) for column in state["counts"])
         return OneWayRelease(counts, state["noise_sd"], simulation=False)
@@ -674,7 +674,7 @@ _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals
 
 
 def most_survivors(n: int, cells: int, t: int) -> int:
-    """Return how many combinations of ``n`` rows can have ``t`` rows each."""
+    """Number of combinations of ``n`` rows can have ``t`` rows each."""
     return min(cells, n // t)
 
 

@@ -284,7 +284,7 @@ def _released_label(label: str, guarantee: Guarantee) -> str:
 
 
 def fates_of(schema: Schema) -> dict[str, str]:
-    """Return what becomes of every column; a derived column says so."""
+    """Fate of every column; a derived column says so."""
     return {c.name: "derived" if c.derived is not None else str(c.fate) for c in schema.columns}
 
 
@@ -335,7 +335,7 @@ def _allowed_patterns(schema: Schema, dropped: set[str]) -> list[str]:
 
 
 def _kind(guarantee: Guarantee) -> str:
-    """Return what a file may be called: one without a guarantee is not protected."""
+    """Name of a kind of file: one without a guarantee is not protected."""
     return "Synthetic, not protected," if guarantee.measure == "none" else "Protected"
 
 
@@ -438,14 +438,14 @@ class ReleaseSpec(Spec[AnyFacts]):
 
     @abstractmethod
     def limits(self, facts: AnyFacts) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
+        """Limits of the protected file."""
 
     def guarantee(self, facts: AnyFacts, allocation: Allocation) -> Guarantee:
-        """Return what a release with these mechanisms promises."""
+        """Guarantee of a release with these mechanisms."""
         return self.promise(facts, allocation.budget)
 
     def promise(self, facts: AnyFacts, budget: Budget) -> Guarantee:
-        """Return what a release at a budget promises, whatever it buys."""
+        """Guarantee of a release at a budget, whatever it buys."""
         schema = facts.schema
         shown = [
             f"the number of rows, n = {facts.n}",
@@ -547,7 +547,7 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
         """Return the synthetic columns, by post-processing."""
 
     def _file_note(self, drawn: Drawn, plan: Plan, allocation: Allocation) -> str:
-        """Return what the file says of numbers computed on it, by plan and release alone."""
+        """Note of the file on numbers computed on it, by plan and release alone."""
         return plan.file_note
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:

@@ -108,7 +108,7 @@ class Verification:
         return (self.identical or same) and self.in_ledger is not False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was found as JSON-ready values."""
+        """Findings as JSON-ready values."""
         return {"verified": bool(self), **asdict(self), "says": INTEGRITY}
 
     def __repr__(self) -> str:
@@ -212,7 +212,7 @@ def _results_of(path: Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> ResultsVerification:
-    """Return whether a document, or its text, is as it was written."""
+    """Whether a document, or its text, is as it was written."""
     whole = content.get("sha256") == results_digest(content)
     if path == place:
         identical = whole and disk.content(path, disk.MOST_JSON) == results_text(content).encode(
@@ -244,7 +244,7 @@ _DIGEST_IN_IT = "the digest in it"
 def _held_moments(
     path: Path, content: Mapping[str, Any], described: tuple[Path, Certificate] | None
 ) -> MomentsVerification:
-    """Return whether released moments are as they were written, and what they say they are.
+    """Whether released moments are as they were written, and their own statements.
 
     With a certificate they must be those that it is of: in that file, or with the same content.
     """
@@ -337,7 +337,7 @@ def verify(
 
 
 def _held(path: Path, place: Path, described: Certificate) -> Verification:
-    """Return what is found in the file itself."""
+    """Findings in the file itself."""
     if _sha256(path) == described.file.get("sha256"):
         return Verification(path.name, place.name, identical=True, values="match")
     if described.values is None:
@@ -353,7 +353,7 @@ def _held(path: Path, place: Path, described: Certificate) -> Verification:
 
 
 def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, bool | None]:
-    """Return in words, and as a verdict, whether a ledger has what a certificate needs."""
+    """Words and verdict on whether a ledger has what a certificate needs."""
     needed = Needed.of(words)
     if needed is None:
         return f"no ledger file shows who paid for it: {words.split(';')[0]}", None
@@ -375,7 +375,7 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
 
 
 def lacking(ledger: Accountant, needed: Needed) -> list[str]:
-    """Return in words which facts of a certificate its ledger lacks.
+    """Facts of a certificate that its ledger lacks, in words.
 
     The head that a certificate carries is a link of the chain: whoever takes an entry away, or
     changes one, and computes all hashes again has a ledger without it.
@@ -386,7 +386,7 @@ def lacking(ledger: Accountant, needed: Needed) -> list[str]:
 
 
 def certified_words(folder: Path) -> dict[str, str]:
-    """Return what the certificates and results in a folder say of a ledger, by their files.
+    """Statements of the certificates and results in a folder on a ledger, by their files.
 
     What cannot be read, or is neither, says nothing here.
     """
@@ -428,7 +428,7 @@ class _Found:
         return self.rounded.get(column.name) == column.rounded
 
     def against(self, file: str, certificate: str, known: ValuesDigest) -> Verification:
-        """Return what was found, in the words of :class:`Verification`."""
+        """Findings in the words of :class:`Verification`."""
         columns = [c for c in known.columns if c.name in self.plain]
         names = [c.name for c in known.columns]
         values: Agreement = "match" if all(map(self._same, columns)) else "match to 15 digits"

@@ -34,7 +34,7 @@ NO_GUARANTEE = "no_dp_guarantee"
 
 
 def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
-    """Return where the certificate of a protected file lies: text, JSON and a page (HTML).
+    """Places of the certificate of a protected file: text, JSON and a page (HTML).
 
     Examples
     --------
@@ -50,7 +50,7 @@ def certificate_paths(path: Path) -> tuple[Path, Path, Path]:
 
 
 def companion(path: Path, name: str) -> Path:
-    """Return where another file that goes with a protected file lies, named after it.
+    """Place of another file that goes with a protected file, named after it.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def check_certificates(path: Path, dataset_id: str | None = None) -> None:
 
 
 def certificate_texts(certificate: Certificate, path: Path) -> dict[Path, str]:
-    """Return what is written at each of :func:`certificate_paths`."""
+    """Texts of each of :func:`certificate_paths`."""
     texts = (
         certificate.to_text(),
         json.dumps(certificate.to_dict(), indent=2, ensure_ascii=False),

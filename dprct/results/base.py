@@ -486,7 +486,7 @@ class LinearResults(Shown):
         )
 
     def _of_statistic(self) -> tuple[str, ...]:
-        """Return what is printed of a statistic that is not coefficient over error."""
+        """Words for a statistic that is not coefficient over error."""
         if not self.inverts:
             return ()
         letter = "t" if self.use_t else "z"
@@ -550,7 +550,7 @@ class Origin:
 
     @classmethod
     def from_json(cls, text: str) -> Origin:
-        """Return what :meth:`to_json` wrote."""
+        """Object of what :meth:`to_json` wrote."""
         try:
             content = json.loads(text)
             values = ValuesDigest.from_dict(content["values"]) if "values" in content else None
@@ -606,7 +606,7 @@ class Provenance:
 def binned_notes(
     schema: Schema | None, outcomes: Iterable[str], known: Provenance
 ) -> tuple[str, ...]:
-    """Return what is said of means of released columns that have bins, as their schema tells."""
+    """Notes on means of released columns that have bins, as their schema tells."""
     if schema is None or not known.is_released:
         return ()
     names = [
@@ -623,7 +623,7 @@ def binned_notes(
 
 
 def void_notes(schema: Schema | None) -> tuple[str, ...]:
-    """Return what a file says of errors that are computed on it, where they mean nothing.
+    """Notes on errors that are computed on a file where they mean nothing.
 
     Whatever was done to the rows since, it holds of them, too.
     """
@@ -679,7 +679,7 @@ def provenance(
     *,
     by_row: bool,
 ) -> Provenance:
-    """Return what is known of the columns that a fit uses.
+    """Facts known of the columns that a fit uses.
 
     Parameters
     ----------
@@ -724,7 +724,7 @@ def _beside(source: Path | None) -> tuple[Origin | None, str]:
 
 
 def _own_words(schema: Schema) -> str | None:
-    """Return what the file of a schema says of its guarantee; None of an ordinary file."""
+    """Guarantee that the file of a schema states; None of an ordinary file."""
     for owner, name, text in schema.file.characteristics:
         found = _MADE.match(text)
         if owner == DATASET and name.startswith("note") and found is not None:

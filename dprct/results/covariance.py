@@ -143,7 +143,7 @@ def group_sums(scores: Array, groups: Codes) -> Array:
 
 
 def independent(X: Array) -> NDArray[np.bool_]:
-    """Return which columns are not linear combinations of earlier ones, as R and Stata keep."""
+    """Columns that are not linear combinations of earlier ones, as R and Stata keep."""
     lengths = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(lengths > 0, lengths, 1)
     # Dependencies among the columns of X are those among the columns of its triangular factor.
@@ -383,7 +383,7 @@ def without_singletons(factors: Sequence[Codes], keep: Mask) -> Mask:
 
 
 def within(columns: Array, factors: Sequence[Codes], total: Array) -> Array:
-    """Return what the fixed effects leave of each column: its residual on all dummies.
+    """Residual of each column on all dummies of the fixed effects.
 
     Parameters
     ----------
@@ -551,7 +551,7 @@ def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
 
 
 def is_nested(codes: Codes, groups: Codes | None) -> bool:
-    """Return whether every level lies within one cluster.
+    """Whether every level lies within one cluster.
 
     Examples
     --------
@@ -565,7 +565,7 @@ def is_nested(codes: Codes, groups: Codes | None) -> bool:
 
 
 def counted(factors: Sequence[Codes], groups: Codes | None, rule: FeRule) -> int:
-    """Return how many parameters the fixed effects count as, the constant among them.
+    """Number of parameters the fixed effects count as, the constant among them.
 
     Parameters
     ----------
@@ -628,7 +628,7 @@ def dummy_rank(factors: Sequence[Codes]) -> int:
 
 
 def components(first: Codes, second: Codes) -> int:
-    """Return how many groups two factors fall into if a row connects its two levels.
+    """Number of groups two factors fall into if a row connects its two levels.
 
     Examples
     --------
@@ -714,7 +714,7 @@ class FixedEffects:
         )
 
     def described(self, factors: Sequence[Codes], groups: Codes | None) -> Absorbed:
-        """Return what the results print.
+        """Description that the results print.
 
         Parameters
         ----------

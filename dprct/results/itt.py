@@ -43,7 +43,7 @@ def validity_notes(
     found: Estimated,
     known: Provenance,
 ) -> list[str]:
-    """Return what is said of the errors: a calibrated file knows, others hold no noise.
+    """Notes on the errors: a calibrated file knows, others hold no noise.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ def _of_moments(
 def _labels(
     option: str, named: Sequence[str] | Mapping[str, str], schema: Schema | None
 ) -> dict[str, str]:
-    """Return what to call each column: as given, as the schema labels it, or its name."""
+    """Names of each column: as given, as the schema labels it, or its name."""
     if isinstance(named, str) or not named:
         raise ParameterError(f"``{option}={named!r}``; give a list of at least one column")
     if isinstance(named, Mapping):

@@ -109,7 +109,7 @@ def restrictions(
 
 
 def _parts(text: str, names: Sequence[str]) -> list[str]:
-    """Return what stands between signs of equality that are in no name."""
+    """Texts between signs of equality that are in no name."""
     parts, start, at = [], 0, 0
     while at < len(text):
         name = _name_at(text, at, names)

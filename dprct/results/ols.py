@@ -412,7 +412,7 @@ class OLSResults(OrdinaryResults):
         return found
 
     def _of_level(self, alpha: float) -> str | None:
-        """Return what is said of intervals at a level for which a file was not calibrated."""
+        """Note on intervals at a level for which a file was not calibrated."""
         if not self.valid_alphas or any(math.isclose(alpha, a) for a in self.valid_alphas):
             return None
         return (
@@ -663,7 +663,7 @@ def _of_moments(formula: str, data: Any, cov_type: str, options: tuple[object, .
 def _release_notes(
     valid: Validity | None, spec: Specification, known: Provenance
 ) -> tuple[str, ...]:
-    """Return what is said of the errors: a calibrated file knows, others hold no noise."""
+    """Notes on the errors: a calibrated file knows, others hold no noise."""
     if valid is not None:
         note = valid.note(spec)
         return () if known.contradicted and valid.reason(spec) is None else (note,)

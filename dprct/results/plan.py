@@ -67,7 +67,7 @@ class PlannedNumber:
 
 
 def planned_draws(allocation: Allocation) -> tuple[PlannedNumber, ...]:
-    """Return what the mechanisms of an allocation claim and how much noise they add.
+    """Claims of the mechanisms of an allocation, and the noise that they add.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def _passed_over(schema: Schema, accountant: Accountant) -> str:
 
 
 def charged_elsewhere(data: Path, dataset_id: str | None) -> str:
-    """Return in words which other ledgers next to a data file were charged for the same content."""
+    """Other ledgers next to a data file that were charged for the same content, in words."""
     if not any(data.parent.glob(f"*{SUFFIX}")):
         return ""
     others = ledgers_of_same_data(data, _sha256(data), dataset_id)

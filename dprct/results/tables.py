@@ -179,7 +179,7 @@ class Style:
         return Printed(self._enclosed(text, self._other_brackets))
 
     def legend(self) -> str:
-        """Return what the stars mean, or nothing where there are none."""
+        """Meaning of the stars, or nothing where there are none."""
         if self.stars is None or not self.thresholds:
             return ""
         levels = ", ".join(
@@ -188,7 +188,7 @@ class Style:
         return f"{levels} (adjusted)." if self.stars_from == "adjusted" else f"{levels}."
 
     def key_to_brackets(self, parts: Sequence[str]) -> str:
-        """Return what stands in which brackets below an estimate, if anything does."""
+        """Key to the brackets below an estimate, if there are any."""
         named = {"p.value": "p-values", "p.adjusted": "adjusted p-values"}
         ps = [words for part, words in named.items() if part in parts]
         if self.errors == "beside" or "std.error" not in parts or not self.brackets:

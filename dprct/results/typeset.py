@@ -297,7 +297,7 @@ class NumberColumn:
 
 
 def each(spell: Callable[[float], str]) -> Callable[[Sequence[float]], Sequence[Printed]]:
-    """Return what spells the numbers of a column one by one."""
+    """Speller of the numbers of a column, one by one."""
     return lambda values: tuple(Printed(spell(value)) for value in values)
 
 
@@ -719,7 +719,7 @@ def _html_cell(cell: Printed | str) -> str:
 
 
 def printable(value: str) -> str:
-    r"""Return text without what a terminal or an encoder would act upon.
+    r"""Text without what a terminal or an encoder would act upon.
 
     Examples
     --------
@@ -730,7 +730,7 @@ def printable(value: str) -> str:
 
 
 def in_tex(value: str) -> str:
-    r"""Return text that LaTeX prints as it stands.
+    r"""Text that LaTeX prints as it stands.
 
     Examples
     --------
@@ -741,7 +741,7 @@ def in_tex(value: str) -> str:
 
 
 def in_html(value: str) -> str:
-    """Return text that a browser prints as it stands.
+    """Text that a browser prints as it stands.
 
     Examples
     --------

@@ -60,7 +60,7 @@ DATASET = "_dta"
 
 
 def shown(text: str) -> str:
-    """Return text as it can be printed: undecodable bytes become replacement characters."""
+    """Text as it can be printed: undecodable bytes become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -632,7 +632,7 @@ def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
 
 
 def legal_number(column: Column, x: nw.Expr, codes: nw.Expr | None, *, exact: bool) -> nw.Expr:
-    """Return whether a number breaks no rule of a column that stays in an engine; else null or not.
+    """Whether a number breaks no rule of a column that stays in an engine; else null or not.
 
     Parameters
     ----------
@@ -658,7 +658,7 @@ def legal_number(column: Column, x: nw.Expr, codes: nw.Expr | None, *, exact: bo
 
 
 def _legal_value(column: Column, x: nw.Expr, *, exact: bool) -> nw.Expr:
-    """Return whether there is a number, and a legal one."""
+    """Whether there is an admissible number."""
     if column.levels is not None:
         return _one_of(_legal_levels(column, exact=exact), x)
     low, high = number_limits(column.type)
@@ -691,7 +691,7 @@ def _legal_levels(column: Column, *, exact: bool) -> list[float]:
 
 
 def _one_of(levels: list[float], x: nw.Expr) -> nw.Expr:
-    """Return whether a number is one of these, as engines find out at the least cost."""
+    """Whether a number is one of these, as engines find out at the least cost."""
     first = levels[0] if levels else 0.5
     if first % 1 == 0 and abs(first) < WHOLE and levels == [first + k for k in range(len(levels))]:
         within = _within(x, first, levels[-1])
@@ -706,7 +706,7 @@ def _one_of(levels: list[float], x: nw.Expr) -> nw.Expr:
 
 
 def _within(x: nw.Expr, low: float, high: float) -> nw.Expr:
-    """Return whether a number is between two; no engine takes a NaN for at most a number."""
+    """Whether a number is between two; no engine takes a NaN for at most a number."""
     return (x >= low) & (x <= high)
 
 

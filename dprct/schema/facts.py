@@ -270,7 +270,7 @@ def _number(value: object, column: Column, fact: str) -> float:
 
 
 def _as_number(display: str) -> str:
-    """Return how a date is given as a number, for a column that is displayed as one."""
+    """Number by which a date is given, for a column that is displayed as one."""
     if display.startswith(("%td", "%d", "%-td")):
         return "; give a date as its days since 1 January 1960"
     if display.startswith(("%tc", "%-tc")):

@@ -519,7 +519,7 @@ class Counted:
     groups: Mapping[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def having(self, name: str) -> int:
-        """Return how many rows have a value of one of ``present``."""
+        """Number of rows have a value of one of ``present``."""
         place = 1 + self.present.index(name)
         return sum(sizes[place] for sizes in self.groups.values())
 
@@ -594,7 +594,7 @@ def broken_rules(column: Column, frame: Frame) -> list[str]:
 
 
 def _broken(schema: Schema, names: Sequence[str], frame: Table) -> list[str]:
-    """Return every broken rule, with the names of its columns."""
+    """Every broken rule, with the names of its columns."""
     groups = exclusive_groups(map(schema.column, names))
     if isinstance(frame, nw.LazyFrame):
         found, between = _broken_in_engine(list(map(schema.column, names)), groups, frame)
@@ -648,7 +648,7 @@ def _ids_in_memory(schema: Schema, frame: Frame) -> list[str]:
 
 
 def _ids_in_engine(schema: Schema, frame: Lazy) -> list[str]:
-    """Return what is wrong with the ids, in words."""
+    """Faults of the ids, in words."""
     unit = schema.unit
     if unit.id is None:
         return []
@@ -763,7 +763,7 @@ def _no_codes(name: str) -> SchemaError:
 
 
 def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
-    """Return how many rows break each rule, in one pass."""
+    """Number of rows break each rule, in one pass."""
     if not rules:
         return []
     names = [f"__r{k}" for k in range(len(rules))]

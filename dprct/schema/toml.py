@@ -101,7 +101,7 @@ def _same(old: object, new: object) -> bool:
 
 
 def to_document(schema: Schema) -> dict[str, Any]:
-    """Return every public fact of a schema as TOML-ready values."""
+    """Every public fact of a schema as TOML-ready values."""
     file = schema.file
     document: dict[str, Any] = {"version": VERSION, "dataset_id": schema.dataset_id}
     if schema.opened:  # else what was read, saved and loaded would count as sealed before
@@ -133,7 +133,7 @@ def to_document(schema: Schema) -> dict[str, Any]:
 
 
 def column_facts(column: Column) -> dict[str, Any]:
-    """Return what is known of a column, without what is default, as TOML-ready values."""
+    """Known facts of a column, without what is default, as TOML-ready values."""
     facts: dict[str, Any] = {"type": column.type}
     for fact in fields(column):
         value = getattr(column, fact.name)
@@ -308,7 +308,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _read(fact: Any) -> Any:
-    """Return what :func:`_written` wrote."""
+    """Facts from what :func:`_written` wrote."""
     if isinstance(fact, list):
         return [_read(value) for value in fact]
     if not isinstance(fact, Mapping):

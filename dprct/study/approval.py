@@ -115,7 +115,7 @@ class Approval:
 
 
 def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Approval:
-    """Return what would be approved; nothing is spent.
+    """Approval that would be given; nothing is spent.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def _published(approval: Approval) -> list[str]:
 
 
 def _spending(approval: Approval) -> dict[str, str]:
-    """Return what the ledger has and would have."""
+    """Entries that the ledger has and would have."""
     study, cost = approval.study, approval.price
     ledger = find_ledger(study.data, study.dataset_id)
     if cost is None:
@@ -227,7 +227,7 @@ def _fate(column: Column) -> str:
 
 
 def _declared(schema: Schema, column: Column) -> str:
-    """Return what is declared of a column; of one that is dropped nothing is published."""
+    """Declarations of a column; of one that is dropped nothing is published."""
     if column.fate == "drop":
         return "nothing is published"
     return _facts_of(schema, column.name)

@@ -76,7 +76,7 @@ def given_elsewhere(method: str) -> tuple[str, ...]:
 
 
 def parts_of(method: str) -> tuple[str, ...]:
-    """Return what a method reads of a study file besides ``[release]`` and the columns.
+    """Parts of a study file that a method reads besides ``[release]`` and the columns.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def _declares(hint: Any) -> bool:
 
 
 def _regressions(tables: object) -> tuple[Regression, ...]:
-    """Return what the tables ``[[regression]]`` of a study file declare."""
+    """Regressions that the tables ``[[regression]]`` of a study file declare."""
     if not isinstance(tables, list):
         raise StudyError(f"regressions are written as {titled(REGRESSION)}, one table for each")
     found = []
@@ -138,7 +138,7 @@ def _regressions(tables: object) -> tuple[Regression, ...]:
 
 
 def needs_formula(method: str) -> bool:
-    """Return whether only a formula can say what a method needs, because no key can.
+    """Whether only a formula can say what a method needs, because no key can.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class Asked:
             raise StudyError(self.said(error)) from None
 
     def protects(self, schema: Schema) -> Unit:
-        """Return who is protected by the promise of the method."""
+        """Protected unit of the method."""
         try:
             found: Unit = self.spec.protects(schema)
         except DprctError:  # the design is wrong, which problems() says
@@ -205,11 +205,11 @@ class Asked:
         return [] if self.method in UNPROMISED else modelled(schema)
 
     def open_points(self, schema: Schema, rows: int | None) -> list[str]:
-        """Return what a file lacks besides fates and domains, in words."""
+        """Points that a file leaves open besides fates and domains, in words."""
         return []
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no file of this header can be released at a budget; None if one may be."""
+        """Reason why no file of this header can be released at a budget; None if one may be."""
         spec: Spec[Any] = self.noted(facts.schema).spec
         wrong = spec.problems(facts)
         return wrong[0] if wrong else spec.unaffordable(facts, budget, confirm=confirm)
@@ -283,7 +283,7 @@ class Asked:
 
 
 def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
-    """Return what a parsed study file asks of the method of ``[release]``.
+    """Specification that a parsed study file makes of the method of ``[release]``.
 
     Examples
     --------

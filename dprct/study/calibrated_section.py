@@ -98,7 +98,7 @@ class CalibratedAsked(Asked):
         return found
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no table of this header can be released at a budget."""
+        """Reason why no table of this header can be released at a budget."""
         spec = self._written()[0]
         return spec.unaffordable(facts, budget, confirm=confirm)
 
@@ -113,7 +113,7 @@ class CalibratedAsked(Asked):
         return Calibrated(data, schema, **spec.options())
 
     def valid(self) -> Validity:
-        """Return what the planned file will be valid for, from public facts alone."""
+        """Validity of the planned file, from public facts alone."""
         spec = self._written()[0]
         regressions = spec.regressions
         return Validity(
@@ -151,7 +151,7 @@ def _said(error: DprctError) -> str:
 
 
 def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> CalibratedAsked:
-    """Return what a parsed study file asks of the calibrated release.
+    """Specification that a parsed study file makes of the calibrated release.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def merged(study: Study) -> tuple[str, ...]:
 
 
 def merge_problems(study: Study, header: Schema) -> list[str]:
-    """Return in words why a study's data are not a merge of its files, as far as headers tell."""
+    """Ways in which a study's data are not a merge of its files, as far as headers tell."""
     if not merged(study):
         return []
     where, key = "[package] merge", study.unit.id
@@ -221,7 +221,7 @@ def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
 
 
 def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
-    """Return what the other files of a study's folder are to the verdicts on its do-files.
+    """Role of the other files of a study's folder in the verdicts on its do-files.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def of_all(
 
 
 def packed_others(file: Path) -> Others:
-    """Return what the other files of a package are to the verdicts on one of its files.
+    """Role of the other files of a package in the verdicts on one of its files.
 
     Where the file is in no package, or in one of an earlier version, nothing is known.
     """
@@ -326,7 +326,7 @@ def _owner(one: Verdict, studies: Sequence[Study]) -> int:
 
 
 def planned_verdicts(study: Study, do: Sequence[Path]) -> list[Verdict]:
-    """Return what the regressions of do-files will be worth on the data sets of a package."""
+    """Verdicts on the regressions of do-files with the data sets of a package."""
     return of_all(studies_of(study), lambda one, others: of_study(do, one, others))[0]
 
 

@@ -121,7 +121,7 @@ class TableSpec:
         return [name for name in self.columns() if fates.get(name) not in _CARRIES]
 
     def problems(self, known: Sequence[str], text: Container[str] = ()) -> list[str]:
-        """Return in words which columns the table names that cannot make it.
+        """Columns that a table names and that cannot make it, in words.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ def tables_from(sections: object) -> tuple[TableSpec, ...]:
 
 
 def long_form(tables: Mapping[str, ITTTable]) -> list[dict[str, Any]]:
-    """Return every number of the tables, one entry each, in order."""
+    """Every number of the tables, one entry each, in order."""
     entries = []
     for name, table in tables.items():
         for record in table.tidy().to_dict("records"):

@@ -28,7 +28,7 @@ def entries(
     schema: Schema,
     places: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Return every number of the valid regressions on a protected file, in the order of their run.
+    """Every number of the valid regressions on a protected file, in the order of their run.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class InformedAsked(Asked):
 
 
 def informed_from(document: Mapping[str, Any], release: ReleaseSection) -> InformedAsked:
-    """Return what a parsed study file asks of Hybrid and GenModel.
+    """Specification that a parsed study file makes of Hybrid and GenModel.
 
     Examples
     --------

@@ -131,7 +131,7 @@ def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def moments_path(output: Path) -> Path:
-    """Return where the moments lie, whose results go to ``output``.
+    """Place of the moments whose results go to ``output``.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class Served:
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
-        """Return what a study's release will hold."""
+        """Planned content of a study's release."""
         variables = spec.variables(schema)
         return cls(
             file=file,
@@ -108,7 +108,7 @@ class Served:
 
     @classmethod
     def released(cls, file: str, moments: Moments) -> Served:
-        """Return what a release holds.
+        """Content of a release.
 
         A column that may be missing, and of which no group has none, is taken to be filled.
         """
@@ -138,7 +138,7 @@ class Served:
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
-        """Return what a regression is worth, why, and what would change it or how it is read off.
+        """Verdict on a regression, its reason, and what would change it or how it is read off.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Served:
         return None
 
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
-        """Return what a declared regression says of one of a do-file; None if none is its."""
+        """Declared regression that is one of a do-file; None if none is."""
         rows = self._condition(row)
         if rows is None or row.groups or row.endogenous or row.derived:
             return None
@@ -319,7 +319,7 @@ class Served:
     def _errors(
         self, row: Regression, score: Scored, where: bool, command: str
     ) -> tuple[str, str, str]:
-        """Return whether the errors that a regression asks for are served, too."""
+        """Whether the errors that a regression asks for are served, too."""
         there = score in self.scored and not where
         mine = "the coefficients are served, their errors are not"
         if self.unit is not None and not there:
@@ -353,7 +353,7 @@ class Served:
 
 
 def _meaning(formula: str) -> tuple[object, ...]:
-    """Return what a formula says, in whatever order, absorbed effects as dummies."""
+    """Meaning of a formula, in whatever order, absorbed effects as dummies."""
     parsed = parse(formula, structural=True)
     dummies = [parse(f"~ C({name})", structural=True).terms[0] for name in parsed.effects]
     terms = frozenset(frozenset(term) for term in (*parsed.terms, *dummies))

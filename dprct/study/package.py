@@ -128,7 +128,7 @@ class Contents:
 
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
-    """Return what the package of a study will hold; nothing is written or charged."""
+    """Planned contents of the package of a study; nothing is written or charged."""
     spec = study.package
     if spec is None or spec.folder is None:
         raise StudyError(
@@ -229,7 +229,7 @@ def _check_within(place: Path, home: Path, what: str) -> None:
 
 
 def _place(data: Path, root: Path) -> str:
-    """Return where the confidential file lies in the folder; its base name if it lies elsewhere."""
+    """Place of the confidential file in the folder; its base name if it lies elsewhere."""
     real, inside = os.path.abspath(data), os.path.abspath(root)
     if real.startswith(inside + os.sep):
         return Path(real).relative_to(inside).as_posix()
@@ -283,7 +283,7 @@ def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None
 
 
 def _changed(target: Path, dataset_id: str) -> str | None:
-    """Return how a folder differs from the package that its manifest lists; None if it does not."""
+    """Difference between a folder and the package of its manifest; None if there is none."""
     try:
         stated: Any = json.loads(content(target / MANIFEST))
         if stated["dataset_id"] != dataset_id:
@@ -306,7 +306,7 @@ def _changed(target: Path, dataset_id: str) -> str | None:
 
 
 def _datasets(used: set[str], places: Sequence[str], folder: Folder) -> dict[str, str]:
-    """Return what became of each other data file that the regressions of the do-files use."""
+    """Fate of each other data file that the regressions of the do-files use."""
     mine = {PurePosixPath(place).stem.casefold() for place in places}
     copied = {PurePosixPath(name).stem.casefold() for name in folder.copied}
     left = {PurePosixPath(name).stem.casefold() for name in folder.left_out}
@@ -478,7 +478,7 @@ def _checks(
 
 
 def _together(study: Study) -> tuple[str, ...]:
-    """Return what all charges to the ledger of a package promise together, in sentences."""
+    """Common promise of all charges to the ledger of a package, in sentences."""
     found = find_ledger(study.data, study.dataset_id)
     sum_of = None if found is None else found.together
     if found is None or sum_of is None:
@@ -544,7 +544,7 @@ def _write(files: Mapping[str, bytes], contents: Contents, study: Study) -> None
 
 
 def _wholes(held: Held) -> dict[str, bool]:
-    """Return where the files of a merge lie, each with whether it had no other people."""
+    """Files of a merge, each with whether it had no other people."""
     parts = others_of(held.study).parts
     return {place: parts[PurePosixPath(place).name].whole for place in held.parts}
 
@@ -679,13 +679,13 @@ def profile_do(contents: Contents, dataset_id: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """Return text of a do-file that ends no comment and goes on in no other line."""
+    """Text of a do-file that ends no comment and goes on in no other line."""
     plain = "".join(c if c.isprintable() and c not in "`$" else " " for c in text)
     return re.sub(r"/(?=[/*])|\*(?=/)", " ", plain)[:300]
 
 
 def check_package(study: Study, target: Path | None = None) -> Contents:
-    """Return what a package will hold, after everything was tried that needs no charge.
+    """Contents of a package, after everything was tried that needs no charge.
 
     The confidential files are opened to search what will be copied for their rows; nothing else
     depends on them.

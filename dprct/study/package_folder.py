@@ -77,7 +77,7 @@ def folder_of(
     key: str | None,
     unread: Sequence[str] = (),
 ) -> Folder:
-    """Return what of a replication folder may be published.
+    """Contents of a replication folder that may be published.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def _walked(root: Path) -> Iterator[Path]:
 
 
 def _not_named(path: Path, name: str) -> str | None:
-    """Return why a file that nobody named is left out by its name or kind, None if it is not."""
+    """Reason why a file that nobody named is left out by its name or kind, None if it is not."""
     if not name.isprintable():
         return "its name has characters that cannot be seen"
     try:
@@ -226,7 +226,7 @@ def _not_named(path: Path, name: str) -> str | None:
 
 
 def _no_program(path: Path, raw: bytes, columns: Collection[str]) -> str | None:
-    """Return why a file with the name of a program is left out by its content."""
+    """Reason why a file with the name of a program is left out by its content."""
     text = text_of(raw)
     if b"\0" in raw or text is None or raw.startswith((b"<stata_dta>", b"PK\x03\x04", b"%PDF")):
         return "its name is that of a program, and its content is no text"
@@ -238,7 +238,7 @@ def _no_program(path: Path, raw: bytes, columns: Collection[str]) -> str | None:
 
 
 def _like_any(found: Contents, confidential: Mapping[Path, Sequence[str]], key: str | None) -> str:
-    """Return in words how a file that is named as public is like a confidential one."""
+    """Likeness of a file that is named as public to a confidential one, in words."""
     said = (
         _like(header, columns, key) for columns in confidential.values() for header in found.headers
     )

@@ -135,7 +135,7 @@ def cells_of(
 
 
 def _not_shown(one: Verdict) -> str | None:
-    """Return why a regression that is valid in released groups has no one number to show."""
+    """Reason why a regression that is valid in released groups has no one number to show."""
     row = one.regression
     if one.group is not None and row.groups:
         return f"a regression for every level of {one.group[0]}"

@@ -94,7 +94,7 @@ class Prefill:
 
 
 def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
-    """Return what regressions with a treatment say of the columns of a file.
+    """Facts of a file's columns by the regressions with a treatment.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _is_served(row: Regression, cluster: str) -> bool:
 
 
 def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
-    """Return every regression once; of two that differ in errors alone, the clustered one."""
+    """Every regression once; of two that differ in errors alone, the clustered one."""
     found: dict[tuple[str, str], Printed] = {}
     for row in rows:
         covariates = _terms(row, known, others)

@@ -99,7 +99,7 @@ def read_header(study: Study) -> Schema:
 
 
 def open_points(study: Study) -> list[str]:
-    """Return what keeps a study from being released, as far as the header of its file tells.
+    """Obstacles to a release of a study, as far as the header of its file tells.
 
     Of a file without a header, such as .csv, it is as far as its columns and their number of rows
     tell.
@@ -314,7 +314,7 @@ def _check_results(study: Study) -> None:
 
 
 def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget | None:
-    """Return what a release charges to the ledger; None where nothing of it has a guarantee."""
+    """Charge of a release to the ledger; None where nothing of it has a guarantee."""
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:
         return budget
@@ -348,7 +348,7 @@ def ledger(study: Study, cost: Budget | None = None) -> Accountant:
 
 
 def same_data(study: Study) -> str:
-    """Return which other ledgers next to the data were charged for the same content; else nothing.
+    """Other ledgers next to the data that were charged for the same content; else nothing.
 
     The data file is hashed for it, if there are ledgers next to it.
     """
@@ -377,7 +377,7 @@ def _continued(study: Study, found: Accountant) -> Accountant:
 
 
 def unaffordable(study: Study) -> list[str]:
-    """Return in words why the ledger next to the data would refuse the release; none is begun.
+    """Reason why the ledger next to the data would refuse the release; none is begun.
 
     What a method without a guarantee pays for a part of it depends on the data's columns, and is
     not known here.
@@ -490,7 +490,7 @@ class Companions:
 
 
 def companions(study: Study) -> Companions:
-    """Return where README-data.md and expected.csv go, under the protected file's name."""
+    """Places of README-data.md and expected.csv, under the protected file's name."""
     places = Companions(
         companion(study.output, "README-data.md"),
         companion(study.output, "expected.csv"),
@@ -549,7 +549,7 @@ def texts_beside(
     names: tuple[str, str, str],
     package: PackageNote | None = None,
 ) -> dict[str, str]:
-    """Return what goes with a protected file, by name: README-data.md and, with tables, numbers.
+    """Texts beside a protected file, by name: README-data.md and, with tables, numbers.
 
     Parameters
     ----------
@@ -586,7 +586,7 @@ def _note(spec: TableSpec, found: DeclaredTables, expected: str) -> TableNote:
 
 
 def _reproduced(notes: tuple[str, ...], expected: str) -> str:
-    """Return whether a table that could be made means anything; a calibrated file's notes know."""
+    """Whether a table that could be made means anything; a calibrated file's notes know."""
     artefacts = [note for note in notes if ARTEFACT in note]
     if artefacts:
         return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
@@ -606,7 +606,7 @@ def results_of(study: Study) -> ResultsDocument:
 
 
 def ledger_words(study: Study) -> str:
-    """Return what the file that the study made says of the ledger; empty if there is none."""
+    """Statement on the ledger of the file that the study made; empty if there is none."""
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
         if not study.makes_file:
             return results_of(study).ledger

@@ -116,7 +116,7 @@ class Header:
     loose: bool = False
 
     def shared(self, columns: Collection[str]) -> int:
-        """Return how many columns it has."""
+        """Number of columns it has."""
         mine = {name.casefold() for name in columns}
         found = len(self.names & mine)
         return found if not self.loose or self.names <= mine else 0
@@ -150,7 +150,7 @@ class Contents:
 
 
 def contents(name: str, raw: bytes) -> Contents:
-    r"""Return what a file holds that has a name and bytes.
+    r"""Content of a file that has a name and bytes.
 
     Examples
     --------
@@ -200,7 +200,7 @@ _GZIP, _NOTED = b"\x1f\x8b", 0b10100
 
 
 def _unpacked(raw: bytes, most: int) -> bytes | str | None:
-    """Return what a packed file holds, why it cannot be unpacked, or None if it is not packed.
+    """Content of a packed file, why it cannot be unpacked, or None if it is not packed.
 
     What stands behind or beside the packed content is not passed over.
     """

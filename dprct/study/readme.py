@@ -26,7 +26,7 @@ _TICKS = re.compile(r"`+")
 
 
 def plain(text: str) -> str:
-    r"""Return text as one line that Markdown shows as it is.
+    r"""Text as one line that Markdown shows as it is.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def plain(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    r"""Return text of several paragraphs, each shown as it is.
+    r"""Text of several paragraphs, each shown as it is.
 
     Examples
     --------

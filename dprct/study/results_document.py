@@ -216,7 +216,7 @@ def results_document(
 
 
 def text_path(path: Path) -> Path:
-    """Return where the text of a document lies."""
+    """Place of the text of a document."""
     return path.with_suffix(".txt")
 
 
@@ -312,7 +312,7 @@ def read_results(path: Path) -> ResultsDocument:
 
 
 def _content(path: Path) -> dict[str, Any] | None:
-    """Return what a document holds; None if it is none of this version, or was changed."""
+    """Content of a document; None if it is none of this version, or was changed."""
     if path.is_symlink() or not path.is_file():
         return None
     try:

@@ -104,7 +104,7 @@ def is_required(key: Field[Any]) -> bool:
 
 
 def words(hints: tuple[Any, ...]) -> str:
-    """Return in words which values one of these types takes.
+    """Admissible values of one of these types, in words.
 
     Examples
     --------
@@ -375,7 +375,7 @@ def _check_there(spec: DesignSection, needed: tuple[str, ...], where: str) -> No
 
 
 def absent(formula: str | None, design: Design | None) -> list[str]:
-    """Return what a method that needs a formula and a design lacks, in words.
+    """Arguments that a method lacks which needs a formula and a design, in words.
 
     Examples
     --------
@@ -510,7 +510,7 @@ class Scope:
     sample: str | None = None
 
     def facts(self, declared: Facts, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Return what is declared of each column: patterns first, then the column's own table.
+        """Declarations of each column: patterns first, then the column's own table.
 
         Parameters
         ----------
@@ -555,7 +555,7 @@ class Scope:
         return data[kept].reset_index(drop=True)
 
     def open_sample(self, schema: Schema) -> list[str]:
-        """Return what keeps the condition from being a public one, in words.
+        """Obstacle to a public condition, in words.
 
         Parameters
         ----------
@@ -578,7 +578,7 @@ class Scope:
         ]
 
     def warnings(self, schema: Schema) -> tuple[str, ...]:
-        """Return what is to be known of columns of the condition that may be missing."""
+        """Warnings about columns of the condition that may be missing."""
         names = sorted(parents(self.condition)) if self.sample is not None else []
         missing = [name for name in names if schema.column(name).missing != ()]
         if not missing:
@@ -644,7 +644,7 @@ def _condition(text: str) -> str:
 
 
 def _not_public(column: Column) -> list[str]:
-    """Return in words why a condition on a column is not public, if it is not."""
+    """Reason why a condition on a column is not public, if it is not."""
     name = column.name
     if column.is_text:
         return [_TEXT.format(name)]
@@ -697,7 +697,7 @@ def named(texts: Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def unmatched(where: str, text: str, names: Sequence[str]) -> list[str]:
-    """Return in words that a name or pattern fits no column, if it fits none."""
+    """Sentence that a name or pattern fits no column, if it fits none."""
     if matching(text, names):
         return []
     if is_pattern(text):

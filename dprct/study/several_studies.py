@@ -31,7 +31,7 @@ def to_be_made(contents: Contents) -> list[Study]:
 
 
 def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[Offer]:
-    """Return what each release is, after all of them were tried without paying for any.
+    """Offer of each release, after all of them were tried without paying for any.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
 
 
 def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
-    """Return what a parsed study file asks of its method.
+    """Specification that a parsed study file makes of its method.
 
     Examples
     --------
@@ -346,7 +346,7 @@ class Study:
         return found + self._unconfirmed(schema)
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
-        """Return why a release of these columns would be refused at the budget asked for."""
+        """Reason why a release of these columns would be refused at the budget asked for."""
         known = Facts(replace(schema, unit=self.unit), rows)
         budget = Budget(self.release.epsilon, self.release.delta)
         try:
@@ -355,7 +355,7 @@ class Study:
             return _refusal(error)
 
     def _of_estimate(self, schema: Schema, rows: int | None, confirm: bool) -> list[str]:
-        """Return what the estimate lacks: of the columns that it reads, and of no other."""
+        """Open points of the estimate: of the columns that it reads, and of no other."""
         budget = Budget(self.release.epsilon, self.release.delta)
         known = replace(schema, unit=self.unit)
         found = self.asked.problems(known, rows, budget, confirm=confirm)
@@ -393,7 +393,7 @@ class Study:
         return []
 
     def _without_domain(self, schema: Schema, rows: int | None) -> list[str]:
-        """Return what modelled columns lack before they have a public domain."""
+        """Open points of modelled columns before they have a public domain."""
         found = []
         bins = None
         if self.release.zeta is not None and rows:
@@ -429,7 +429,7 @@ class Study:
 
 
 def _refusal(error: DprctError | None) -> list[str]:
-    """Return in the words of a study file why a budget buys no release, if it buys none."""
+    """Reason why a budget buys no release, in the words of a study file, if it buys none."""
     if error is None:
         return []
     words = in_toml(error)
@@ -520,7 +520,7 @@ def _open_fate(column: Column) -> bool:
 
 
 def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
-    """Return in words what a protected file says of itself that came from the original."""
+    """Facts of a protected file that came from the original, in words."""
     file = released_schema(schema).file
     attached = {column.value_label for column in schema.columns}
     free = [name for name in file.value_labels if name not in attached]

@@ -106,7 +106,7 @@ _FEWEST_LINES = 5
 
 
 def typed_in(text: str, suffix: str) -> str:
-    """Return in words which data are typed into a program; empty if none are seen.
+    """Data that are typed into a program, in words; empty if none are seen.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def _signs(text: str, suffix: str) -> str:
 
 
 def _quoted_table(text: str) -> str:
-    """Return where a text in quotes has lines of cells with numbers among them."""
+    """Place where a text in quotes has lines of cells with numbers among them."""
     for match in _QUOTES.finditer(text):
         inner = next((part for part in match.groups() if part), "")
         lines = inner.replace("\\n", "\n").replace("\\t", "\t").split("\n")
@@ -201,7 +201,7 @@ def _without_prefixes(command: str) -> Iterator[str]:
 
 
 def _vector(text: str) -> str:
-    """Return where a long vector of numbers and texts is written out."""
+    """Place where a long vector of numbers and texts is written out."""
     for match in _VECTOR.finditer(text):
         if len(_NUMBERS.findall(match[0])) >= _FEWEST_NUMBERS:
             return f"a long list of values, line {_line(text, match.start())}"
@@ -209,7 +209,7 @@ def _vector(text: str) -> str:
 
 
 def encoded(text: str) -> str:
-    """Return in words where data in a code stand that nobody reads; empty if none are seen.
+    """Data in a code that nobody reads, in words; empty if none are seen.
 
     Long words that mix capitals, small letters and digits as no path or name does are such.
     """
@@ -245,7 +245,7 @@ def _is_code(word: str) -> bool:
 
 
 def _block(text: str) -> str:
-    """Return where lines of nothing but numbers stand one below the other, as in a table."""
+    """Place where lines of nothing but numbers stand one below the other, as in a table."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     count = width = 0
     for number, line in enumerate(lines, 1):
@@ -259,7 +259,7 @@ def _block(text: str) -> str:
 
 
 def _numeric_cells(line: str) -> int:
-    """Return how many cells a line has, if all are numbers or missing; else none."""
+    """Number of cells a line has, if all are numbers or missing; else none."""
     if len(line) > 20_000:
         return 0
     bare = line.lstrip(_OPENS).rstrip(_CLOSES)

@@ -91,7 +91,7 @@ def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str)
 
 
 def first_line(name: str, dataset_id: str) -> str:
-    """Return how a file begins that is this data set's own; any other is never replaced.
+    """First line of a file that is this data set's own; any other is never replaced.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _rows(data: pd.DataFrame, where: Where) -> pd.DataFrame:
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
-    """Return what both files say first, as comments."""
+    """Comments at the head of both files."""
     arms = ", ".join(valid.arms)
     words = [
         f"The coefficients of {arms} are the released effects, and their errors with "

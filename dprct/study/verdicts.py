@@ -263,7 +263,7 @@ class Verdict:
         )
 
     def worth(self) -> RegressionWorth:
-        """Return what a certificate says of it."""
+        """Verdict as a certificate prints it."""
         row = self.regression
         outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
         texts = (row.file, row.table, row.command, outcome, self.reason)
@@ -277,13 +277,13 @@ class Verdict:
 
 
 def _printable(text: str) -> str:
-    """Return text of a do-file, which may hold anything, as a certificate can show it."""
+    """Text of a do-file, which may hold anything, as a certificate can show it."""
     shown = "".join(c if c.isprintable() else " " for c in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
 
 
 def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
-    """Return what each regression is worth: the first rule that applies decides.
+    """Verdict on each regression: the first rule that applies decides.
 
     No rule says "valid" of a regression that is not wholly read.
 
@@ -300,7 +300,7 @@ def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
 
 
 def summary(found: Sequence[Verdict]) -> list[str]:
-    """Return how many regressions of each table are worth what, a line for each table."""
+    """Count of verdicts of each kind, a line for each table."""
     return worth_by_table([one.worth() for one in found])
 
 
@@ -646,7 +646,7 @@ _ALONE = Others()
 
 
 def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[Verdict]:
-    """Return what the regressions of do-files will be worth on the file that a study plans.
+    """Verdicts on the regressions of do-files with the file that a study plans.
 
     The header of the data file is read, and public facts of the study.  None is returned as long as
     the study does not say its formula and its design.
@@ -704,7 +704,7 @@ def of_table(
     fates: Mapping[str, str],
     others: Others = _ALONE,
 ) -> list[Verdict]:
-    """Return what the regressions of do-files are worth on a protected table.
+    """Verdicts on the regressions of do-files with a protected table.
 
     Parameters
     ----------
@@ -777,7 +777,7 @@ def _on_schema(
 def of_file(
     do: Sequence[Path], file: Path, certificate: Path | None = None, others: Others = _ALONE
 ) -> list[Verdict]:
-    """Return what the regressions of do-files are worth on a protected file.
+    """Verdicts on the regressions of do-files with a protected file.
 
     What the file says of itself decides, and the fates of its columns in the certificate.
     """

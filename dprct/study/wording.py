@@ -57,7 +57,7 @@ class Dialect:
         return self.arguments(call)
 
     def other(self, code: str) -> str:
-        """Return what is no code, such as a value that was cut, or a command."""
+        """Text that is no code, such as a value that was cut, or a command."""
         for beginning, words in self.phrases.items():
             if code.startswith(beginning):
                 return words
@@ -65,7 +65,7 @@ class Dialect:
         return self.named(name, value) if equals and name.isidentifier() else code
 
     def arguments(self, call: ast.Call) -> str:
-        """Return what is passed to a function."""
+        """Arguments of a function."""
         named = [self.named(one.arg, self.written(one.value)) for one in call.keywords if one.arg]
         return ", ".join([*map(self.written, call.args), *named])
 
@@ -121,7 +121,7 @@ class Dialect:
         return f"{self.name(function)}({arguments})"
 
     def name(self, name: str) -> str:
-        """Return what Python calls by this name."""
+        """Python's name for what has this name."""
         return self.names.get(name, name)
 
 

@@ -164,7 +164,7 @@ class AdditiveSpec(ShapesSpec):
         return allocation_of({SUMS: layout}, budget)
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises."""
+        """Guarantee of a fit."""
         return guarantee_of(as_additive(allocation), facts, self.terms(facts), self.outcome)
 
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:

@@ -195,7 +195,7 @@ class AdditiveSums:
         return replace(one, second=self.second * one.mass / self.mass)
 
     def cells_of(self, features: tuple[int, ...]) -> Cells | None:
-        """Return what was released of a block, if anything was."""
+        """Released cells of a block, if there are any."""
         return next((c for c in self.cells if c.block.features == features), None)
 
 
@@ -275,7 +275,7 @@ def guarantee_of(
     outcome: str,
     more: Sequence[str] = (),
 ) -> Guarantee:
-    """Return what a fit promises, and which public facts the promise rests on.
+    """Guarantee of a fit, and the public facts that it rests on.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def noise_facts(terms: Terms, allocation: AdditiveAllocation, n: int) -> dict[st
 
 
 def noise_warnings(terms: Terms, allocation: AdditiveAllocation, n: int) -> tuple[str, ...]:
-    """Return what is likely to disappoint."""
+    """Warnings of what is likely to disappoint."""
     layout, mechanism = allocation.last
     sd_sum, _ = noise_of(layout, mechanism)
     bins = max(terms.encodings[j].size for j in range(terms.features))

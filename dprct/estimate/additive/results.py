@@ -384,12 +384,12 @@ class AdditiveResults(Shown):
         return self._stamped(drawn)
 
     def _band(self, alpha: float) -> str:
-        """Return what an interval holds, for a legend."""
+        """Legend of an interval."""
         noise = PRIVACY_NOISE if self.no_sampling else BOTH_NOISES
         return f"{100 * (1 - alpha):g}% interval: {noise}"
 
     def _said(self, schema: Schema | None) -> str:
-        """Return what is drawn, with the label of the outcome."""
+        """Title of what is drawn, with the label of the outcome."""
         return self.what.removesuffix(self.outcome) + Labels(schema).of(self.outcome)
 
     def _reach(self, schema: Schema | None) -> tuple[float, float] | None:

@@ -62,11 +62,11 @@ class Terms:
         return (*((j,) for j in range(self.features)), *self.pairs)
 
     def named(self, term: tuple[int, ...]) -> str:
-        """Return what a term is called."""
+        """Name of a term."""
         return ":".join(self.names[j] for j in term)
 
     def blocks(self, arm: int | None = None) -> tuple[Block, ...]:
-        """Return what is released: everybody, every feature and subgroup, pairs, joint counts.
+        """Released blocks: everybody, every feature and subgroup, pairs, joint counts.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Terms:
         return float(cells[-1][-1] - cells[0][0]) / 2 or 1.0
 
     def labels(self, j: int) -> list[str]:
-        """Return what every level of an encoding is called."""
+        """Names of the levels of an encoding."""
         encoding = self.encodings[j]
         cells = _labels(_cells(encoding))
         missing = [str(code) for code in getattr(encoding, "missing", ())]
@@ -135,7 +135,7 @@ class Terms:
         return [*cells, *missing, *rest]
 
     def ordered(self, j: int) -> int:
-        """Return how many of the first levels of feature j are in an order."""
+        """Number of of the first levels of feature j are in an order."""
         return len(_cells(self.encodings[j])) if self.smooth[j] else 0
 
     def codes(self, new_data: Any) -> list[NDArray[np.int32]]:

@@ -102,12 +102,12 @@ class CATESpec(ShapesSpec):
         return e
 
     def sizes(self, facts: Facts) -> dict[str, int]:
-        """Return how many rows each part has."""
+        """Number of rows of each part."""
         known = self.known(facts) is not None
         return sizes_of(shares_of(self.parts, known=known, constant=self.learner == "s"), facts.n)
 
     def form(self, facts: Facts) -> LearnerForm:
-        """Return what a fit releases, in which parts of the rows."""
+        """Form of a release, and its parts of the rows."""
         bounds = self.target(facts).bounds
         return LearnerForm(
             self.learner, self.terms(facts), self.sizes(facts), bounds,
@@ -119,7 +119,7 @@ class CATESpec(ShapesSpec):
         return self.form(facts).allocation(budget)
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises."""
+        """Guarantee of a fit."""
         form = self.form(facts)
         more = [f"the sizes of the parts: {', '.join(map(str, form.sizes.values()))}"]
         if form.e is not None:

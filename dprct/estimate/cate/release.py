@@ -310,7 +310,7 @@ class ConstantEffect(AdditiveFit):
 
     @staticmethod
     def blocks(terms: Terms) -> tuple[Block, ...]:
-        """Return what is released: everybody, and the two levels of treatment."""
+        """Released blocks: everybody, and the two levels of treatment."""
         return (Block((), (), counts=False), Block((len(terms.encodings),), (2,)))
 
     @property

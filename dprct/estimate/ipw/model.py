@@ -172,7 +172,7 @@ class IPWSpec(Spec[Facts]):
         return Roles(outcome, fill, Treated(column, code, public=public), said, design)
 
     def form(self, facts: Facts) -> Form:
-        """Return what a fit releases, in the form that was asked for."""
+        """Form of a release, as it was asked for."""
         n1, n2 = split_of(self.split, facts.n)
         scheme = scheme_of(self.estimand, self.trim, facts.n)
         relation = relation_of(self.neighbors, scheme)
@@ -206,7 +206,7 @@ class IPWSpec(Spec[Facts]):
         return allocation
 
     def declared(self, facts: Facts) -> Declared:
-        """Return what is known from elsewhere of outcome and treatment."""
+        """Facts declared elsewhere of outcome and treatment."""
         return Declared(
             self.roles(facts).radius,
             facts.schema.column(self.outcome).sd,
@@ -214,7 +214,7 @@ class IPWSpec(Spec[Facts]):
         )
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises."""
+        """Guarantee of a fit."""
         assert isinstance(allocation, IPWAllocation)
         form, roles = allocation.form, self.roles(facts)
         shown = [
@@ -306,7 +306,7 @@ class Roles:
         return ", ".join((self.outcome.name, *self.design.columns))
 
     def estimand(self, scheme: Scheme) -> str:
-        """Return in words which effect is estimated."""
+        """Estimand, in words."""
         low, high = self.bounds
         who = {"ate": "everybody", "att": "the treated", "atc": "those not treated"}
         return (
@@ -608,7 +608,7 @@ def share_of(share: object) -> float | None:
 
 
 def split_of(split: Real | None, n: int) -> tuple[int, int]:
-    """Return how many rows each part has."""
+    """Number of rows each part has."""
     share = IPW_SPLIT if split is None else exact(split, "split")
     if not 0 < share < 1:
         raise ParameterError(f"``split={float(share):g}``; give a share between 0 and 1")

@@ -86,7 +86,7 @@ class IPWAllocation(Allocation):
         return self.weight_sd**2 + 1 / (4 * self.lam * self.grid.n)
 
     def shortfall(self, weights: Array) -> float:
-        """Return how far the penalty moved released weights from those without it, about.
+        """Distance by which the penalty moved released weights, about.
 
         Notes
         -----
@@ -209,7 +209,7 @@ class Form:
         return self.n2 * share
 
     def mass_floor(self, budget: Budget) -> float:
-        """Return what the released sums of weights of a Hajek form must both exceed."""
+        """Least admissible sums of weights of a Hajek form."""
         scale = self._l1("mass") / GRID / float(budget.epsilon * self.shares["mass"])
         floor = FEWEST_WEIGHT_SCALES * scale * self.scheme.most
         return floor if floor > FEWEST_COUNTED else float(FEWEST_COUNTED)
@@ -281,7 +281,7 @@ def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
 
 
 def propensity_trim(n: int) -> float:
-    """Return where propensities are trimmed: 2 n^(-1/3), within [.01, .1].
+    """Limits at which propensities are trimmed: 2 n^(-1/3), within [.01, .1].
 
     Examples
     --------
@@ -468,7 +468,7 @@ class _Drawer:
 
 
 def gaussian_draws(form: Form) -> int:
-    """Return how many draws in the effect are Gaussian; they come first."""
+    """Number of draws in the effect are Gaussian; they come first."""
     if form.noise == "laplace":
         return 0
     return 2 if form.hajek else 1
@@ -524,7 +524,7 @@ def _hajek(form: Form, weighted: Weighted, draw: _Drawer) -> _Ratio:
 
 
 def divisor_of(allocation: IPWAllocation) -> float:
-    """Return what every released denominator must reach, or the effect is not estimated."""
+    """Least admissible denominator: below it the effect is not estimated."""
     form = allocation.form
     if form.hajek:
         return form.mass_floor(allocation.budget)
@@ -533,7 +533,7 @@ def divisor_of(allocation: IPWAllocation) -> float:
 
 
 def _divisor(size: float, spread: float) -> tuple[bool, float]:
-    """Return whether a released denominator is far from its noise, and what to divide by."""
+    """Whether a released denominator is far from its noise, and what to divide by."""
     least = FEWEST_WEIGHT_SCALES * spread
     if least < FEWEST_COUNTED:
         least = float(FEWEST_COUNTED)
@@ -541,7 +541,7 @@ def _divisor(size: float, spread: float) -> tuple[bool, float]:
 
 
 def public_size(t: Mask, scheme: Scheme) -> int:
-    """Return how many records an ATT or ATC is about, where who is treated is public."""
+    """Number of records an ATT or ATC is about, where who is treated is public."""
     return int((~t if scheme.estimand == "atc" else t).sum())
 
 
@@ -592,7 +592,7 @@ def facts_of(
 
 
 def form_of(allocation: IPWAllocation, treated: float) -> str:
-    """Return which form is released, and when it is not."""
+    """Released form, and when it is not released."""
     if not allocation.form.hajek:
         return "plain: weighted sums over a number of rows, of outcomes about the middle of bounds"
     floor = allocation.form.mass_floor(allocation.budget)
@@ -614,7 +614,7 @@ def curvature_of(d: int) -> float:
 
 
 def slope_kept(allocation: IPWAllocation) -> float:
-    """Return what share of the slopes of the log odds the penalty leaves, about.
+    """Share of the slopes of the log odds that the penalty leaves, about.
 
     Notes
     -----

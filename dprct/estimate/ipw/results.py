@@ -137,7 +137,7 @@ def expected_effect(allocation: IPWAllocation, declared: Declared) -> NoisyEffec
 
 
 def signs_of(effect: NoisyEffect | NormalEffect, declared: Declared) -> str:
-    """Return how likely effects have the wrong sign, with errors as they are expected to be.
+    """Probability of a wrong sign of effects, with errors as they are expected to be.
 
     Notes
     -----
@@ -368,7 +368,7 @@ class NormalEffect:
         return z * math.sqrt(self.variance(alpha) + self.sd**2)
 
     def noise_half_width(self, alpha: float) -> float:
-        """Return what the half width would be without sampling error."""
+        """Half width without sampling error."""
         return -float(ndtri(alpha / 2)) * self.sd
 
     def standard_error(self, levels: Sequence[float]) -> float:

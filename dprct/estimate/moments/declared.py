@@ -122,7 +122,7 @@ class Regression:
 
 
 def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
-    """Return what ``formulas=`` names, each once; a formula alone stays text."""
+    """Declared regressions of ``formulas=``, each once; a formula alone stays text."""
     one = isinstance(formulas, (str, Regression))
     found: Iterable[Any] = (formulas,) if one else ()
     if not one and hasattr(formulas, "__iter__") and not is_data(formulas):

@@ -119,7 +119,7 @@ class DeclaredResults(LinearResults):
 def declared_results(
     drawn: DrawnStep, of: Declared, guarantee: Guarantee, notes: tuple[str, ...] = ()
 ) -> DeclaredResults:
-    """Return what was released of a declared regression as a table of results."""
+    """Table of results of a declared regression."""
     adjusted = f", adjusted for {', '.join(of.covariates)}" if of.covariates else ""
     said = (
         f"The effect on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "

@@ -122,12 +122,12 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
 
 
 def _asked(one: Declared) -> dict[str, Any]:
-    """Return what is public of a regression; no condition where it has none."""
+    """Public part of a regression; no condition where it has none."""
     return {key: value for key, value in asdict(one).items() if value is not None}
 
 
 def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
-    """Return what was released of a regression; the upper triangle of what is symmetric."""
+    """Released numbers of a regression; the upper triangle of what is symmetric."""
     upper = np.triu_indices(len(step.params))
     known = step.sampling[upper]
     return {
@@ -160,7 +160,7 @@ def text_of(content: Mapping[str, Any]) -> str:
 
 
 def content_of(path: Path) -> dict[str, Any] | None:
-    """Return what a document holds, unchecked; None if it is no document of moments."""
+    """Content of a document, unchecked; None if it is no document of moments."""
     if path.is_symlink() or not path.is_file():
         return None
     try:
@@ -265,7 +265,7 @@ def _triangle(matrix: Any) -> list[int]:
 
 
 def _read(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a document says, held against itself."""
+    """Content of a document, checked against itself."""
     for name, facts in content["columns"].items():
         check_storage_type(facts["type"], name)
     columns = tuple(

@@ -133,7 +133,7 @@ class Combined:
         return math.sqrt(self.noise)
 
     def kappa(self, alpha: float) -> float:
-        """Return by how many of its standard deviations the sampling variance is raised."""
+        """Amount by how many of its standard deviations the sampling variance is raised."""
         om = math.hypot(*self.spreads)
         return 0.0 if om == 0 else kappa(rounded_up(om / self.noise), alpha)
 
@@ -157,7 +157,7 @@ class Combined:
         return quantile * math.sqrt(self.variance(alpha))
 
     def noise_half_width(self, alpha: float) -> float:
-        """Return what the half width would be without sampling error."""
+        """Half width without sampling error."""
         return float(-special.ndtri(alpha / 2)) * self.noise_sd
 
     def p_value(self) -> float:
@@ -187,7 +187,7 @@ class Combinations:
     extra: Array
 
     def each(self) -> tuple[Combined, ...]:
-        """Return every combination with the law of its error."""
+        """Every combination with the law of its error."""
         return tuple(self._one(i) for i in range(len(self.weights)))
 
     def _one(self, i: int) -> Combined:
@@ -232,7 +232,7 @@ class Combinations:
 
 
 def _raised(cell: CellMeans) -> Array:
-    """Return by how much the sampling variance of each mean is raised for joint tests."""
+    """Amount by which the sampling variance of each mean is raised for joint tests."""
     noise, size = np.diag(cell.noise), len(cell.mean)
     if isinstance(cell.spread, np.ndarray):
         ratios = cell.spread / noise

@@ -63,7 +63,7 @@ class Group:
         return ", ".join(dict.fromkeys(said)) or "everybody"
 
     def value(self, column: str) -> Value:
-        """Return what a treatment or subgroup column is in this group."""
+        """Value of a treatment or subgroup column in this group."""
         return dict(self.values)[column]
 
 

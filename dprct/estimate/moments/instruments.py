@@ -131,7 +131,7 @@ class ReducedForm:
         return self.statistic(math.atan2(value - self.center, self.unit))
 
     def critical(self, alpha: float) -> float:
-        """Return where the test of size alpha rejects."""
+        """Critical value of the test of size alpha."""
         K = len(self.excluded)
         return float(K * special.fdtri(K, self.system.df_resid, 1 - alpha))
 

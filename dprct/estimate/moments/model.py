@@ -188,7 +188,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return tuple(one.parsed for one in self.declared)
 
     def served(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
-        """Return every declared regression with the steps that serve it, or why moments do.
+        """Every declared regression with the steps that serve it, or why moments do.
 
         Notes
         -----
@@ -226,7 +226,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return found
 
     def _unserved(self, one: Regression, schema: Schema) -> str:
-        """Return why a regression is read off the moments, by the options of the release."""
+        """Reason why a regression is read off the moments, by the options of the release."""
         if self.assignment is None:
             return "no ``assignment=`` says how treatment was assigned"
         check_options(one, self.assignment, schema)
@@ -276,7 +276,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def withheld(self, schema: Schema, uneven: bool = False) -> str:
-        """Return why no errors are read off the moments, where declared regressions have theirs."""
+        """Reason why no errors are read off the moments, where declared regressions have theirs."""
         if uneven:
             return "shares of arms differ between blocks"
         clusters = getattr(self.assignment, "cluster_columns", ())
@@ -328,11 +328,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         return tuple(name for name in self.columns if name not in gone)
 
     def bare(self, schema: Schema) -> tuple[tuple[Formula, str | None], ...]:
-        """Return every formula without fixed effects of units, and the column of these units."""
+        """Every formula without fixed effects of units, and the column of these units."""
         return tuple(unit_effects(formula, schema.unit.repeated_id) for formula in self.parsed)
 
     def comparison(self) -> Comparison | None:
-        """Return which arms there are."""
+        """Compared arms."""
         if self.assignment is None:
             if self.control is not None:
                 raise ParameterError(
@@ -383,7 +383,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def fills(self, schema: Schema) -> dict[str, float]:
-        """Return what stands for missing values, of columns that have a number for them."""
+        """Numbers that stand for missing values, of columns that have one."""
         found = {}
         for name in self.used(schema):
             policy = self.policy(name, schema)
@@ -397,7 +397,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return found
 
     def policy(self, name: str, schema: Schema) -> MissingPolicy | None:
-        """Return what happens to missing values of a column; None if it has none."""
+        """Policy for missing values of a column; None if it has none."""
         column = schema.column(name)
         if column.missing == () or (column.is_text and not column.missing):
             return None
@@ -425,7 +425,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         return tuple(dict.fromkeys(n for formula in self.parsed for n in formula.outcome_names))
 
     def explained(self, schema: Schema) -> tuple[str, ...]:
-        """Return what may be explained, and so is clipped at its own bounds alone.
+        """Columns that may be explained, and so are clipped at their own bounds alone.
 
         That is what stands on the left of a formula, what instruments move, and what ``columns=``
         names; the covariates of formulas share a ball.
@@ -743,7 +743,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no table of this header can be fitted: the noise follows from the layout."""
+        """Reason why no table of this header can be fitted: the noise follows from the layout."""
         try:
             sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
             allocation_of(self.layout(facts.schema, facts.n, budget).grid, 1, budget, sizes)
@@ -752,11 +752,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         return None
 
     def guarantee(self, facts: MomentsFacts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises."""
+        """Guarantee of a fit."""
         return self.promise(facts, allocation.budget)
 
     def promise(self, facts: MomentsFacts, budget: Budget) -> Guarantee:
-        """Return what a fit with this budget promises.
+        """Guarantee of a fit with this budget.
 
         Notes
         -----
@@ -798,7 +798,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def plan(self, facts: MomentsFacts, allocation: Allocation) -> Plan:
-        """Return what a fit costs and the errors to expect."""
+        """Plan of a fit: its cost and the errors to expect."""
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | kept_said(

@@ -49,7 +49,7 @@ WORTH = 0.9
 
 
 def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]:
-    """Return what is released, and its noise."""
+    """Released numbers and their noise, in words."""
     layout, groups = facts.layout, facts.grouping.groups
     mechanism = gaussian_of(allocation)
     shown = {
@@ -94,7 +94,7 @@ def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]
 
 
 def steps_said(facts: MomentsFacts, allocation: StepAllocation) -> dict[str, str]:
-    """Return how the budget is divided, and the errors to expect of declared regressions."""
+    """Division of the budget and expected errors of declared regressions, in words."""
     shares = allocation.shares
     found = {
         "shares of mu squared": ", ".join(f"{name} {float(s):.3g}" for name, s in shares.items())
@@ -172,7 +172,7 @@ def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
 
 
 def _scales_said(facts: MomentsFacts) -> str:
-    """Return which scale each column has, and where it is from."""
+    """Scale of each column and where it is from, in words."""
     said = []
     for place in facts.layout.places:
         source = "half its range" if place.variable.two_valued else "a quarter of its range"
@@ -183,7 +183,7 @@ def _scales_said(facts: MomentsFacts) -> str:
 def kept_said(
     places: Sequence[Place], error: Callable[[Place], float] | None = None
 ) -> dict[str, str]:
-    """Return what part of an effect the bounds of each outcome keep, under three public laws.
+    """Part of an effect that the bounds of each outcome keep, under three public laws.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
 
 
 def middle_said(layout: Layout, sigma: float) -> str:
-    """Return what noisy numbers of rows add to the noise of means far from the middle, in words.
+    """Noise that rows far from the middle add to means, in words.
 
     A mean is a noisy sum about the middle over a noisy number: at m in units of z the latter adds
     m times its own noise.

@@ -361,7 +361,7 @@ def regression_of(
 
 
 def _unread(gate: bool, eta2: float, names: pd.Index[Any]) -> tuple[str, ...]:
-    """Return why coefficients are not estimated, in words."""
+    """Reason why coefficients are not estimated, in words."""
     if not gate:
         return (
             f"Not estimated: the noise of the regressors' moments is {eta2:.3g} of themselves "

@@ -125,7 +125,7 @@ class Moments(ReleasedMoments):
         cls, facts: MomentsFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str,
         method: str, outcomes: Sequence[str],
     ) -> Self:  # fmt: skip
-        """Return what was drawn with the public facts that it is read by."""
+        """Result of what was drawn and the public facts that it is read by."""
         grouping, layout = facts.grouping, facts.layout
         used = [name for place in layout.places for name in place.variable.columns]
         used += [] if layout.grid.weight is None else [layout.grid.weight.column.name]
@@ -693,7 +693,7 @@ class Moments(ReleasedMoments):
         )
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return what is public of the release, in words."""
+        """Public facts of the release, in words."""
         s1, s2 = self.layout.noise(self.drawn.sigma)
         size = self.layout.grid.numbers(len(self.groups))
         return (
@@ -727,7 +727,7 @@ class Moments(ReleasedMoments):
         return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:
-        """Return what was released, its noise, and the guarantee, as text."""
+        """Release, its noise and the guarantee, as text."""
         lines = ["Released moments"]
         width = max(len(key) for key, _ in self.facts())
         for key, value in self.facts():
@@ -748,7 +748,7 @@ class Moments(ReleasedMoments):
         return (("scores", "; ".join(known)),) if known else ()
 
     def _estimand(self, names: Sequence[str] | None = None) -> str:
-        """Return what the estimands are of a fit of these columns, or of all that explain."""
+        """Estimands of a fit of these columns, or of all that explain."""
         used = [place for place in self.layout.places if names is None or place.name in names]
         declared = {one.outcome for one in self.declared}
         named = clipped_words(
@@ -792,7 +792,7 @@ class Moments(ReleasedMoments):
         cells: Sequence[NoisyMoments],
         names: Sequence[str],
     ) -> tuple[str, ...]:
-        """Return what is said below every fit of these columns."""
+        """Notes below every fit of these columns."""
         private = self.weights is None and any(not cell.n_is_public for cell in cells)
         counted = "Observations are counted from released, noisy numbers of people in groups."
         return (
@@ -865,7 +865,7 @@ class Moments(ReleasedMoments):
         }
 
     def _checked(self, where: Mapping[str, Value] | None) -> dict[str, Value]:
-        """Return what a condition on groups says, or refuse it."""
+        """Condition on groups, checked."""
         if where is None:
             return {}
         if not isinstance(where, Mapping):
@@ -890,7 +890,7 @@ class Moments(ReleasedMoments):
 
 
 def _spelled(formula: str) -> object:
-    """Return what a formula says, however it is spaced; its text if it is none."""
+    """Meaning of a formula, however it is spaced; its text if it is none."""
     try:
         return replace(parse(formula, structural=True), text="")
     except FormulaError:
@@ -905,7 +905,7 @@ def _by_group(cov_type: str | None, used: Sequence[str]) -> bool:
 
 
 def _value(atom: Atom, group: Mapping[str, Value]) -> float:
-    """Return what a treatment or subgroup column, or an indicator of its level, is in a group."""
+    """Value of a treatment or subgroup column, or of an indicator of its level, in a group."""
     value = group[atom.column]
     if atom.level is not None:
         return float(value == atom.value)

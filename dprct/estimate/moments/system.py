@@ -375,7 +375,7 @@ def errors(
 
 
 def _raise(system: System, parts: Array, spreads: Array, noise: Array, kap: float | None) -> Array:
-    """Return what is added to residual variances, (1,) or (G,): kappa times their noise."""
+    """Addition to residual variances, (1,) or (G,): kappa times their noise."""
     if not spreads.any():
         return np.zeros(len(spreads))
     J = system.to_names

@@ -78,7 +78,7 @@ class Regressor:
 
 
 def key_of(atoms: Iterable[Atom]) -> Key:
-    """Return what a product is, whatever the order of its factors; a level counts once."""
+    """Identity of a product, whatever the order of its factors; a level counts once."""
     keys = [atom.key for atom in atoms]
     once = dict.fromkeys(key for key in keys if key[1] >= 0)
     return tuple(sorted([*once, *(key for key in keys if key[1] < 0)]))
@@ -99,7 +99,7 @@ def unit_of(atoms: Iterable[Atom]) -> str | None:
 
 
 def name_within(name: str, unit: str | None) -> str:
-    """Return what a column that lost the means of units is called, as in a formula.
+    """Name of a column that lost the means of units, as in a formula.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def _is_dummy(column: Column) -> bool:
 
 
 def filled_words(variables: Iterable[Variable]) -> str:
-    """Return which numbers stand for missing values, as the end of a sentence.
+    """Numbers that stand for missing values, as the end of a sentence.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def check_lacking(names: tuple[str, ...], weights: str | None) -> tuple[str, ...
 
 
 def within_words(unit: str | None) -> tuple[str, ...]:
-    """Return what a fit with effects of units notes, none without."""
+    """Note of a fit with effects of units, none without."""
     said = (
         f"With an effect of every {unit}; R-squared and root MSE are of deviations from its mean."
     )
@@ -304,7 +304,7 @@ def within_words(unit: str | None) -> tuple[str, ...]:
 
 
 def column_term(text: str) -> str:
-    """Return what ``columns=`` names as the right side of a formula."""
+    """Right side of a formula that ``columns=`` names."""
     # whatever has no sign of the formula language can only be a column's name
     plain = not any(sign in text for sign in "():*`") and not text.isidentifier()
     return f"~ `{text}`" if plain else f"~ {text}"
@@ -370,7 +370,7 @@ def _legal_value(column: Column) -> float | str:
 
 
 def _spelled(term: Sequence[Factor], schema: Schema) -> dict[str, tuple[Atom, ...]]:
-    """Return every name that a column of a term can have, with what is multiplied."""
+    """Every name that a column of a term can have, with what is multiplied."""
     found = {}
     for chosen in product(*(_choices(factor, schema) for factor in term)):
         name = ":".join(label for label, _ in chosen)
@@ -514,7 +514,7 @@ def instrumented(parsed: Formula) -> tuple[Formula, Formula] | None:
 
 
 def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...]:
-    """Return what ``columns=`` names: columns, ``C(x)``, products, each as in a formula."""
+    """Terms that ``columns=`` names: columns, ``C(x)``, products, each as in a formula."""
     found: dict[Key, Regressor] = {}
     for name in columns:
         text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
@@ -525,7 +525,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
 
 
 def check_count(variables: Sequence[object], groups: int, most: int) -> int:
-    """Return how many numbers a release has, or refuse one that is too large."""
+    """Number of numbers a release has, or refuse one that is too large."""
     size = groups * (len(variables) + 1) ** 2
     if size > most:
         raise ParameterError(

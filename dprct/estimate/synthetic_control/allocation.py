@@ -182,7 +182,7 @@ class Form:
         return RidgeGrid(self.n - 1, self.T0, self.lam, None, self.reaches)
 
     def parts(self) -> dict[str, Part]:
-        """Return every release by name, with its share and sensitivity."""
+        """Every release by name, with its share and sensitivity."""
         own = {name: s for name, s in self.shares.items() if name != "placebos"}
         grid = self.grid if self.rule == "ridge" else None
         # a protected unit's own series is released with noise, next to the prediction

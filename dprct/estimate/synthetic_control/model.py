@@ -112,7 +112,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         return replace(self, unit=unit, time=time)
 
     def protects(self, schema: Schema) -> Unit:
-        """Return what one record is: one donor's series, by the schema's word for these units."""
+        """Protected record: one donor's series, by the schema's word for these units."""
         name = record_of(schema, self.unit)
         return schema.unit if name == schema.unit.name else Unit(name)
 
@@ -200,7 +200,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         )  # fmt: skip
 
     def forms(self, facts: PanelFacts) -> dict[Rule, Form]:
-        """Return what a fit releases, by rule."""
+        """Released forms, by rule."""
         panel = facts.panel
         reaches = tuple(one.reach for one in facts.predictors)
         pretended = placebos_of(self.placebos, panel)
@@ -235,7 +235,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         return ridge if pays else equal
 
     def guarantee(self, facts: PanelFacts, allocation: Allocation) -> Guarantee:
-        """Return what a fit promises."""
+        """Guarantee of a fit."""
         assert isinstance(allocation, ControlAllocation)
         words = (record_of(facts.schema, self.unit), self.outcome, facts.panel.treated)
         return guarantee_of(allocation, words, self.predictor_words(facts))
@@ -524,7 +524,7 @@ def check_complete(schema: Schema, outcome: object) -> None:
 
 
 def record_of(schema: Schema, unit: str | None) -> str:
-    """Return what one record is called: the schema's word where it is for these units."""
+    """Name of one record: the schema's word where it is for these units."""
     declared = schema.unit
     return declared.name if declared.id is not None and declared.id == unit else "donor"
 
@@ -543,7 +543,7 @@ def penalty_of(lam: object, T0: float) -> float:
 
 
 def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
-    """Return which donors are placebos."""
+    """Donors that are placebos."""
     if isinstance(wanted, str) and wanted == "all":
         wanted = panel.names
     if isinstance(wanted, str) or not hasattr(wanted, "__iter__"):

@@ -305,7 +305,7 @@ def _rows(
     places: tuple[NDArray[np.intp], NDArray[np.intp]],
     shape: tuple[int, int],
 ) -> Places:
-    """Return in which row the outcome is by unit and time, each cell exactly once."""
+    """Row of the outcome by unit and time, each cell exactly once."""
     column = schema.column(outcome)
     _, codes = numbers_of(frame, outcome)
     unit, time = keys

@@ -87,7 +87,7 @@ def consequences_of(form: Form) -> Iterator[str]:
 def guarantee_of(
     allocation: ControlAllocation, words: tuple[str, str, str], predictors: Sequence[str] = ()
 ) -> Guarantee:
-    """Return what a fit promises; ``words`` are the unit, the outcome and the treated unit."""
+    """Guarantee of a fit; ``words`` are the unit, the outcome and the treated unit."""
     unit, outcome, treated = words
     form, scale, cost = allocation.form, allocation.scale, allocation.cost()
     facts = [

@@ -53,7 +53,7 @@ class Asked:
     weight: float
 
     def places(self, times: Array, T0: int) -> tuple[int, ...]:
-        """Return which periods of a panel are averaged."""
+        """Periods of a panel that are averaged."""
         if self.times is None:
             return tuple(range(T0))
         before = times[:T0].tolist()
@@ -67,7 +67,7 @@ class Asked:
         return tuple(before.index(time) for time in self.times)
 
     def reader(self, schema: Schema, places: tuple[int, ...]) -> Predictor:
-        """Return what reads it from a table."""
+        """Reader of it from a table."""
         return Predictor(schema.column(self.column), places, self.weight)
 
     def words(self, schema: Schema) -> str:

@@ -137,7 +137,7 @@ def pieces(
 
 
 def rows_at_a_time(dtype: np.dtype[np.void]) -> int:
-    """Return how many rows are read or written together."""
+    """Number of rows are read or written together."""
     return max(_CHUNK_ROWS, _CHUNK_BYTES // max(dtype.itemsize, 1))
 
 
@@ -170,7 +170,7 @@ def _column_index(names: Sequence[str]) -> pd.Index[Any]:
 def pack_columns(
     data: pd.DataFrame, columns: Sequence[Column], layout: Layout, strls: StrlWriter
 ) -> list[NDArray[Any]]:
-    """Return every column as its type holds it; nothing is rounded, cut or guessed."""
+    """Every column as its type holds it; nothing is rounded, cut or guessed."""
     packed = [
         _packed(data[column.name], number, column, layout, strls)
         for number, column in enumerate(columns, 1)
@@ -607,7 +607,7 @@ class Framing(NamedTuple):
 
 
 def framing(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
-    """Return what stands around so many rows and bytes of strLs; its lengths depend on neither."""
+    """Frame of so many rows and bytes of strLs; its lengths depend on neither."""
     return (_tagged if layout.tagged else _binary)(schema, layout, rows, strls)
 
 
@@ -632,7 +632,7 @@ def _check_names(data: pd.DataFrame, schema: Schema) -> None:
 
 
 def _tagged(schema: Schema, layout: Layout, rows: int, strls: int) -> Framing:
-    """Return what stands around the rows in releases 117 and later."""
+    """Frame of the rows in releases 117 and later."""
     order, file = schema.file.byteorder, schema.file
     start = _tagged_start(schema, layout, rows)
     types, *blocks = _descriptors(schema, layout)
@@ -681,7 +681,7 @@ def _tagged_start(schema: Schema, layout: Layout, rows: int) -> bytes:
 
 
 def _binary(schema: Schema, layout: Layout, rows: int, _: int) -> Framing:
-    """Return what stands around the rows in releases before 117."""
+    """Frame of the rows in releases before 117."""
     order, file = schema.file.byteorder, schema.file
     before = [
         bytes([layout.release, 2 if order == "<" else 1, 1, 0]),

@@ -58,7 +58,7 @@ def cell_number(variable: int, row: int, layout: Layout, byteorder: ByteOrder) -
 
 
 def gso_head(layout: Layout, byteorder: ByteOrder) -> struct.Struct:
-    """Return what stands before a strL: mark, variable, row, kind and length."""
+    """Head of a strL: mark, variable, row, kind and length."""
     return struct.Struct(f"{byteorder}3sI{layout.gso_row}BI")
 
 
@@ -97,7 +97,7 @@ class Strls:
             self._renumber(LAYOUTS[118])
 
     def sizes(self, cells: Cells) -> NDArray[np.int64]:
-        """Return how many bytes the content of every cell has."""
+        """Number of bytes the content of every cell has."""
         found = self._found(cells)
         sizes = np.zeros(len(cells), np.int64)
         if len(self._numbers):
@@ -145,7 +145,7 @@ class Strls:
         return RawText(text) if isinstance(text, bytes) else text
 
     def _found(self, cells: Cells) -> NDArray[np.intp]:
-        """Return where the cells stand among the numbers; any place for an empty one."""
+        """Places of the cells among the numbers; any place for an empty one."""
         if not self._known(cells).all():
             self.cursor.fail(
                 "a row refers to a strL that does not exist; copy the file again", _STRL_FIELD
@@ -292,7 +292,7 @@ class StrlWriter:
         shutil.copyfileobj(self._spool, file, 1 << 20)
 
     def _new(self, contents: list[Content], numbers: Cells, variable: int) -> list[int]:
-        """Return which contents no earlier piece held, and renumber the others in place."""
+        """Contents that no earlier piece held; the others are renumbered in place."""
         if self._earlier is None:
             return list(range(1, len(contents)))
         earlier = self._earlier.setdefault(variable, _Earlier())

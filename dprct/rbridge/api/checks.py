@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @export("verify")
 def verify(path: str, certificate: str | None = None, ledger: str | None = None) -> Record:
-    """Return whether a file holds what its certificate describes."""
+    """Whether a file holds what its certificate describes."""
     found = verified(path, certificate, ledger=ledger)
     facts = found.to_dict()
     return Record(

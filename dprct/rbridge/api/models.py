@@ -120,7 +120,7 @@ def _factor(codes: pd.Series[Any], levels: list[str]) -> pd.Series[Any]:
 
 
 def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
-    """Return what a formula names, for a class that takes columns."""
+    """Columns that a formula names, for a class that takes columns."""
     if formula is None:
         return {}
     left, right = names(formula)
@@ -135,7 +135,7 @@ def _named_by(formula: str | None, kind: type[Any]) -> dict[str, Any]:
 def plan(
     model: Bound, epsilon: float, delta: float = 0, accept_large_delta: bool = False
 ) -> Record:
-    """Return what a fit will cost and how noisy it will be; free."""
+    """Plan of a fit: its cost and how noisy it will be; free."""
     method = model.method
     options = {"delta": delta, "accept_large_delta": accept_large_delta}
     return plan_record(method.plan(epsilon, **_taken(method.plan, **options)))

@@ -145,7 +145,7 @@ def moments_lincom(result: Any, combination: Any) -> Record:
 
 
 def _combined(result: Any) -> Any:
-    """Return what has a joint law; released moments have that of their effects."""
+    """Estimates that have a joint law; released moments have that of their effects."""
     if not hasattr(result, "lincom"):
         raise ParameterError(
             "this result has no combinations of coefficients; give released moments, or what "

@@ -53,7 +53,7 @@ def published_noise(
 def published_randomized_response(
     places: Any, levels: int, options: Mapping[str, Any], rng: Any = None
 ) -> NDArray[np.float64]:
-    """Return what is told of answers, which are numbered from 1 to ``levels``, in R's order."""
+    """Told answers, which are numbered from 1 to ``levels``, in R's order."""
     numbers = list(range(1, whole(levels, "levels") + 1))
     asked = RandomizedResponse(**options_for(RandomizedResponse, {**options, "levels": numbers}))
     seed = None if rng is None else whole(rng, "rng")

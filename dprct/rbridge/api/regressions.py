@@ -96,7 +96,7 @@ def _dated_as_in_r(table: Table) -> pd.DataFrame:
 
 
 def _promised(data: Table, standing: str | None) -> Guarantee | None:
-    """Return what a frame of a release says of it, held against the columns that came."""
+    """Promise that a frame of a release carries, checked against the columns that came."""
     if standing is None:
         return None
     return Origin.from_json(standing).promised(data.data, [str(n) for n in data.data.columns])

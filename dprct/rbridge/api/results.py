@@ -126,7 +126,7 @@ def _certificate(release: Release) -> str | None:
 
 
 def _standing(release: Release, certificate: str | None) -> str:
-    """Return what a frame of the release carries, so that a fit on it knows its guarantee."""
+    """Facts that a frame of the release carries, so that a fit on it knows its guarantee."""
     found = None if certificate is None else Certificate.from_dict(json.loads(certificate)).values
     return Origin("the certificate of the release", release.guarantee, found).to_json()
 

@@ -56,7 +56,7 @@ def schema_read(path: str) -> Record:
 
 @export("schema_of_frame")
 def schema_of_frame(data: Table) -> Record:
-    """Return what the columns' types say."""
+    """Schema by the columns' types."""
     return schema_record(data.schema)
 
 
@@ -131,7 +131,7 @@ def _in_file(values: Any, schema: Schema, name: str) -> Any:
 
 @export("compare")
 def compare(a: Any, b: Any, certificate: str | None = None) -> Record:
-    """Return every difference between two files or data frames."""
+    """Every difference between two files or data frames."""
     found: Comparison = compared(source(a), source(b), certificate)
     columns = ["facet", "column", "detail", "permitted", "reason"]
     rows = [[getattr(d, name) for name in columns] for d in found.differences]

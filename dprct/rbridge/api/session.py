@@ -31,7 +31,7 @@ def whole(value: object, name: str) -> int:
 
 @export("config")
 def config() -> dict[str, Any]:
-    """Return which Python runs here, and the versions that matter."""
+    """Python that runs here, and the versions that matter."""
     return {
         "dprct": __version__,
         "protocol": PROTOCOL,
@@ -44,11 +44,11 @@ def config() -> dict[str, Any]:
 
 @export("identity")
 def identity(x: Any) -> Any:
-    """Return what was given: conversion there and back."""
+    """Value that was given: conversion there and back."""
     return x
 
 
 @export("describe_value")
 def describe_value(x: Any) -> dict[str, str]:
-    """Return what a value of R's is in Python, for people who write to us about it."""
+    """Form of a value of R's in Python, for people who write to us about it."""
     return {"type": type(x).__name__, "text": repr(x)}

@@ -53,7 +53,7 @@ def _found(path: str, output: str | None) -> Study:
 
 @export("study_read")
 def study_read(path: str, output: str | None = None) -> Record:
-    """Return what a study file says of itself; its data are not read."""
+    """Content of a study file; its data are not read."""
     study = _found(path, output)
     spec = study.release
     facts = {
@@ -80,7 +80,7 @@ def study_read(path: str, output: str | None = None) -> Record:
 
 @export("study_check")
 def study_check(path: str, output: str | None = None) -> Record:
-    """Return what a study lacks, and what its ledger would refuse; nothing is charged."""
+    """Open points of a study, and what its ledger would refuse; nothing is charged."""
     study = _found(path, output)
     problems = all_open_points(study)
     said = "complete: nothing is open" if not problems else f"open points: {len(problems)}"

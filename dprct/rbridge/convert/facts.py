@@ -136,7 +136,7 @@ def schema_of(
 
 
 def fact_to_r(schema: Schema, column: Column) -> Any:
-    """Return what ``make_frame`` of bridge.R needs to dress a column as haven does."""
+    """Facts that ``make_frame`` of bridge.R needs to dress a column as haven does."""
     labels = schema.labels_of(column.name)
     codes = [_code_value(code) for code in labels] if not column.is_text else []
     return named_list(
@@ -227,5 +227,5 @@ def _warn(message: str) -> None:
 
 
 def taken_columns(columns: Any) -> list[dict[str, Any]]:
-    """Return what ``take_column`` took of each column."""
+    """Result of ``take_column`` for each column."""
     return [fields(column) for column in columns]

@@ -57,7 +57,7 @@ class Likeness:
     released: bool = False
 
     def of_release(self) -> Likeness:
-        """Return what a released file may have of it: see ``released_like`` of bridge.R."""
+        """Facts that a released file may have of it: see ``released_like`` of bridge.R."""
         return Likeness(self.attributes, released=True)
 
 

@@ -32,7 +32,7 @@ _ENDS = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 
 def unpacked(packed: Any, missing: object = None) -> NDArray[np.object_]:
-    """Return what ``pack_text`` of bridge.R packed.
+    """Value that ``pack_text`` of bridge.R packed.
 
     Parameters
     ----------

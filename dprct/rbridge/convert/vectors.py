@@ -108,7 +108,7 @@ def doubles(values: NDArray[np.float64]) -> Any:
 
 
 def is_r_missing(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return where values are R's NA, tagged or not; R's NaN is none."""
+    """Mask of R's NA, tagged or not; R's NaN is none."""
     bits = np.ascontiguousarray(values, np.float64).view(np.uint64)
     out: NDArray[np.bool_] = np.isnan(values) & ((bits & _LOW_WORD) == _NA_LOW_WORD)
     return out

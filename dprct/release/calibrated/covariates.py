@@ -159,7 +159,7 @@ class Covariates:
         return {"rule": rule, **saved_counts(self.facts, drawn)}, drawn
 
     def revived(self, state: Mapping[str, Any]) -> Drawn:
-        """Return what :meth:`draw` drew, from the state that it returned."""
+        """Draws from the state that :meth:`draw` returned."""
         return None if state["rule"] == "filler" else revived_counts(self.facts, state)
 
     def _counted(self, rule: Rule) -> HistogramSpec | MarginalsSpec:
@@ -183,7 +183,7 @@ class Covariates:
 
 
 def _counts(allocation: Allocation, rule: Rule) -> Allocation:
-    """Return what a row of each unit buys, of an allocation of :class:`Covariates`."""
+    """Gain of a row of each unit, of an allocation of :class:`Covariates`."""
     found = allocation.parts[rule]
     assert isinstance(found, Allocation)
     return found
@@ -389,7 +389,7 @@ class Slopes:
     def indices(
         self, columns: Mapping[str, NDArray[Any]], slopes: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return what released covariates contribute to each outcome, (n, q)."""
+        """Contribution of released covariates to each outcome, (n, q)."""
         features = np.column_stack([f.values(columns) for f in features_of(self.covariates)])
         return np.asarray(features @ slopes, np.float64)
 
@@ -460,7 +460,7 @@ class Target:
 def targets_of(
     estimates: Any, released: Sequence[Any], indices: Array | None = None
 ) -> list[Target]:
-    """Return what the regressions of each outcome are to return.
+    """Targets of the regressions of each outcome.
 
     Parameters
     ----------
@@ -496,7 +496,7 @@ def joint_targets(
     *,
     clipped: bool = True,
 ) -> list[Target]:
-    """Return what the regressions of each outcome are to return.
+    """Targets of the regressions of each outcome.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class Groups:
 
 
 def same_shares(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:
-    """Return whether every arm has the same share of every group, in whole numbers.
+    """Whether every arm has the same share of every group, in whole numbers.
 
     With ``n_ga n = n_g n_a`` in all groups g and arms a, treatments are orthogonal to whatever is
     constant within groups, so that least squares of y on the arms, with or without such columns,
@@ -90,13 +90,13 @@ def same_shares(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> bool:
 
 
 def balanced(table: NDArray[np.int64]) -> bool:
-    """Return whether arms have the same shares in all groups, given people (groups, arms)."""
+    """Whether arms have the same shares in all groups, given people (groups, arms)."""
     products = np.outer(table.sum(axis=1), table.sum(axis=0))
     return bool((table * table.sum() == products).all())
 
 
 def weights_of(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> Array:
-    """Return what a regression with factors of the groups makes of cells' means.
+    """Weights of cells' means in a regression with factors of the groups.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def weights_of(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> Array:
 
 
 def _has_factors(matrix: Array, codes: NDArray[np.int64]) -> bool:
-    """Return whether covariates span all that is constant within groups."""
+    """Whether covariates span all that is constant within groups."""
     levels = np.equal.outer(codes, np.arange(len(np.bincount(codes)))).astype(np.float64)
     left = np.linalg.norm(spanned(matrix).without(levels), axis=0)
     return bool((left <= _CONSTANT * np.linalg.norm(levels, axis=0)).all())

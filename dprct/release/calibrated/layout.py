@@ -191,7 +191,7 @@ def regressions_of(
 
 
 def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
-    """Return how a regression names the arms, in the order of the effects.
+    """Names of the arms in a regression, in the order of the effects.
 
     Parameters
     ----------
@@ -386,7 +386,7 @@ class Layout:
         return replace(schema, columns=tuple(known.get(c.name, c) for c in schema.columns))
 
     def limits(self, indexed: Iterable[str] = (), hidden: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return what the protected file is not good for.
+        """Limits of the protected file.
 
         ``indexed`` are the outcomes that were adjusted by an index: the released mean of the
         control group is that of what the index leaves, and the index of the confidential
@@ -467,7 +467,7 @@ def prepared_schema(
 
 
 def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
-    """Return what keeps columns from being the design's, which the file shows as they are.
+    """Differences between columns and the design, which the file shows as they are.
 
     A column without a declared fate is declared public by its part in the design.
     """

@@ -73,7 +73,7 @@ class PublicRows:
         )
 
     def weights(self) -> list[Array | None]:
-        """Return what regressions with factors of the groups make of means by group and arm.
+        """Weights of means by group and arm in regressions with factors of the groups.
 
         Of every outcome; None where arms have the same shares in all groups.
         """
@@ -120,7 +120,7 @@ def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
 def _sizes(
     strata: NDArray[np.int64], arms: NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> Counter[tuple[int, int]]:
-    """Return how many rows each arm of each stratum has."""
+    """Number of rows each arm of each stratum has."""
     return Counter(zip(strata[mask].tolist(), arms[mask].tolist(), strict=True))
 
 
@@ -561,7 +561,7 @@ class Calibration:
         return largest(np.concatenate(ratios))
 
     def words(self) -> str:
-        """Return in one sentence what a reader's regression returns."""
+        """Sentence on what a reader's regression returns."""
         kind = "HC1" if self.clusters is None else f"CR1 (clusters {self.clusters})"
         if self.errors:
             gap = max(gap for gap, _ in self.errors)
@@ -586,7 +586,7 @@ class Calibration:
         )
 
     def control_words(self) -> str:
-        """Return what a reader finds of the control means, where these have released errors."""
+        """Control means as a reader finds them, where these have released errors."""
         if self.errors:
             return "those of the estimates; rounding to legal values moved those of the file"
         if self.groups is not None and not self.groups.whole:
@@ -617,7 +617,7 @@ class Calibration:
         control_errors: Sequence[float | None] = (),
         ratios: tuple[tuple[int, int], ...] | None = None,
     ) -> Validity:
-        """Return what the file says of itself; ``subsets``: fewer covariates, the same effects."""
+        """Validity that the file states; ``subsets``: fewer covariates, the same effects."""
         regressions = self.layout.regressions
         held = [all(flags) for flags in zip(*(one.held for one in self.outcomes), strict=True)]
         sets = [
@@ -730,7 +730,7 @@ def _sizes_of(
 def _errors(
     layout: Layout, table: pd.DataFrame, targets: Sequence[Target], clusters: str | None
 ) -> tuple[tuple[float, float], ...]:
-    """Return by how much regressions on legal values miss effects and errors."""
+    """Amount by which regressions on legal values miss effects and errors."""
     return tuple(
         _error(layout, table, name, target, clusters)
         for name, target in zip(layout.regressions.outcomes, targets, strict=True)
@@ -756,7 +756,7 @@ def _error(
 
 
 def _distance(ratio: float) -> float:
-    """Return how far a ratio is from 1, twice and half being equally far."""
+    """Distance of a ratio from 1, twice and half being equally far."""
     return abs(math.log(ratio)) if ratio > 0 else math.inf
 
 

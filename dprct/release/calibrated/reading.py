@@ -45,7 +45,7 @@ def reading_of(
     original: Schema | None = None,
     within: Sequence[Targets] = (),
 ) -> Reading:
-    """Return what a reader of a calibrated file finds.
+    """Reading of a calibrated file.
 
     Parameters
     ----------

@@ -758,7 +758,7 @@ def _grown(conditions: Sequence[Errors], e: Array) -> Array:
 
 
 def _inflations(conditions: Sequence[Errors]) -> list[float]:
-    """Return by which shares variances are inflated, one after the other until residuals exist."""
+    """Shares by which variances are inflated, one after the other until residuals exist."""
     lowest = min(c.smallest_eigenvalue for c in conditions)
     needed = max(0.0, _LEAST_EIGENVALUE - lowest) if lowest < _INDEFINITE else 0.0
     several = any(c.covariance.size > 1 for c in conditions)

@@ -300,7 +300,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         keep: Iterable[str] = (),
         **options: Any,
     ) -> Self:
-        """Return what the options of :class:`Calibrated` ask for; names may be single."""
+        """Form of the options of :class:`Calibrated`; names may be single."""
         check_covariates(covariates)
         spec = cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
@@ -357,7 +357,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return super().shown(self.prepared(schema))
 
     def protects(self, schema: Schema) -> Unit:
-        """Return who is protected: a whole cluster, where that was asked for."""
+        """Protected unit: a whole cluster, where that was asked for."""
         return self.effects.protects(schema)
 
     @property
@@ -393,7 +393,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return tuple(self.effects.design.columns) if self.treatment_private else ()
 
     def layout(self, schema: Schema) -> Layout:
-        """Return what fills every column of the file."""
+        """Layout of the file's columns."""
         return Layout(schema, self.regressions, self.legal == "strict", self.hidden)
 
     def drawn_covariates(self, facts: Facts) -> Covariates:
@@ -463,7 +463,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         check_fates(self.prepared(facts.schema), facts.n)
 
     def known(self, facts: Facts, effects: ATEFacts) -> CalibratedFacts:
-        """Return what is public of a release; the schema is one from ``prepared``."""
+        """Public facts of a release; the schema is one from ``prepared``."""
         covariates = self.drawn_covariates(facts)
         columns = [outcome.column for outcome in effects.outcomes]
         return CalibratedFacts(
@@ -497,7 +497,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return CalibratedAllocation(budget=budget, parts=parts, division=part)
 
     def divided(self, facts: CalibratedFacts, budget: Budget) -> Division:
-        """Return how a budget is divided, and from which release effects come; public facts decide.
+        """Division of a budget, and the release that effects come from; public facts decide.
 
         With a delta they come from one release of all outcomes.  Where covariates can use the delta
         instead, effects come from it only if that makes most of them more precise, or if treatment
@@ -532,12 +532,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return together if self.effects.prefers_joint(facts.effects, together.effects) else single
 
     def guarantee(self, facts: CalibratedFacts, allocation: Allocation) -> Guarantee:
-        """Return what a release with these mechanisms promises."""
+        """Guarantee of a release with these mechanisms."""
         assert isinstance(allocation, CalibratedAllocation)
         return self._promised(facts, allocation.budget, jointly=allocation.division.jointly)
 
     def promise(self, facts: CalibratedFacts, budget: Budget) -> Guarantee:
-        """Return what a release promises: effects and file together."""
+        """Guarantee of a release: effects and file together."""
         # treatment is private in no other release, and no other release is rehearsed with a delta
         jointly = self.treatment_private
         if budget.delta and not jointly:
@@ -599,7 +599,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 )
 
     def _too_few(self, facts: CalibratedFacts, allocation: CalibratedAllocation) -> str:
-        """Return why arms are too small to divide by their noisy sizes; nothing if they are not."""
+        """Reason why arms are too small to divide by their noisy sizes; nothing if they are not."""
         if not self.treatment_private:
             return ""
         layout = self.effects.layout(facts.effects)
@@ -613,13 +613,13 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         )
 
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
-        """Return what the protected file is not good for."""
+        """Limits of the protected file."""
         effects = facts.effects
         return (*facts.layout.limits(effects.indexes, effects.counted), *effects.without_blocks)
 
 
 def written_of(formula: str, treatment: Sequence[str]) -> tuple[dict[str, Any], TermSet]:
-    """Return what a formula says of ``formula_gives``, and how it names the arms."""
+    """Meaning of a formula for ``formula_gives``, and its names of the arms."""
     outcomes, arms, terms = split(formula, treatment)
     return {"outcome": tuple(dict.fromkeys(outcomes)), "covariates": terms}, arms
 
@@ -635,7 +635,7 @@ def _budget(part: Division) -> str:
 
 
 def _price(part: Division) -> str:
-    """Return by how much the spending on covariates raises the errors of effects."""
+    """Amount by which the spending on covariates raises the errors of effects."""
     more = float(part.whole.epsilon / part.effects.epsilon)
     return (
         f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
