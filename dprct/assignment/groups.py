@@ -166,7 +166,7 @@ def independent(shares: Array, rng: np.random.Generator) -> Codes:
 def counted(
     blocks: Codes, codes: Codes, shape: tuple[int, int], weights: Codes | None = None
 ) -> Codes:
-    """Number of units of each block are in each group; (B, K).
+    """How many units of each block are in each group; (B, K).
 
     ``weights`` say how many units each entry stands for, one if not given.
 

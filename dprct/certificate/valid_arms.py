@@ -146,7 +146,7 @@ class ValidArms:
         return {column: float(k == place) for k, column in enumerate(self.columns, 1)}
 
     def rows_of(self, among: Places, outcome: int) -> int | None:
-        """Number of rows of some arms have an outcome, where that is known."""
+        """How many rows of some arms have an outcome, where that is known."""
         return sum(self.rows[outcome][place] for place in among) if self.rows else None
 
     def factor(self, among: Places, outcome: int) -> float:

@@ -98,7 +98,7 @@ class ValidGroups:
         return self.levels.index(level) if level in self.levels else None
 
     def rows_of(self, level: Level, outcome: int) -> int | None:
-        """Number of rows of a level have an outcome, where that is known."""
+        """How many rows of a level have an outcome, where that is known."""
         place = self.place(level)
         return None if place is None else self.rows[place][outcome]
 

@@ -589,7 +589,7 @@ class Validity:
         return told and spec.outcome in self.outcomes and compares
 
     def _whole(self, spec: Specification) -> int | None:
-        """Number of rows a regression has where nothing is left out; None if not known."""
+        """How many rows a regression has where nothing is left out; None if not known."""
         place, some = self.outcomes.index(spec.outcome), self._some(spec)
         if self.sizes is not None and some:
             return self.sizes.rows_of(some, place)

@@ -246,7 +246,7 @@ def _canonical(values: Array) -> Array:
 
 
 def _digits(value: float) -> float:
-    """Number of digits a number says, at most."""
+    """How many digits a number says, at most."""
     if value in (0, 1):
         return float(np.log10(2))
     if value in _YEARS and value == int(value):
@@ -431,7 +431,7 @@ def _runs(
 
 
 def _predicted(vocabulary: Array, before: Codes, last: Codes, newest: Codes, again: Codes) -> Codes:
-    """Number of numbers at the end of each run follow from those before them."""
+    """How many numbers at the end of each run follow from those before them."""
     repeated = last == newest
     step = vocabulary[newest] - vocabulary[last]
     counted = (before >= 0) & (step == vocabulary[last] - vocabulary[before])

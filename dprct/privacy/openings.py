@@ -75,7 +75,7 @@ class Openings:
     def counted(
         self, source: Path | None, dataset_id: str | None, fact_of: Callable[[str], str | None]
     ) -> tuple[int, int]:
-        """Number of openings were refused, and how many other facts passed before.
+        """How many openings were refused, and how many other facts passed before.
 
         Parameters
         ----------

@@ -217,7 +217,7 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
     neighbors: Neighbors = "replace-one"
 
     def eta(self, n: int) -> int:
-        """Number of bins a column with many values gets."""
+        """How many bins a column with many values gets."""
         return bins_by_zeta(n, self.zeta)
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:

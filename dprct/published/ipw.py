@@ -220,7 +220,7 @@ class PublishedIPWSpec(Spec[Facts]):
         return penalty_of(self.lam) or 0.1
 
     def sizes(self, n: int) -> tuple[int, int]:
-        """Number of of n complete rows the weights get, and the effect."""
+        """How many of n complete rows the weights get, and the effect."""
         return split_of(self.split, n)
 
     def reasons(self) -> tuple[str, ...]:

@@ -194,7 +194,7 @@ class SignRisk:
         return min(1.0, self._drift / by)
 
     def rows(self, effect: float, at_most: float = 0.05, bias: float | None = None) -> int:
-        """Number of rows in all, divided as here, make a wrong sign that unlikely.
+        """How many rows in all, divided as here, make a wrong sign that unlikely.
 
         Raises
         ------

@@ -157,7 +157,7 @@ def _clipped(total: int, most: int) -> int:
 def clusters_of_cells(
     cells: NDArray[np.int64], member: NDArray[np.int64], shape: tuple[int, int]
 ) -> NDArray[np.int64]:
-    """Number of clusters with rows that count each block and arm has; (H, A).
+    """How many clusters with rows that count each block and arm has; (H, A).
 
     Examples
     --------

@@ -361,7 +361,7 @@ class MomentsGrid:
         return 2 * (self.width + 1) * (self.rows * self.constant**2 + STEPS**2) + outside
 
     def numbers(self, groups: int) -> int:
-        """Number of numbers are released of so many groups."""
+        """How many numbers are released of so many groups."""
         return groups * (self.size + (self.clipped > 0))
 
     @property

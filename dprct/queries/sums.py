@@ -592,7 +592,7 @@ def observed_counts(table: Table, column: Column, where: Combinations) -> NDArra
 def observed_together(
     table: Table, columns: Sequence[Column | None], arms: Arms, size: int
 ) -> NDArray[np.int64]:
-    """Number of rows of each group have a value of two columns; (size, J, J).
+    """How many rows of each group have a value of two columns; (size, J, J).
 
     Only for columns whose missingness is declared public; of None everybody has a value.
     """
@@ -625,7 +625,7 @@ def observed_together(
 
 
 def observed_number(table: Table, column: Column) -> int:
-    """Number of rows have a value; only where missingness is declared public."""
+    """How many rows have a value; only where missingness is declared public."""
     return row_count(table.select(column.name).filter(present(column.name)))
 
 

@@ -404,7 +404,7 @@ class Weighted:
         return self._vector(terms, moved, 1, unit=GRID)
 
     def count(self) -> IntegerVector:
-        """Number of records the effect is about: the treated, or for the ATC the others.
+        """How many records the effect is about: the treated, or for the ATC the others.
 
         Notes
         -----

@@ -165,7 +165,7 @@ def _check_space(column: Column, count: int) -> None:
 
 
 def _space(column: Column) -> int:
-    """Number of keys the pool of the column has."""
+    """How many keys the pool of the column has."""
     if column.is_text:
         return int(_ALL ** _width(column))
     if column.type in INTEGER_LIMITS:

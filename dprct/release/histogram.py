@@ -114,7 +114,7 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         return share
 
     def bins(self, n: int) -> int | None:
-        """Number of bins a column gets that declares none; None refuses such a column."""
+        """How many bins a column gets that declares none; None refuses such a column."""
         return None
 
     def noted(self, schema: Schema) -> Self:
@@ -217,7 +217,7 @@ class HistogramSpec(CountsSpec):
     zeta: float | None = None
 
     def bins(self, n: int) -> int | None:
-        """Number of bins a column gets that declares none, by ``zeta``."""
+        """How many bins a column gets that declares none, by ``zeta``."""
         return None if self.zeta is None else bins_by_zeta(n, self.zeta)
 
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> Cells:
@@ -329,7 +329,7 @@ class MarginalsSpec(CountsSpec):
     default_bins: int | None = None
 
     def bins(self, n: int) -> int | None:
-        """Number of bins a column gets that declares none, as it was asked for."""
+        """How many bins a column gets that declares none, as it was asked for."""
         return self.default_bins
 
     def mechanism(self, facts: ReleaseFacts, budget: Budget) -> OneWayHistograms:
@@ -674,7 +674,7 @@ _ADVICE = "use fewer bins, fewer columns, a larger epsilon, or one-way marginals
 
 
 def most_survivors(n: int, cells: int, t: int) -> int:
-    """Number of combinations of ``n`` rows can have ``t`` rows each."""
+    """How many combinations of ``n`` rows can have ``t`` rows each."""
     return min(cells, n // t)
 
 

@@ -565,7 +565,7 @@ def is_nested(codes: Codes, groups: Codes | None) -> bool:
 
 
 def counted(factors: Sequence[Codes], groups: Codes | None, rule: FeRule) -> int:
-    """Number of parameters the fixed effects count as, the constant among them.
+    """How many parameters the fixed effects count as, the constant among them.
 
     Parameters
     ----------
@@ -628,7 +628,7 @@ def dummy_rank(factors: Sequence[Codes]) -> int:
 
 
 def components(first: Codes, second: Codes) -> int:
-    """Number of groups two factors fall into if a row connects its two levels.
+    """How many groups two factors fall into if a row connects its two levels.
 
     Examples
     --------

@@ -519,7 +519,7 @@ class Counted:
     groups: Mapping[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def having(self, name: str) -> int:
-        """Number of rows have a value of one of ``present``."""
+        """How many rows have a value of one of ``present``."""
         place = 1 + self.present.index(name)
         return sum(sizes[place] for sizes in self.groups.values())
 
@@ -763,7 +763,7 @@ def _no_codes(name: str) -> SchemaError:
 
 
 def _counts(frame: Lazy, rules: Sequence[nw.Expr]) -> list[int]:
-    """Number of rows break each rule, in one pass."""
+    """How many rows break each rule, in one pass."""
     if not rules:
         return []
     names = [f"__r{k}" for k in range(len(rules))]

@@ -116,7 +116,7 @@ class Header:
     loose: bool = False
 
     def shared(self, columns: Collection[str]) -> int:
-        """Number of columns it has."""
+        """How many columns it has."""
         mine = {name.casefold() for name in columns}
         found = len(self.names & mine)
         return found if not self.loose or self.names <= mine else 0

@@ -259,7 +259,7 @@ def _block(text: str) -> str:
 
 
 def _numeric_cells(line: str) -> int:
-    """Number of cells a line has, if all are numbers or missing; else none."""
+    """How many cells a line has, if all are numbers or missing; else none."""
     if len(line) > 20_000:
         return 0
     bare = line.lstrip(_OPENS).rstrip(_CLOSES)

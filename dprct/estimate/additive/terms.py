@@ -135,7 +135,7 @@ class Terms:
         return [*cells, *missing, *rest]
 
     def ordered(self, j: int) -> int:
-        """Number of of the first levels of feature j are in an order."""
+        """How many of the first levels of feature j are in an order."""
         return len(_cells(self.encodings[j])) if self.smooth[j] else 0
 
     def codes(self, new_data: Any) -> list[NDArray[np.int32]]:

@@ -608,7 +608,7 @@ def share_of(share: object) -> float | None:
 
 
 def split_of(split: Real | None, n: int) -> tuple[int, int]:
-    """Number of rows each part has."""
+    """How many rows each part has."""
     share = IPW_SPLIT if split is None else exact(split, "split")
     if not 0 < share < 1:
         raise ParameterError(f"``split={float(share):g}``; give a share between 0 and 1")

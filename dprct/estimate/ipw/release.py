@@ -468,7 +468,7 @@ class _Drawer:
 
 
 def gaussian_draws(form: Form) -> int:
-    """Number of draws in the effect are Gaussian; they come first."""
+    """How many draws in the effect are Gaussian; they come first."""
     if form.noise == "laplace":
         return 0
     return 2 if form.hajek else 1
@@ -541,7 +541,7 @@ def _divisor(size: float, spread: float) -> tuple[bool, float]:
 
 
 def public_size(t: Mask, scheme: Scheme) -> int:
-    """Number of records an ATT or ATC is about, where who is treated is public."""
+    """How many records an ATT or ATC is about, where who is treated is public."""
     return int((~t if scheme.estimand == "atc" else t).sum())
 
 

@@ -525,7 +525,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
 
 
 def check_count(variables: Sequence[object], groups: int, most: int) -> int:
-    """Number of numbers a release has, or refuse one that is too large."""
+    """How many numbers a release has, or refuse one that is too large."""
     size = groups * (len(variables) + 1) ** 2
     if size > most:
         raise ParameterError(

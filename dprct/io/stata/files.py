@@ -137,7 +137,7 @@ def pieces(
 
 
 def rows_at_a_time(dtype: np.dtype[np.void]) -> int:
-    """Number of rows are read or written together."""
+    """How many rows are read or written together."""
     return max(_CHUNK_ROWS, _CHUNK_BYTES // max(dtype.itemsize, 1))
 
 

@@ -97,7 +97,7 @@ class Strls:
             self._renumber(LAYOUTS[118])
 
     def sizes(self, cells: Cells) -> NDArray[np.int64]:
-        """Number of bytes the content of every cell has."""
+        """How many bytes the content of every cell has."""
         found = self._found(cells)
         sizes = np.zeros(len(cells), np.int64)
         if len(self._numbers):

@@ -120,7 +120,7 @@ def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
 def _sizes(
     strata: NDArray[np.int64], arms: NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> Counter[tuple[int, int]]:
-    """Number of rows each arm of each stratum has."""
+    """How many rows each arm of each stratum has."""
     return Counter(zip(strata[mask].tolist(), arms[mask].tolist(), strict=True))
 
 
