@@ -566,7 +566,7 @@ def damaged_ledgers(runs: int, rng: random.Random, folder: Path) -> Family:
 
 
 def damaged_certificates(runs: int, rng: random.Random, folder: Path) -> Family:
-    """Damage a certificate, which is refused or held against the file."""
+    """Damage a certificate, which is refused or checked against the file."""
     family = Family("Damaged certificates", "`verify` and `compare`")
     study = trial(folder)
     call(study, "protect", "--yes")
@@ -576,7 +576,7 @@ def damaged_certificates(runs: int, rng: random.Random, folder: Path) -> Family:
     def act() -> str:
         found = verify(folder / "trial_protected.dta")
         dprct.compare(folder / "trial.dta", folder / "trial_protected.dta")
-        return "held against the file" if found else "found to differ"
+        return "checked against the file" if found else "found to differ"
 
     for _ in range(runs):
         what, content = mutated(sound, rng)

@@ -1,4 +1,4 @@
-"""What a signature declares is held against what is given, and nothing else is."""
+"""What a signature declares is checked against what is given, and nothing else is."""
 
 from __future__ import annotations
 

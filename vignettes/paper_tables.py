@@ -130,7 +130,7 @@ filled = data.fillna(centre)
 # ## One release
 #
 # Who was in which arm is private, too; the numbers of the arms are released with the rest. Shares
-# of the design are not given, so that no share of the rows is held against it.
+# of the design are not given, so that no share of the rows is checked against it.
 
 # %%
 model = dprct.PrivateMoments(

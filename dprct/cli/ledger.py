@@ -38,8 +38,8 @@ def ledger(
 ) -> None:
     """Show what STUDY has spent, on what, what is left, and what crashed.
 
-    Certificates next to the output are held against the ledger; exit 1 if one contradicts it. The
-    hash of the data file, which the ledger holds, is not shown: it may not be published.
+    Certificates next to the output are checked against the ledger; exit 1 if one contradicts it.
+    The hash of the data file, which the ledger holds, is not shown: it may not be published.
     """
     study = study_of(study_file, output)
     found = find_ledger(study.data, study.dataset_id)

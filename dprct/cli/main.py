@@ -74,7 +74,7 @@ COMMANDS = {
     ),
     "verify": (
         "verify:verify",
-        "Hold FILE against its certificate; exit 1 if its values differ, or a "
+        "Check FILE against its certificate; exit 1 if its values differ, or a "
         "ledger contradicts it.",
     ),
     "demo": (

@@ -49,10 +49,10 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Hold FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
+    """Check FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
 
-    A document of results, which dprct protect writes for an estimate, is held against the hash that
-    it carries, and its text against the document; released moments are held against theirs, and
+    A document of results, which dprct protect writes for an estimate, is checked against the hash
+    that it carries, and its text against the document; released moments are checked against theirs, and
     against their certificate where there is one.
 
     It works on the file as released, on a .dta that another program saved again, and on the .tab

@@ -156,7 +156,7 @@ def experiment_of(
     attrition: bool,
     counted: Counted | None = None,
 ) -> Experiment:
-    """Read the public columns of a table and hold them against the design."""
+    """Read the public columns of a table and check them against the design."""
     design = design_of(treatment, assignment)
     rows, combinations = combined(data, [*design.columns, *design.uses], counted)
     problems = design.groups.problems(rows)

@@ -60,7 +60,7 @@ class Covariates:
         """Return the plan of the covariates alone, where they cost or promise anything."""
         if self.model is None:
             return None
-        # whose delta was held against n with that of the whole release
+        # whose delta was checked against n with that of the whole release
         return self.model.plan(budget.epsilon, budget.delta, accept_large_delta=True)
 
     def words(self, budget: Budget) -> str:

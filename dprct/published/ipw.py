@@ -418,7 +418,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
             override=bool(override), weights_epsilon=weights_epsilon,
             effect_epsilon=effect_epsilon,
         )  # fmt: skip
-        if spec.reasons():  # nothing is promised, so data are not held against the schema
+        if spec.reasons():  # nothing is promised, so data are not checked against the schema
             self.spec, self._table = spec, BoundTable(data, in_memory=True)
             known = Facts(schema.seal_beside_data(), self._table.n)
             spec.require(known)

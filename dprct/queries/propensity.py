@@ -352,7 +352,7 @@ _ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Coordinates:
     """The numbers that one variable of a term gives: together of norm at most 1 in every row.
 
     Parameters
@@ -444,7 +444,7 @@ class Covariates:
 
     Parameters
     ----------
-    terms : tuple of tuple of Block
+    terms : tuple of tuple of Coordinates
         Each term is the product of its variables, all with all.
 
     Attributes
@@ -462,12 +462,12 @@ class Covariates:
     Examples
     --------
     >>> from dprct.schema import Column
-    >>> age = Block(Column("age", "byte", bounds=(20, 60), missing=()))
+    >>> age = Coordinates(Column("age", "byte", bounds=(20, 60), missing=()))
     >>> Covariates(((age,),)).names
     ('age', 'Intercept')
     """
 
-    terms: tuple[tuple[Block, ...], ...]
+    terms: tuple[tuple[Coordinates, ...], ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -491,12 +491,12 @@ class Covariates:
         return len(self.names)
 
     @cached_property
-    def blocks(self) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[Coordinates, ...]:
         """The blocks of all terms, each once: what is read of a row."""
         return tuple(dict.fromkeys(b for term in self.terms for b in term))
 
-    def rows(self, settled: Mapping[Block, NDArray[Any]]) -> Array:
-        """Return z (m, d) of some rows, given what :meth:`Block.settled` made of each block.
+    def rows(self, settled: Mapping[Coordinates, NDArray[Any]]) -> Array:
+        """Return z (m, d) of some rows, given what :meth:`Coordinates.settled` made of each block.
 
         Confidential, and finite whatever the columns hold.
         """
@@ -517,7 +517,7 @@ class Covariates:
         places = np.arange(len(frame))
         return self.rows({b: b.settled(raw[name], places) for name, b in named.items()})
 
-    def _fill(self, Z: Array, known: Mapping[Block, Array]) -> None:
+    def _fill(self, Z: Array, known: Mapping[Coordinates, Array]) -> None:
         """Put the terms of some rows side by side into Z."""
         scale = 1 / (math.sqrt(2 * len(self.terms)) * _ROUNDING)
         start = 0
@@ -548,7 +548,9 @@ def covariates_of(
     )
 
 
-def _block(factor: Factor, columns: Mapping[str, Column], fills: Mapping[str, float]) -> Block:
+def _block(
+    factor: Factor, columns: Mapping[str, Column], fills: Mapping[str, float]
+) -> Coordinates:
     if factor.kind == "expression":
         raise FormulaError(
             f"{factor.label} has no declared bounds; declare a derived column with its own bounds "
@@ -569,8 +571,8 @@ def _block(factor: Factor, columns: Mapping[str, Column], fills: Mapping[str, fl
                 f"covariate {column.name!r} has no levels; declare ``levels=[...]`` from public "
                 "knowledge, never from the data"
             )
-        return Block(column, tuple(column.levels[1:]) or column.levels, missing, fill)
-    return Block(_bounded(column), (), missing, fill)
+        return Coordinates(column, tuple(column.levels[1:]) or column.levels, missing, fill)
+    return Coordinates(_bounded(column), (), missing, fill)
 
 
 def _bounded(column: Column) -> Column:

@@ -284,7 +284,7 @@ def added(
         Columns that make the groups.
     doubles : bool, default False
         Add doubles, which is faster; only where no sum of the sizes of all rows passes 2^53 by
-        public facts, of which the caller then holds the number of rows against what was added.
+        public facts, of which the caller then checks the number of rows against what was added.
 
     Notes
     -----
@@ -479,7 +479,7 @@ Rows = Table | Sums
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GroupSums:
     """Sums over the rows of one group; confidential.
 
     Parameters
@@ -504,7 +504,7 @@ def by_cell(
     fill: float | None = None,
     *,
     with_value: bool = False,
-) -> list[Part]:
+) -> list[GroupSums]:
     """Return the sums of a clipped outcome by block, arm and cluster; of rows that count.
 
     Parameters
@@ -525,7 +525,7 @@ def by_cell(
         if with_value:
             rows = rows.filter(present(column.name))
         found = square_sums(rows, steps_of(column, fill), keys)
-    parts = [Part(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
+    parts = [GroupSums(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
     return [part for part in parts if part.cell >= 0]
 
 
@@ -706,7 +706,7 @@ def _arm_statistics(
     return found
 
 
-def _cluster_statistics(parts: list[Part], arms: Arms) -> list[tuple[Fraction, Fraction]]:
+def _cluster_statistics(parts: list[GroupSums], arms: Arms) -> list[tuple[Fraction, Fraction]]:
     """Return sum_h w_h mean_h and sum_h w_h^2 Var(S_h) / n_h^2 of every arm.
 
     S_h is the sum of k over the arm and block, of which clusters are independent.

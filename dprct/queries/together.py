@@ -43,7 +43,7 @@ def summed(
     Notes
     -----
     k^2 = 2^20 h + l: no sum of k, of h or of l passes 2^20 n, which doubles hold for n up to 2^33,
-    and int64 below 8e12.  The number of rows is public, and held against those that were added.
+    and int64 below 8e12.  The number of rows is public, and checked against those that were added.
 
     Clipping costs an engine as much as adding, and at the door every value was within its bounds.
     So the pass adds k without clipping, and with it how many rows have a k that is not from 0 to

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Relation
-    from dprct.queries.propensity import Block, Covariates, Rows, Treated
+    from dprct.queries.propensity import Coordinates, Covariates, Rows, Treated
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
 
@@ -64,14 +64,14 @@ class Records:
         Who is treated.
     Z : Rows
         Covariates of norm at most 1, in memory or rebuilt.
-    columns : mapping from Block to (n,) array
+    columns : mapping from Coordinates to (n,) array
         What the covariates are made of.
     """
 
     steps: NDArray[np.int32]
     t: Mask
     Z: Rows
-    columns: Mapping[Block, NDArray[Any]]
+    columns: Mapping[Coordinates, NDArray[Any]]
 
     def __len__(self) -> int:
         """Number of them."""
@@ -87,14 +87,14 @@ class CompactTable:
     steps : (n,) array of int32
     treated : (n,) array of int8
     design : Covariates
-    columns : mapping from Block to (n,) array
-        As :meth:`~dprct.queries.propensity.Block.coded` says.
+    columns : mapping from Coordinates to (n,) array
+        As :meth:`~dprct.queries.propensity.Coordinates.coded` says.
     """
 
     steps: NDArray[np.int32]
     treated: NDArray[np.int8]
     design: Covariates
-    columns: Mapping[Block, NDArray[Any]]
+    columns: Mapping[Coordinates, NDArray[Any]]
 
     def __len__(self) -> int:
         """Number of them."""
@@ -160,7 +160,7 @@ class _MadeAnew:
     """Rows of covariates that are made of their columns whenever they are asked for."""
 
     design: Covariates
-    columns: Mapping[Block, NDArray[Any]]
+    columns: Mapping[Coordinates, NDArray[Any]]
 
     def __len__(self) -> int:
         return len(self.columns[self.design.blocks[0]])
@@ -172,7 +172,7 @@ class _MadeAnew:
         return _rows(self.design, {b: x[::step] for b, x in self.columns.items()})
 
 
-def _rows(design: Covariates, columns: Mapping[Block, NDArray[Any]]) -> Rows:
+def _rows(design: Covariates, columns: Mapping[Coordinates, NDArray[Any]]) -> Rows:
     """Return rows in memory if they are few; a function of their number alone."""
     made = _MadeAnew(design, columns)
     if len(made) * (design.size + _BESIDE) > HELD_MOST:
@@ -460,7 +460,7 @@ class Weighted:
 
         return self._added(terms)
 
-    def balance(self, block: Block) -> tuple[IntegerVector, IntegerVector]:
+    def balance(self, block: Coordinates) -> tuple[IntegerVector, IntegerVector]:
         """Return the weighted difference of a number in [-1, 1], and its sum of squares.
 
         Notes

@@ -60,7 +60,7 @@ _AGREES = ("match", "match to 15 digits")
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found when a file was held against a certificate; true where it holds its values.
+    """What was found when a file was checked against a certificate; true where it holds its values.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def results_text(content: Mapping[str, Any]) -> str:
 
 
 class ResultsVerification(Verification):
-    """What was found when a document of results was held against the hash in it."""
+    """What was found when a document of results was checked against the hash in it."""
 
     __slots__ = ()
 
@@ -226,7 +226,7 @@ def _held_results(path: Path, place: Path, content: Mapping[str, Any]) -> Result
 
 
 class MomentsVerification(Verification):
-    """What was found when released moments were held against their digest, and a certificate."""
+    """What was found when released moments were checked against their digest, and a certificate."""
 
     __slots__ = ()
 

@@ -566,7 +566,7 @@ class Origin:
             return self.guarantee
         if self.values is None:
             return Guarantee.unverified_because(
-                f"{self.name} has no digest of the values, so that it cannot be held against them"
+                f"{self.name} has no digest of the values, and cannot be checked against them"
             )
         known = {column.name: column for column in self.values.columns}
         names = list(dict.fromkeys(names))

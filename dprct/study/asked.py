@@ -226,7 +226,7 @@ class Asked:
         rows : int or None
             Of the file; None where the header does not say.
         budget : Budget
-            Held against the method, as far as the header tells what it buys.
+            Checked against the method, as far as the header tells what it buys.
         confirm : bool
             Whether the study confirms a plan that refuses.
         """

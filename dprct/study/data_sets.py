@@ -26,7 +26,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.schema.columns import DATASET
 from dprct.schema.schema import Schema
 from dprct.study.study import load_study
-from dprct.study.verdicts import Others, Part, Verdict, of_study, stem
+from dprct.study.verdicts import MergedFile, Others, Verdict, of_study, stem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -238,7 +238,7 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
         rows = Schema.from_dta(study.data).file.rows
         for path in study.merged_files:
             header = Schema.from_dta(path)
-            parts[path.name] = Part(frozenset(header.names), header.file.rows == rows)
+            parts[path.name] = MergedFile(frozenset(header.names), header.file.rows == rows)
             headers[path.name] = header.names
     return Others(headers, parts, study.unit.id if parts else None)
 
@@ -287,7 +287,7 @@ def packed_others(file: Path) -> Others:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Others()
     headers: dict[str, list[str]] = {}
-    parts: dict[str, Part] = {}
+    parts: dict[str, MergedFile] = {}
     key = None
     for place, by, merged_places in listed:
         if (root / place).resolve() != whole:
@@ -298,7 +298,7 @@ def packed_others(file: Path) -> Others:
         for name, whole_part in merged_places.items():
             base = name.rpartition("/")[2]
             if base in found:
-                parts[base] = Part(frozenset(found[base]), whole_part)
+                parts[base] = MergedFile(frozenset(found[base]), whole_part)
         headers |= found
     return Others(headers, parts, key if parts else None)
 

@@ -42,7 +42,7 @@ class InformedSection:
     missing_outcomes : {"reproduce", "drop"}
         Whether rows without an outcome are kept so, or left out.
     attrition : bool
-        Rows were lost after the assignment: shares are not held against it.
+        Rows were lost after the assignment: shares are not checked against it.
     families : table of texts
         By outcome.
     B, v, sigma, confidential_from, noise_on

@@ -137,7 +137,7 @@ class PackageNote:
     regressions : tuple of RegressionWorth
         What the regressions of the do-files are worth on all files of the package.
     checks : tuple of (str, tuple of str, str)
-        Protected files whose valid regressions can be held against numbers: file, do-files, and
+        Protected files whose valid regressions can be checked against numbers: file, do-files, and
         the file with the numbers.
     others : tuple of (str, str)
         Other protected files of the package, each with its own README.

@@ -1,7 +1,7 @@
 """The releases of a package before the first of them is paid for: all of them can be made, or none.
 
-Each data set is read, planned and its places tried; then all charges together are held against the
-ledger.  What is refused here is refused before anything is charged.
+Each data set is read, planned and its places tried; then all charges together are checked against
+the ledger.  What is refused here is refused before anything is charged.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ _TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MergedFile:
     """A confidential file of which the released one was merged; its released columns go together.
 
     Parameters
@@ -111,7 +111,7 @@ class Released:
         What moments hold, where the release is of moments.
     together : tuple of set of str
         Outcomes that are known to have values in the same rows.
-    parts : mapping of str to Part
+    parts : mapping of str to MergedFile
         The files that were merged into it before the release, by name.
     key : str or None
         The column by which they were.
@@ -126,11 +126,11 @@ class Released:
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     served: Served | None = None
     together: tuple[frozenset[str], ...] = ()
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, MergedFile] = field(default_factory=dict)
     key: str | None = None
     pooled: frozenset[str] = frozenset()
 
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> MergedFile | None:
         """Return the part of a name that a do-file uses, None if it is none."""
         found = (part for known, part in self.parts.items() if stem(known) == stem(name))
         return next(found, None)
@@ -620,7 +620,7 @@ _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
     _changed_rows,
     _made_columns,
 )
-"""The rules in their order; what passes all of them is held against the file's own statement."""
+"""The rules in their order; what passes all of them is checked against the file's own statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -631,14 +631,14 @@ class Others:
     ----------
     headers : mapping of str to sequence of str
         Their columns, by name.
-    parts : mapping of str to Part
+    parts : mapping of str to MergedFile
         Those that were merged into the study's data.
     key : str or None
         The column by which they were.
     """
 
     headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, MergedFile] = field(default_factory=dict)
     key: str | None = None
 
 

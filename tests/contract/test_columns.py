@@ -35,7 +35,7 @@ from dprct.errors import SchemaError
 from dprct.queries import covariates
 from dprct.queries.covariates import Feature, features_of
 from dprct.queries.donors import Donors, Predictor, Scale
-from dprct.queries.propensity import Block, Treated
+from dprct.queries.propensity import Coordinates, Treated
 from dprct.queries.sums import Clipped
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
@@ -317,7 +317,7 @@ READ: dict[str, Callable[[], Any]] = {
     "Clipped": lambda: Clipped(TAINTED),
     "Feature": lambda: Feature(WORDY, level="b"),
     "features_of": lambda: features_of([WORDY]),
-    "Block": lambda: Block(TAINTED),
+    "Coordinates": lambda: Coordinates(TAINTED),
     "Treated": lambda: Treated(TAINTED, 1.0),
     "encoding": lambda: encoding(TAINTED),
     "ExclusiveEncoding": lambda: ExclusiveEncoding("arm", (TAINTED,)),

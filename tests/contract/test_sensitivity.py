@@ -28,7 +28,13 @@ from dprct.queries.horvitz_thompson import (
 )
 from dprct.queries.missing_outcomes import observed_sums
 from dprct.queries.offsets import bin_offsets
-from dprct.queries.propensity import Block, Covariates, PropensityGrid, Treated, propensity_weights
+from dprct.queries.propensity import (
+    Coordinates,
+    Covariates,
+    PropensityGrid,
+    Treated,
+    propensity_weights,
+)
 from dprct.queries.sums import (
     GRID,
     Arms,
@@ -111,7 +117,7 @@ def of_hidden(frame: Any) -> list[Any]:
 
 def records_of(frame: Any) -> Records:
     """All rows as one part of a weighted estimate."""
-    rows = read_once(frame, Y, None, Treated(T, 1.0), Covariates(((Block(X),),)), ROWS)
+    rows = read_once(frame, Y, None, Treated(T, 1.0), Covariates(((Coordinates(X),),)), ROWS)
     return rows.part(np.arange(ROWS))
 
 
@@ -129,7 +135,7 @@ def of_weighted(estimand: Any) -> Callable[[Any], list[Any]]:
         rows = Weighted(records_of(frame), weights, 0.1, Scheme(estimand, 0.1))
         return [
             rows.difference(), rows.arm_sums(), rows.masses(), rows.count(), rows.squares(centre),
-            rows.gradient_norm(centre), *rows.balance(Block(X)), rows.overlap(10),
+            rows.gradient_norm(centre), *rows.balance(Coordinates(X)), rows.overlap(10),
         ]  # fmt: skip
 
     return ask

@@ -12,7 +12,7 @@ from dprct.errors import FormulaError, SchemaError
 from dprct.formula import parse
 from dprct.privacy.aggregates import _open
 from dprct.queries.propensity import (
-    Block,
+    Coordinates,
     Covariates,
     PropensityGrid,
     Treated,
@@ -124,7 +124,7 @@ def test_texts_of_a_categorical_and_empty_texts() -> None:
     )
     assert (plain[:, :2] > 0).tolist() == [[False, False], [False, True], [False] * 2, [False] * 2]
     column = Column("city", "str5", levels=("north", ""), missing=())
-    empty = Covariates(((Block(column, ("",)),),))
+    empty = Covariates(((Coordinates(column, ("",)),),))
     assert (rows_of(empty, data)[:, 0] > 0).tolist() == [False, False, True, False]
 
 
@@ -132,7 +132,7 @@ def test_a_column_of_levels_takes_a_byte_of_each_row() -> None:
     design = made("age + C(educ) + city")
     assert [block.dtype for block in design.blocks] == [nw.Float64, nw.Int8, nw.Int8]
     many = Column("k", levels=tuple(map(float, range(128))), missing=())
-    assert Block(many, many.levels[1:]).dtype is nw.Int16
+    assert Coordinates(many, many.levels[1:]).dtype is nw.Int16
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from dprct.privacy.aggregates import _open
 from dprct.queries import weighting as module
-from dprct.queries.propensity import Block, Held
+from dprct.queries.propensity import Coordinates, Held
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF, Centre, Records, Scheme, Weighted, influences
 from dprct.schema import Column
@@ -25,7 +25,7 @@ CORNERS = list(itertools.product((-1.0, 0.3, 1.0), (False, True), (-1.0, -0.04, 
 """(y, t, x): weights of 30 trim at x = -1 and 1 and not in between."""
 
 
-X = Block(Column("x", bounds=(-1.0, 1.0), missing=()))
+X = Coordinates(Column("x", bounds=(-1.0, 1.0), missing=()))
 
 
 def weighted_of(
@@ -204,7 +204,7 @@ def test_no_legal_record_is_clipped(estimand: Any) -> None:
 
 
 def test_a_term_outside_its_range_is_clipped_to_it() -> None:
-    """What no outcome on its grid gives is held against the sensitivity all the same."""
+    """What no outcome on its grid gives is checked against the sensitivity all the same."""
     far = weighted_of([50.0], np.array([True]), np.zeros((1, 2)), W, 0.0, Scheme("att", 0.1))
     assert _open(far.difference()).tolist() == [HALF]
     assert _open(far.arm_sums()).tolist() == [HALF, 0]

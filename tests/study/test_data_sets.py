@@ -22,7 +22,7 @@ from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study.data_sets import packed_others, planned_verdicts, studies_of
 from dprct.study.protect import bound_model, study_of
-from dprct.study.verdicts import Others, Part, Released, verdicts
+from dprct.study.verdicts import MergedFile, Others, Released, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -434,7 +434,10 @@ def test_without_parts_a_merge_is_an_artefact() -> None:
         sources=("a.dta", "b.dta"), steps=("merge",), merges=("id",),
     )  # fmt: skip
     alone = Released("c.dta", {"y": "modelled", "t": "public", "id": "key"}, valid)
-    parts = {"a.dta": Part(frozenset({"id", "t"})), "b.dta": Part(frozenset({"id", "y"}))}
+    parts = {
+        "a.dta": MergedFile(frozenset({"id", "t"})),
+        "b.dta": MergedFile(frozenset({"id", "y"})),
+    }
     whole = replace(alone, parts=parts, key="id")
     assert [verdicts([row], one)[0].kind for one in (alone, whole)] == ["cannot run", "valid"]
     assert verdicts([replace(row, merges=("",))], whole)[0].kind == "artefact"

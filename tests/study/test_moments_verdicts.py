@@ -1,4 +1,4 @@
-"""Verdicts on released moments, held against what the release itself does with each regression."""
+"""Verdicts on released moments, against what the release itself does with each regression."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Relation
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.propensity import Block
+    from dprct.queries.propensity import Coordinates
     from dprct.queries.weighting import CompactTable, Scheme
 
     Array = NDArray[np.float64]
@@ -546,7 +546,7 @@ def public_size(t: Mask, scheme: Scheme) -> int:
 
 
 def _balance(
-    name: str, weighted: Weighted, block: Block, divisor: float, draw: _Drawer
+    name: str, weighted: Weighted, block: Coordinates, divisor: float, draw: _Drawer
 ) -> tuple[float, float, float]:
     apart, square = weighted.balance(block)
     (difference,), (scale,) = draw(f"balance {name}", apart)

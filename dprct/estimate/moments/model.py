@@ -883,7 +883,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         planned error at the n, epsilon, delta and number of covariates, which :meth:`plan` names.
         Outcomes are never projected.
     attrition : bool
-        Rows were lost after the assignment: shares are not held against it.
+        Rows were lost after the assignment: shares are not checked against it.
     cov_type : {"HC1", "CR1", "nonrobust"}, optional
         Errors of the regressions in ``formulas``, from their own scores at a tenth of mu squared:
         ``"HC1"``, the default, is robust to variances that vary; ``"CR1"`` to dependence within

@@ -21,7 +21,7 @@ from dprct.estimate.moments.one_step import (
     place_of,
 )
 from dprct.estimate.moments.scores import SHARE, DrawnScores
-from dprct.estimate.synthetic_control.allocation import Part, mechanisms_of
+from dprct.estimate.synthetic_control.allocation import ReleasePart, mechanisms_of
 from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import STEPS, moment_sums
@@ -151,10 +151,12 @@ def allocation_of(
     if not scores:
         mechanism = AnalyticGaussian(budget, grid.l2_squared, grid.numbers(groups))
         return Allocation(budget=budget, parts={MOMENTS: mechanism})
-    parts = {MOMENTS: Part(1 - SHARE, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    parts = {MOMENTS: ReleasePart(1 - SHARE, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for place, size in enumerate(scores, 1):
         share = SHARE / len(scores)
-        parts[SCORES.format(place)] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+        parts[SCORES.format(place)] = ReleasePart(
+            share, 2 * size * STEPS**2, SCORE_SQUARED, size**2
+        )
     try:
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:
@@ -169,11 +171,11 @@ def shared_allocation(
     grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int], share: Fraction
 ) -> Allocation:
     """Return the mechanisms of moments with a share of mu squared, and of scores beside it."""
-    parts = {MOMENTS: Part(share, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    parts = {MOMENTS: ReleasePart(share, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for place, size in enumerate(scores, 1):
         own = SHARE / len(scores)
-        parts[SCORES.format(place)] = Part(own, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
-    parts[EFFECTS] = Part(1 - sum((p.share for p in parts.values()), Fraction(0)), 1, 1, 1)
+        parts[SCORES.format(place)] = ReleasePart(own, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+    parts[EFFECTS] = ReleasePart(1 - sum((p.share for p in parts.values()), Fraction(0)), 1, 1, 1)
     return Allocation(
         budget=budget, parts=mechanisms_of(budget, "gaussian", parts), composition="gdp"
     )
@@ -188,12 +190,12 @@ def step_allocation(
     own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
     shares = {MOMENTS: chosen.moments, **own, TOTALS: centre, SQUARES: chosen.squares - centre}
     shares[EFFECTS] = 1 - sum(shares.values(), Fraction(0))
-    parts = {MOMENTS: Part(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    parts = {MOMENTS: ReleasePart(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for (name, share), size in zip(own.items(), scores, strict=True):
-        parts[name] = Part(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+        parts[name] = ReleasePart(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
     for name, vector in vectors.items():
         l1, l2_squared, _ = vector.sensitivities
-        parts[name] = Part(shares[name], l1, l2_squared, vector.size)
+        parts[name] = ReleasePart(shares[name], l1, l2_squared, vector.size)
     try:
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:

@@ -181,7 +181,7 @@ class Form:
         """Sensitivities of the weights of a placebo, whose own series is confidential."""
         return RidgeGrid(self.n - 1, self.T0, self.lam, None, self.reaches)
 
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, ReleasePart]:
         """Every release by name, with its share and sensitivity."""
         own = {name: s for name, s in self.shares.items() if name != "placebos"}
         grid = self.grid if self.rule == "ridge" else None
@@ -197,14 +197,14 @@ class Form:
                 found[placebo_name(j, name)] = self._part(name, share * each, other, 2)
         return found
 
-    def _part(self, name: str, share: Fraction, grid: RidgeGrid | None, series: int) -> Part:
+    def _part(self, name: str, share: Fraction, grid: RidgeGrid | None, series: int) -> ReleasePart:
         if name == WEIGHTS:
             assert grid is not None
-            return Part(share, grid.l1, grid.l2**2, grid.n)
+            return ReleasePart(share, grid.l1, grid.l2**2, grid.n)
         if name == "mean":
-            return Part(share, GRID, GRID**2, series)
+            return ReleasePart(share, GRID, GRID**2, series)
         K = self.T0 if name == "pre_fit" else self.T - self.T0
-        return Part(share, GRID * K, GRID**2 * K, series * K)
+        return ReleasePart(share, GRID * K, GRID**2 * K, series * K)
 
 
 def placebo_name(j: int, part: str) -> str:
@@ -213,7 +213,7 @@ def placebo_name(j: int, part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReleasePart:
     """One release: its share of the budget, and its sensitivity in steps of its grid.
 
     Parameters
@@ -244,14 +244,14 @@ def check_noise(noise: object, budget: Budget) -> None:
         )
 
 
-def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Mechanisms:
+def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, ReleasePart]) -> Mechanisms:
     """Return a mechanism per part; an :class:`Allocation` proves that they keep the budget.
 
     Parameters
     ----------
     noise : {"laplace", "gaussian", "concentrated"}
         Pure privacy; Gaussian differential privacy; zero-concentrated privacy.
-    parts : mapping from name to Part
+    parts : mapping from name to ReleasePart
         Shares add up to one.
 
     Notes
@@ -262,7 +262,8 @@ def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Me
 
     Examples
     --------
-    >>> parts = {"a": Part(Fraction(1, 4), 8, 16, 4), "b": Part(Fraction(3, 4), 8, 16, 4)}
+    >>> a, b = (ReleasePart(Fraction(share, 4), 8, 16, 4) for share in (1, 3))
+    >>> parts = {"a": a, "b": b}
     >>> mechanisms_of(Budget(2), "laplace", parts)["a"].scale
     16.0
     """
@@ -274,7 +275,7 @@ def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, Part]) -> Me
     return _gaussian(budget, parts) if noise == "gaussian" else _concentrated(budget, parts)
 
 
-def _gaussian(budget: Budget, parts: Mapping[str, Part]) -> Mechanisms:
+def _gaussian(budget: Budget, parts: Mapping[str, ReleasePart]) -> Mechanisms:
     kept = budget.delta * (1 - SLACK_SHARE)
     total = gdp_mu(budget.epsilon, kept)
     found = {}
@@ -290,7 +291,7 @@ def _gaussian(budget: Budget, parts: Mapping[str, Part]) -> Mechanisms:
     return dict(found)
 
 
-def _fine_enough(mu: Fraction, part: Part, budget: Budget, count: int) -> AnalyticGaussian:
+def _fine_enough(mu: Fraction, part: ReleasePart, budget: Budget, count: int) -> AnalyticGaussian:
     """Return Gaussian noise of this mu, on a grid that the whole budget's delta can pay for.
 
     A mechanism refines its grid for the (epsilon, delta) that it is given.  The same mu has many
@@ -318,7 +319,7 @@ def _too_large(budget: Budget, count: int) -> ParameterError:
     )
 
 
-def _concentrated(budget: Budget, parts: Mapping[str, Part]) -> Mechanisms:
+def _concentrated(budget: Budget, parts: Mapping[str, ReleasePart]) -> Mechanisms:
     total = zcdp_rho(budget.epsilon, budget.delta)
     found = {}
     for name, part in parts.items():

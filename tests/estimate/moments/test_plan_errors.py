@@ -1,4 +1,4 @@
-"""The errors that a plan says from public facts, held against those of fits."""
+"""The errors that a plan says from public facts, checked against those of fits."""
 
 from __future__ import annotations
 

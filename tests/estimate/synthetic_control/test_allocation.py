@@ -17,7 +17,7 @@ from dprct.estimate.synthetic_control.allocation import (
     COMPOSED,
     Form,
     Noise,
-    Part,
+    ReleasePart,
     mechanisms_of,
     placebo_name,
 )
@@ -30,9 +30,9 @@ from dprct.queries.donors import Donors, Scale, series_units, weighted_series
 from dprct.queries.sums import GRID
 
 PARTS = {
-    "donor_weights": Part(Fraction(1, 3), 5000, 1_000_000, 25),
-    "prediction": Part(Fraction(1, 2), 3 * 2**20, 3 * 2**40, 3),
-    "pre_fit": Part(Fraction(1, 6), 2**23, 2**43, 8),
+    "donor_weights": ReleasePart(Fraction(1, 3), 5000, 1_000_000, 25),
+    "prediction": ReleasePart(Fraction(1, 2), 3 * 2**20, 3 * 2**40, 3),
+    "pre_fit": ReleasePart(Fraction(1, 6), 2**23, 2**43, 8),
 }
 
 
@@ -158,7 +158,7 @@ def test_concentrated_parts_compose_within_the_budget(epsilon: float) -> None:
 
 @pytest.mark.parametrize("noise", ["gaussian", "concentrated"])
 def test_one_part_has_everything(noise: str) -> None:
-    part = {"prediction": Part(Fraction(1), 2**20, 2**40, 1)}
+    part = {"prediction": ReleasePart(Fraction(1), 2**20, 2**40, 1)}
     several = mechanisms_of(Budget(1, 1e-6), noise, PARTS)
     alone = mechanisms_of(Budget(1, 1e-6), noise, part)
     ratio = several["prediction"].noise_sd / 3**0.5 * 0.5**0.5
@@ -188,7 +188,7 @@ def test_a_budget_beyond_the_grid_of_gaussian_draws_is_refused() -> None:
 def test_shares_that_are_no_whole_are_refused(noise: Noise, share: Fraction) -> None:
     budget = Budget(1, 0 if noise == "laplace" else 1e-6)
     with pytest.raises(ParameterError, match="sum to one"):
-        whole(budget, noise, {"a": Part(share, 1, 1, 1)})
+        whole(budget, noise, {"a": ReleasePart(share, 1, 1, 1)})
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "concentrated"])
@@ -202,6 +202,9 @@ def test_parts_that_would_cost_a_little_more_than_the_whole_are_refused(
 
 
 def test_a_part_without_epsilon_is_refused() -> None:
-    parts = {"a": Part(Fraction(1, 10**6), 1, 1, 1), "b": Part(Fraction(999_999, 10**6), 1, 1, 1)}
+    parts = {
+        "a": ReleasePart(Fraction(1, 10**6), 1, 1, 1),
+        "b": ReleasePart(Fraction(999_999, 10**6), 1, 1, 1),
+    }
     with pytest.raises(ParameterError, match="give a smaller delta"):
         whole(Budget(0.01, 0.4), "gaussian", parts)
