@@ -52,8 +52,8 @@ def verify(
     """Check FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
 
     A document of results, which dprct protect writes for an estimate, is checked against the hash
-    that it carries, and its text against the document; released moments are checked against theirs, and
-    against their certificate where there is one.
+    that it carries, and its text against the document; released moments are checked against
+    theirs, and against their certificate where there is one.
 
     It works on the file as released, on a .dta that another program saved again, and on the .tab
     or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries
