@@ -512,9 +512,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         ConfirmationError
             If delta is above ``1/n`` and that is not accepted.
         """
-        allocation = self._allocated(Budget.asked(epsilon, delta))
+        allocation = self._affordable(Budget.asked(epsilon, delta), accept_large_delta)
         claimed = self._claimed(allocation)
-        self._check_delta(claimed, accept_large_delta)
         plan = self._planned(allocation)
         return replace(
             plan,
@@ -536,14 +535,21 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """Claimed guarantee; None where epsilon and delta are parameters and no more."""
         return self.spec.guarantee(self.facts, allocation).budget
 
-    def _check_delta(self, claimed: Budget | None, accepted: object) -> None:
-        """Refuse a promise with a delta above ``1/n``, unless it is accepted."""
+    def _affordable(self, budget: Budget, accept_large_delta: object) -> Allocation:
+        """Mechanisms that a budget buys; a delta above ``1/n`` is refused unless accepted."""
+        accepted = accept_large_delta
         if not isinstance(accepted, bool):
             raise ParameterError(
                 f"accept_large_delta is ``{type(accepted).__name__}``; give ``True`` or ``False``"
             )
-        if claimed is not None:
+        try:
+            allocation = self._allocated(budget)
+        except ParameterError:
+            check_delta(budget, self.n, accepted=accepted)  # the reason that comes first
+            raise
+        if (claimed := self._claimed(allocation)) is not None:
             check_delta(claimed, self.n, accepted=accepted)
+        return allocation
 
     def _allocated(self, budget: Budget) -> Allocation:
         """Return the mechanisms that a budget buys, computed once."""
@@ -596,8 +602,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
             If the accountant has less left than this; nothing is drawn then.
         """
         budget = Budget.asked(epsilon, delta)
-        allocation = self._allocated(budget)
-        self._check_delta(self._claimed(allocation), accept_large_delta)
+        allocation = self._affordable(budget, accept_large_delta)
         plan = self._planned(allocation)
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():

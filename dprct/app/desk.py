@@ -19,6 +19,7 @@ from dprct import disk
 from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown_fact
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
+from dprct.estimate.moments.declared import Regression
 from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
@@ -26,7 +27,7 @@ from dprct.schema.columns import Unit, shown
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import declared
 from dprct.schema.toml import merged
-from dprct.study.asked import given_elsewhere, parts_of, spec_of
+from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft, implied
 from dprct.study.header_plan import combinations, expected_errors, header_plan
@@ -66,10 +67,12 @@ _KINDS: Mapping[str, type[Any]] = {
     "informed": InformedSection,
     **{method: spec_of(method) for method in METHODS if method in parts_of(method)},
     "availability": Availability,
-    "table": TableSpec,
     "study": Scope,
     "package": PackageSpec,
 }
+
+_LISTS: Mapping[str, type[Any]] = {"table": TableSpec, REGRESSION: Regression}
+"""Sections of which a study file may have several, [[name]]."""
 
 _WHY: tuple[tuple[str, str, str], ...] = (
     (
@@ -208,9 +211,8 @@ class Desk:
 
     def _sections(self, document: Mapping[str, Any], study: Study) -> list[dict[str, Any]]:
         """Return the sections that the method reads, each with its fields."""
-        # lists of tables but [[table]] are edited in the file beside the page
         parts = parts_of(study.release.method)
-        reads = [part for part in parts if part not in ("formula", "regression")]
+        reads = [part for part in parts if part != "formula" and part not in _LISTS]
         names = ["study", "release", *reads, "unit", "budget", "header", "declared"]
         names += ["availability", "package"]
         found = []
@@ -224,14 +226,15 @@ class Desk:
                 if name == "release" and one["key"] == "method":
                     one["choices"] = [*dict.fromkeys(("calibrated", "moments", *METHODS))]
             found.append({"name": name, "at": [name], "fields": fields, "there": name in document})
-        if study.makes_file:
-            tables = document.get("table", [])
+        lists = [name for name in _LISTS if name in parts or (name == "table" and study.makes_file)]
+        for name in lists:
+            tables = document.get(name, [])
             for place, table in enumerate([*tables, {}]):
                 found.append(
                     {
-                        "name": "table",
-                        "at": ["table", place],
-                        "fields": form(TableSpec, table),
+                        "name": name,
+                        "at": [name, place],
+                        "fields": form(_LISTS[name], table),
                         "there": place < len(tables),
                     }
                 )
@@ -482,17 +485,17 @@ def _change(document: dict[str, Any], change: Mapping[str, Any]) -> None:
     match at:
         case ["columns", str(name), str(key)]:
             _put(_within(document, "columns", name), key, fact(key, typed))
-        case ["table", int(place), str(key)]:
-            _change_table(document, place, key, typed)
-        case ["table", int(place)] if not typed:
-            if not 0 <= place < len(document.get("table", [])):
-                raise StudyError("there is no such table; reload the page")
-            del document["table"][place]
-            if not document["table"]:
-                del document["table"]
+        case [str(name), int(place), str(key)] if name in _LISTS:
+            _change_listed(document, name, place, key, typed)
+        case [str(name), int(place)] if name in _LISTS and not typed:
+            if not 0 <= place < len(document.get(name, [])):
+                raise StudyError(f"there is no such {name}; reload the page")
+            del document[name][place]
+            if not document[name]:
+                del document[name]
         case [str(name)] if name in _KINDS and not typed:
             document.pop(name, None)
-        case [str(name), str(key)] if name in _KINDS and name != "table":
+        case [str(name), str(key)] if name in _KINDS:
             value = section_value(_KINDS[name], key, typed)
             if value is not None or name in document:
                 _put(_within(document, name), key, value)
@@ -502,11 +505,11 @@ def _change(document: dict[str, Any], change: Mapping[str, Any]) -> None:
             raise StudyError("a change names no place of a study file; reload the page")
 
 
-def _change_table(document: dict[str, Any], place: int, key: str, typed: str) -> None:
-    tables = document.setdefault("table", [])
+def _change_listed(document: dict[str, Any], name: str, place: int, key: str, typed: str) -> None:
+    tables = document.setdefault(name, [])
     if not 0 <= place <= len(tables):
-        raise StudyError("there is no such table; reload the page")
-    value = section_value(TableSpec, key, typed)
+        raise StudyError(f"there is no such {name}; reload the page")
+    value = section_value(_LISTS[name], key, typed)
     if place == len(tables):
         if value is None:
             return
@@ -515,7 +518,7 @@ def _change_table(document: dict[str, Any], place: int, key: str, typed: str) ->
     if not tables[place]:
         del tables[place]
     if not tables:
-        del document["table"]
+        del document[name]
 
 
 def _within(document: dict[str, Any], *names: str) -> dict[str, Any]:

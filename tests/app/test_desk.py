@@ -204,6 +204,26 @@ def test_a_file_that_is_no_toml_is_said_and_left_alone(desk: Desk) -> None:
     assert desk.path.read_text("utf-8") == "data = ["
 
 
+def test_declared_regressions_are_written_and_removed(desk: Desk) -> None:
+    changes = {
+        ("release", "method"): "moments",
+        ("design", "kind"): "simple",
+        ("design", "arms"): "treat",
+        ("regression", 0, "formula"): "got ~ treat",
+        ("regression", 0, "where"): "age == 30",
+        ("regression", 1, "formula"): "got ~ treat + age",
+    }
+    desk.edit(desk.revision(), typed(changes))  # type: ignore[arg-type]
+    first, second = desk.study().asked.spec.formulas  # type: ignore[union-attr]
+    assert (first.formula, first.where) == ("got ~ treat", "age == 30")
+    at = [one["at"] for one in desk.state()["sections"] if one["name"] == "regression"]
+    assert at == [["regression", 0], ["regression", 1], ["regression", 2]]
+    desk.edit(desk.revision(), [{"at": ["regression", 0], "typed": ""}])
+    assert desk.study().asked.spec.formulas == (second,)  # type: ignore[union-attr]
+    with pytest.raises(StudyError, match="no such regression"):
+        desk.edit(desk.revision(), [{"at": ["regression", 3], "typed": ""}])
+
+
 def test_sections_and_tables_are_written_and_removed(desk: Desk) -> None:
     desk.edit(
         desk.revision(),

@@ -263,9 +263,9 @@ function showSections() {
 }
 
 function sectionOf(section, key, shape, old) {
-  const isTable = section.name === "table";
-  const title = isTable ? (section.there ? `Table ${section.at[1] + 1}` : "Another table")
-    : `[${section.name}]`;
+  const [name, place] = section.at;
+  const title = place === undefined ? `[${name}]`
+    : section.there ? `${name[0].toUpperCase()}${name.slice(1)} ${place + 1}` : `Another ${name}`;
   const inputs = new Map();
   const fields = element("div", { class: "fields" });
   for (const field of section.fields) {

@@ -638,6 +638,7 @@ class Moments(ReleasedMoments):
             raise ColumnError(
                 f"column {name!r} was not released; released: {', '.join(self.columns)}"
                 + (f"; groups: {', '.join(self.group_columns)}" if self.group_columns else "")
+                + (f"; declared regressions: {self._declared_said()}" if self.declared else "")
             )
         return name
 

@@ -15,7 +15,7 @@ import pytest
 
 import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema
-from dprct.errors import FormulaError, ParameterError
+from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.one_step import EFFECTS, SQUARES, TOTALS
 
 NEVER: Any = {"missing": ()}
@@ -183,6 +183,8 @@ def test_regressions_are_found_by_formula_value_and_name() -> None:
         pd.testing.assert_series_equal(m.ols(ask).params, m.regressions[0].params)
     with pytest.raises(ParameterError, match=r"'y ~ t1' was not declared.*main; works"):
         m.ols(Regression("y ~ t1"))
+    with pytest.raises(ColumnError, match="declared regressions: .*main; works"):
+        m.ols("y ~ nothing")
     twice = model(formulas=[named, Regression(named.formula, name="again")]).fit(4, 1e-6)
     with pytest.raises(ParameterError, match="by its name: 'main', 'again'"):
         twice.ols(named.formula)
