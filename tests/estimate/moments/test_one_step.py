@@ -183,7 +183,7 @@ def test_regressions_are_found_by_formula_value_and_name() -> None:
         pd.testing.assert_series_equal(m.ols(ask).params, m.regressions[0].params)
     with pytest.raises(ParameterError, match=r"'y ~ t1' was not declared.*main; works"):
         m.ols(Regression("y ~ t1"))
-    with pytest.raises(ColumnError, match="declared regressions: .*main; works"):
+    with pytest.raises(ColumnError, match=r"declared regressions: .*main; works"):
         m.ols("y ~ nothing")
     twice = model(formulas=[named, Regression(named.formula, name="again")]).fit(4, 1e-6)
     with pytest.raises(ParameterError, match="by its name: 'main', 'again'"):
