@@ -22,6 +22,7 @@ from dprct.certificate.certificate import (
 from dprct.disk import path_of
 from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaError, SimulationError
 from dprct.formula import names as formula_names
+from dprct.io.stata.files import check_header
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee, cautious
@@ -435,6 +436,7 @@ class ReleaseSpec(Spec[AnyFacts]):
         """Yield what must hold of fates and characteristics."""
         yield lambda: check_fates(facts.schema, facts.n)
         yield lambda: check_kept(facts.schema, self.keep)
+        yield lambda: check_header(released_schema(facts.schema), facts.n)
 
     @abstractmethod
     def limits(self, facts: AnyFacts) -> tuple[str, ...]:

@@ -483,6 +483,13 @@ def check_fits(schema: Schema, layout: Layout, rows: int) -> None:
     _check_sort_order(schema)
 
 
+def check_header(schema: Schema, rows: int) -> None:
+    """Refuse a schema of which a file of so many rows could not be written, whatever they hold."""
+    layout = layout_of(schema)
+    check_fits(schema, layout, rows)
+    framing(schema, layout, rows, 0)
+
+
 def _check_type(column: Column, layout: Layout) -> None:
     storage, match = column.type, _STRING_TYPE.fullmatch(column.type)
     if storage in NUMPY_TYPE:
@@ -503,10 +510,23 @@ def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
         raise SchemaError(
             f"{name!r} is not a Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
-            "underscores, not beginning with a digit; rename the column"
+            f"underscores, not beginning with a digit; rename the column, such as to "
+            f"{_stata_name(name)!r}"
         )
     if name in _RESERVED or _STRING_TYPE.fullmatch(name):
-        raise SchemaError(f"{name!r} is a word that Stata reserves; rename the column")
+        raise SchemaError(
+            f"{name!r} is a word that Stata reserves; rename the column, such as to "
+            f"{_stata_name(name)!r}"
+        )
+
+
+def _stata_name(name: str) -> str:
+    """A name like another, which Stata has."""
+    made = re.sub(r"\W", "_", name.strip()) or "column"
+    made = made if not made[0].isdigit() else f"_{made}"
+    return (
+        f"{made}_" if made in _RESERVED or _STRING_TYPE.fullmatch(made) else made[:_NAME_CHARACTERS]
+    )
 
 
 def _check_sort_order(schema: Schema) -> None:

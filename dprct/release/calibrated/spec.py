@@ -30,6 +30,7 @@ from dprct.estimate.ate import (
     promise_of,
     smallest_arm,
 )
+from dprct.io.stata.files import check_header
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
@@ -47,7 +48,7 @@ from dprct.release.calibrated.layout import (
     split,
     term_sets,
 )
-from dprct.release.columns import check_fates
+from dprct.release.columns import check_fates, released_schema
 from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
 from dprct.results.plan import Plan
 from dprct.schema.schema import check_fixed_before
@@ -420,6 +421,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         yield lambda: self.prepared(schema)
         yield lambda: self._check_fates(facts)
         yield lambda: check_kept(schema, self.keep)
+        yield lambda: check_header(released_schema(self.prepared(schema)), facts.n)
         yield lambda: self.drawn_covariates(replace(facts, schema=self.prepared(schema)))
 
     def _checks_of_effects(self, facts: Facts) -> Iterable[Callable[[], object]]:
