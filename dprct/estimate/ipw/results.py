@@ -219,9 +219,6 @@ MISSED = 0.1
 
 _LEAST = 1e-12
 
-_NODES, _WEIGHTS = np.polynomial.laguerre.laggauss(40)
-_PLACES, _LENGTHS = (half / 2 for half in np.polynomial.legendre.leggauss(400))
-_PLACES = _PLACES + 0.5
 _SMALLEST, _LARGEST, _SIZES, _MOST_RAISED = 0.05, 400.0, 400, 60.0
 
 
@@ -300,6 +297,10 @@ def steepness_correction(alpha: float) -> float:
     """
     from scipy.optimize import brentq
 
+    # nodes are found here: that takes longer than to import the package
+    nodes, weights = np.polynomial.laguerre.laggauss(40)
+    places, lengths = (half / 2 for half in np.polynomial.legendre.leggauss(400))
+    places = places + 0.5
     z = -float(ndtri(alpha / 2))
     sizes = np.geomspace(_SMALLEST, _LARGEST, _SIZES)[:, None]
 
@@ -307,9 +308,9 @@ def steepness_correction(alpha: float) -> float:
         def beyond(norm: Any) -> Any:
             return 2 * ndtr(-z * (norm + a) / sizes)
 
-        above = beyond(sizes + _NODES) @ _WEIGHTS
+        above = beyond(sizes + nodes) @ weights
         # L in [-N, 0] by Gauss-Legendre, and what lies below -N
-        below = (beyond(sizes * (1 - _PLACES)) * np.exp(-sizes * _PLACES) * sizes) @ _LENGTHS
+        below = (beyond(sizes * (1 - places)) * np.exp(-sizes * places) * sizes) @ lengths
         under = np.exp(-sizes[:, 0]) * beyond(0.0)[:, 0]
         return float(((above + below + under) / 2).max()) - alpha
 
