@@ -24,11 +24,11 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import read_files
 from dprct.dofile.syntax import full_name
 from dprct.dofile.varlists import bare_names, is_plain
-from dprct.errors import DprctError
+from dprct.errors import DprctError, FormulaError
 from dprct.estimate.moments.declared import Regression as Declared
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.expressions import condition, parents
+from dprct.schema.conditions import as_in_stata, condition, named, reduced, texts
 from dprct.study.moments_verdicts import Served
 from dprct.study.verdicts import Released, terms_of, verdicts
 
@@ -43,7 +43,7 @@ EQUALITIES = re.compile(r"\(?\w+==-?\d+(?:\.\d*)?\)?(?:&\(?\w+==-?\d+(?:\.\d*)?\
 MADE_FOR = "trial.dta"
 CONDITION = "the_condition"
 UNREAD = "its sample comes from the data"
-CONDITION_KIND = "some rows: a condition on text, missing values or the outcome"
+CONDITION_KIND = "some rows: a condition on the outcome, or one that is not read"
 PUBLIC = "valid if it is public who meets the condition"
 RANGES = "a name that only the header writes out"
 
@@ -239,7 +239,8 @@ def on_declared(row: Regression | None, reason: str) -> str:
     parts = [f"({row.sample})"] if row.sample and levels else [row.sample] if row.sample else []
     row = replace(prepared(row), groups="", sample=" & ".join([*parts, *levels]), remade=())
     try:
-        served = declared_for(row)
+        where = rows_of(row)
+        served = declared_for(row, where)
     except DprctError as error:
         return CONDITION_KIND if row.sample else str(error)
     if not served.steps:
@@ -247,26 +248,49 @@ def on_declared(row: Regression | None, reason: str) -> str:
     fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
     found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
     if found.kind == "valid":
-        return PUBLIC if row.sample else "valid"
+        return PUBLIC if where else "valid"
     return "effects only: other errors" if found.kind == "effects only" else found.reason
 
 
-def declared_for(row: Regression) -> Served:
+def rows_of(row: Regression) -> str | None:
+    """Return the condition of a regression, of columns that may all be missing; None if all rows.
+
+    Rows without a value of a column of the regression are left out by it anyway.
+    """
+    if not row.sample:
+        return None
+    words = (str(row.outcome), *row.regressors, *row.absorb)
+    there = {name for word in words for name in bare_names(word)}
+    exact = as_in_stata(condition(row.sample), there)
+    found = None if exact is None else reduced(exact, there)
+    if found is None:
+        raise FormulaError("the condition compares columns that may be missing")
+    return found or None
+
+
+def declared_for(row: Regression, where: str | None) -> Served:
     """Return a release of one declared regression, of whose rows everybody knows who they are."""
-    where = condition(row.sample) if row.sample else None
     terms = terms_of(row)
     factors = {part[2:-1] for x in terms for part in x.split(":") if part.startswith("C(")}
     words = (str(row.outcome), *row.regressors, *row.absorb, *row.cluster)
-    public = parents(where) if where else set()
+    used = dict.fromkeys(n for word in words for n in bare_names(word))
+    public = named(where) if where else set()
+    said = texts(where) if where else set()
     columns = [
         Column(name, levels=(0.0, 1.0), missing=(), built_from="own")
         if name in row.treatments
         else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
         if name in factors
         else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
-        for name in dict.fromkeys([n for word in words for n in bare_names(word)] + [*public])
+        for name in dict.fromkeys([*used, *public])
     ]
-    columns = [replace(one, fate="public") if one.name in public else one for one in columns]
+    columns = [
+        Column(one.name, "str9", fate="public") if one.name in said
+        else replace(one, fate="public", missing=() if one.name in used else (".",))
+        if one.name in public
+        else one
+        for one in columns
+    ]  # fmt: skip
     arms = list(row.treatments)
     assigned = row.vce == "cluster" and len(row.cluster) == 1
     design = Cluster(arms, cluster=row.cluster[0]) if assigned else Simple(arms)

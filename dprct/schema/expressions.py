@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,11 +48,14 @@ class Language:
         Comparisons of two: == != < <= > >=.
     logic : bool
         ``and``, ``or`` and ``not``.
+    text : bool
+        Whether a column is, or is not, a text in quotes.
     """
 
     functions: tuple[str, ...] = ()
     comparisons: bool = False
     logic: bool = False
+    text: bool = False
 
 
 _BINARY: dict[type[ast.operator], Callable[[Array, Array], Array]] = {
@@ -84,6 +86,9 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
 }
 _OF_TWO = frozenset({"minimum", "maximum"})
 _DERIVED = Language((*_FUNCTIONS, "missing"), comparisons=True, logic=True)
+CONDITION = Language((*_FUNCTIONS, "missing"), comparisons=True, logic=True, text=True)
+"""The language of conditions on rows: that of derived columns, with text."""
+
 _ALLOWED = "names of columns, numbers, + - * / **, comparisons, and, or, not, " + ", ".join(
     f"{name}()" for name in _DERIVED.functions
 )
@@ -114,6 +119,12 @@ def refused(
             pass
         case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() if language.logic:
             pass
+        case ast.Compare(
+            left=ast.Name(id=name),
+            ops=[ast.Eq() | ast.NotEq()],
+            comparators=[ast.Constant(value=str())],
+        ) if language.text and named(name):
+            return None
         case ast.Compare(ops=[op]) if language.comparisons and type(op) in _COMPARE:
             pass
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if (
@@ -136,8 +147,8 @@ def computed(tree: ast.expr, columns: Mapping[str, Array]) -> Array:
         return _value(tree, columns)
 
 
-def parse(expression: str, what: str = "derived") -> ast.expr:
-    """Return the syntax tree of an expression, refusing all but the small language.
+def parse(expression: str, what: str = "derived", language: Language = _DERIVED) -> ast.expr:
+    """Return the syntax tree of an expression, refusing all but a small language.
 
     ``what`` is what a refusal calls it.
 
@@ -158,53 +169,23 @@ def parse(expression: str, what: str = "derived") -> ast.expr:
             f"``{what}={expression[:40]!r}``... is nested more than {_MOST_DEPTH} deep; derive a "
             "part of it as a column of its own"
         )
-    wrong = refused(tree, _DERIVED)
+    wrong = refused(tree, language)
     if wrong is not None:
         part = ast.get_source_segment(expression.strip(), wrong) or expression
         raise FormulaError(
             f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_ALLOWED}"
+            + (', and texts, as in ``name == "a"``' if language.text else "")
         )
     return tree
 
 
-def condition(text: str, what: str = "where") -> str:
-    """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
-
-    ``&`` and ``|`` are ``and`` and ``or``, and ``!`` is ``not`` of what stands next to it.
-
-    Examples
-    --------
-    >>> condition("female==1 & !(region<=3 | late)")
-    'female == 1 and (not (region <= 3 or late))'
-    """
-    words = re.sub(r"[!~]=", "!=", text.strip())
-    words = re.sub(r"!(?!=)", "~", words).replace("&", " and ").replace("|", " or ")
-    try:
-        tree = _Negated().visit(ast.parse(words.strip(), mode="eval"))
-        words = ast.unparse(tree)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        words = text
-    if not _names(parse(words, what)):
-        raise FormulaError(
-            f"``{what}={text!r}`` names no column; give a condition, such as ``'female == 1'``"
-        )
-    return words
-
-
-class _Negated(ast.NodeTransformer):
-    """Turns ``~``, which binds as tightly as Stata's ``!``, into ``not``."""
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        return ast.UnaryOp(ast.Not(), node.operand) if isinstance(node.op, ast.Invert) else node
-
-
 def parents(expression: str) -> set[str]:
     """Return the names of the columns that an expression uses."""
-    return _names(parse(expression))
+    return names_in(parse(expression))
 
 
-def _names(tree: ast.expr) -> set[str]:
+def names_in(tree: ast.AST) -> set[str]:
+    """Return the names of the columns in a syntax tree."""
     nodes = list(ast.walk(tree))
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
@@ -251,7 +232,7 @@ def possible(condition: str, name: str, levels: Iterable[float] = ()) -> tuple[f
     >>> possible("left == 0 and round > 1", "left"), possible("left == 0 or round > 1", "left")
     ((0.0,), ())
     """
-    parts = [part for part in _joined(parse(condition)) if _names(part) == {name}]
+    parts = [part for part in _joined(parse(condition)) if names_in(part) == {name}]
     if not parts or any(_asks_for_missing(part) for part in parts):
         return ()
     given = [*levels] or [number for number in map(_equalled, parts) if number is not None]

@@ -24,8 +24,9 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     unit_effects,
 )
+from dprct.dofile.varlists import bare_names
 from dprct.formula import parse
-from dprct.schema.expressions import condition, parents
+from dprct.schema.conditions import as_in_stata, condition, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -222,7 +223,11 @@ class Served:
         if rows is None or row.groups or row.endogenous or row.derived:
             return None
         asked = _meaning(formula_of(row, terms)), rows
-        same = [one for one in self.steps if (_meaning(one[1]), one[4]) == asked]
+        there = self._there(row)
+        same = [
+            one for one in self.steps
+            if (_meaning(one[1]), reduced(one[4], there) if one[4] else "") == asked
+        ]  # fmt: skip
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
         clusters = row.cluster if row.vce == "cluster" else ()
@@ -248,17 +253,23 @@ class Served:
     def _condition(self, row: Regression) -> str | None:
         """Return the condition on rows as a declared regression has it; None if it has no such.
 
-        What is missing is larger than any number in Stata, and here no condition holds for it.
+        What is missing is larger than any number in Stata, and here it is unknown; rows without a
+        value of a column of the regression are left out by both.
         """
         if not row.sample:
             return ""
+        there = self._there(row)
         try:
-            found = condition(row.sample)
+            found = as_in_stata(condition(row.sample), there)
         except DprctError:
             return None
-        equal = "==" in row.sample and not re.search(r"[<>!~]", row.sample)
-        known = {column.name for column in self.schema.columns if column.missing == ()}
-        return found if (equal or parents(found) <= known) and not row.remade else None
+        return None if found is None or row.remade else reduced(found, there)
+
+    def _there(self, row: Regression) -> set[str]:
+        """Return the columns that have a value in all rows that count."""
+        words = (str(row.outcome), *row.regressors, *row.absorb)
+        used = {name for word in words for name in bare_names(word)}
+        return used | {column.name for column in self.schema.columns if column.missing == ()}
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import FormulaError
-from dprct.schema.expressions import condition, parents
+from dprct.schema.conditions import as_in_stata, condition, named, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -185,7 +185,12 @@ def _where(row: Regression, known: set[str]) -> str | None:
         found = condition(row.sample)
     except FormulaError:
         return None
-    return found if parents(found) <= known and not row.remade else None
+    words = (str(row.outcome), *row.regressors, *row.absorb)
+    there = {name for word in words for name in bare_names(word)}
+    exact = as_in_stata(found, there)  # which columns are never missing is declared later
+    if exact is None or not named(found) <= known or row.remade:
+        return None
+    return reduced(exact, there)
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from dprct.estimate.moments.variables import (
     regressors_of,
 )
 from dprct.formula import parse
-from dprct.schema.expressions import condition, parents
+from dprct.schema.conditions import columns_asked, condition, named, reduced, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,9 +44,12 @@ class Regression:
     formula : str
         As in :func:`dprct.ols`: ``"index ~ treat + age"``, ``"y ~ treat | block"``.
     where : str, optional
-        The rows that it is about, as after Stata's ``if``: ``"female == 1 & region <= 3"``, of
-        columns that are public: those of the design, and those with ``fate="public"``.  It does not
-        hold where a column in it is missing.
+        The rows that it is about, as after Stata's ``if``: ``"female == 1 & region <= 3"``,
+        ``'town != "A"'``, ``"inlist(wave, 1, 3) & wage < ."``, of columns that are public: those of
+        the design, and those with ``fate="public"``.  Whether there is a value may also be asked of
+        columns of the regression itself, and of those with ``missing_policy="public"``.  A
+        comparison with a missing value holds for nobody, nor does its opposite; ``x > 3`` of
+        Stata, where missing values are large, is ``x > 3 | missing(x)``.
     weights : str, optional
         The column of its sampling weights.
     cluster : str, optional
@@ -96,7 +99,28 @@ class Regression:
     @property
     def conditions(self) -> tuple[str, ...]:
         """The columns of its condition."""
-        return () if self.condition is None else tuple(sorted(parents(self.condition)))
+        return () if self.condition is None else tuple(sorted(named(self.condition)))
+
+    def inside(self, schema: Schema) -> str | None:
+        """Return what its condition leaves to ask of rows that have its columns; None if nothing.
+
+        Columns that are never missing, and those of the regression, have a value wherever a row
+        counts.
+        """
+        if self.condition is None:
+            return None
+        there = {one.name for one in schema.columns if one.missing == ()}
+        there |= {
+            name for name in self.parsed.names
+            if not isinstance(schema.column(name).missing_policy, float)
+        }  # fmt: skip
+        found = reduced(self.condition, there)
+        if found is None:
+            raise ParameterError(
+                f"{self.title!r}: ``where=`` holds for no row that has a value of its columns; "
+                "give a condition that holds for some"
+            )
+        return found or None
 
     @property
     def bare(self) -> bool:
@@ -161,6 +185,8 @@ class Step:
         Functions of private columns, which were fixed before treatment.
     clusters : tuple of str
         The public columns of the clusters of its errors; none for robust errors of rows.
+    where : str or None
+        What its condition asks of rows that have a value of its columns.
     """
 
     regression: Regression
@@ -170,6 +196,7 @@ class Step:
     absorbed: tuple[str, ...]
     covariates: tuple[Regressor, ...]
     clusters: tuple[str, ...]
+    where: str | None = None
 
     @property
     def text(self) -> str:
@@ -321,7 +348,7 @@ def steps_of(
         clusters = (regression.cluster,)
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
-             clusters)
+             clusters, regression.inside(schema))
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
 
@@ -329,12 +356,23 @@ def steps_of(
 def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:
     """Refuse what a declared regression asks and no release serves."""
     known = () if design is None else (*design.columns, *design.uses)
-    for name in regression.conditions:
+    values, present = columns_asked(regression.inside(schema) or "1")
+    for name in sorted(present - {*known}):
         column = schema.column(name)
-        if column.is_text:
+        if column.fate != "public" and column.missing_policy != "public":
             raise ParameterError(
-                f"{regression.title!r}: ``where=`` compares numbers, and {name!r} is text; give a "
-                "column of codes"
+                f"{regression.title!r}: ``where=`` asks who has a value of {name!r}, which is "
+                "private; declare ``missing_policy='public'`` where everybody may know it"
+            )
+    for name in sorted(values):
+        column, said = schema.column(name), name in texts(regression.inside(schema) or "1")
+        if column.is_text != said:
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` compares {name!r} with a text, and its values "
+                "are numbers; leave out the quotes"
+                if said
+                else f"{regression.title!r}: ``where=`` takes {name!r} for a number, and it is "
+                f"text; ask as in ``{name} == \"a\"``, or give a column of codes"
             )
         if name in regression.parsed.outcome_names:
             raise ParameterError(

@@ -31,7 +31,7 @@ from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.group_moments import MomentsGrid, Part
 from dprct.schema import Column, Schema
-from dprct.schema.expressions import condition
+from dprct.schema.conditions import condition
 from dprct.schema.facts import check_storage_type, is_text
 
 if TYPE_CHECKING:

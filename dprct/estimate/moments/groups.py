@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Value = float | str | None
 
-_HAS = "__has_"
+_HAS, _MET = "__has_", "__met_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,30 @@ class Grouping:
     uneven: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Public columns besides those of the design that conditions on rows ask of.
+
+    Parameters
+    ----------
+    values : tuple of str
+        Columns that are public.
+    present : tuple of str
+        Columns of which it is public who has a value.
+    """
+
+    values: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The public key that says who has a value, by column."""
+        return {name: f"{_MET}{place}" for place, name in enumerate(self.present)}
+
+
+NOTHING_ASKED = Conditions()
+
+
 def public_subgroups(subgroups: Sequence[str], design: Design | None, hidden: bool) -> list[str]:
     """Return the subgroups whose columns the relation takes as public: blocks of the design."""
     known = () if design is None or hidden else design.uses
@@ -103,17 +127,18 @@ def public_keys(
     subgroups: Sequence[str],
     present_public: Sequence[str],
     schema: Schema,
-    conditions: Sequence[str] = (),
+    conditions: Conditions = NOTHING_ASKED,
     *,
     hidden: bool,
 ) -> dict[str, nw.Expr]:
     """Return public columns, those of ``conditions`` too, and how their groups are made."""
     arms = () if design is None or hidden else (*design.columns, *design.uses)
-    names = (*arms, *public_subgroups(subgroups, design, hidden), *conditions)
+    names = (*arms, *public_subgroups(subgroups, design, hidden), *conditions.values)
     flags = {
         f"{_HAS}{place}": _flag(schema.column(name)) for place, name in enumerate(present_public)
     }
-    return {name: nw.col(name) for name in names} | flags
+    met = {flag: _flag(schema.column(name)) for name, flag in conditions.flags.items()}
+    return {name: nw.col(name) for name in names} | flags | met
 
 
 def flags_of(keys: Iterable[str]) -> list[str]:
@@ -128,7 +153,7 @@ def grouping_of(
     subgroups: Sequence[str],
     present_public: Sequence[str],
     lacking: Sequence[str] = (),
-    conditions: Sequence[str] = (),
+    conditions: Conditions = NOTHING_ASKED,
     *,
     hidden: bool,
     attrition: bool,
@@ -146,9 +171,10 @@ def grouping_of(
     inner = [schema.column(name) for name in subgroups if name not in outer]
     flags = {name: f"{_HAS}{place}" for place, name in enumerate(present_public)}
     frame: Any = table.frame
-    if flags:
+    told = [*flags.items(), *conditions.flags.items()]
+    if told:
         frame = frame.with_columns(
-            *[_flag(schema.column(name)).alias(flag) for name, flag in flags.items()]
+            *[_flag(schema.column(name)).alias(flag) for name, flag in told]
         )
     wanted = list(public_keys(design, subgroups, present_public, schema, conditions, hidden=hidden))
     treatment = () if design is None else design.columns

@@ -33,6 +33,7 @@ from dprct.estimate.moments.declared import (
     steps_of,
 )
 from dprct.estimate.moments.groups import (
+    Conditions,
     check_subgroups,
     everybody_of,
     flags_of,
@@ -113,6 +114,7 @@ from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.results.plan import Plan
+from dprct.schema.conditions import columns_asked
 from dprct.schema.columns import check_own
 from dprct.schema.tables import Counting
 
@@ -310,11 +312,22 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Public columns besides those of the design in conditions of declared regressions."""
+        """Columns besides those of the design in conditions of declared regressions."""
         design = self.assignment
         known = () if design is None else (*design.columns, *design.uses)
         named = [name for one in self.declared for name in one.conditions]
         return tuple(dict.fromkeys(name for name in named if name not in known))
+
+    def inside(self, schema: Schema) -> Conditions:
+        """Return the public columns besides those of the design that its conditions ask of."""
+        asks = [columns_asked(step.where) for step in self.steps(schema) if step.where]
+        values = {name for read, _ in asks for name in read}
+        present = {name for _, there in asks for name in there}
+        public = {name for name in present if schema.column(name).fate == "public"}
+        return Conditions(
+            tuple(name for name in self.conditions if name in values | public),
+            tuple(name for name in self.conditions if name in present - values - public),
+        )
 
     def used(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns of which values are used; whose a row is, is none of them.
@@ -613,7 +626,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         hidden, present = self.hidden, self.present_public(schema)
         return Counting(
             public_keys(
-                self.assignment, self.subgroups, present, schema, self.conditions, hidden=hidden
+                self.assignment, self.subgroups, present, schema, self.inside(schema),
+                hidden=hidden,
             )
         )
 
@@ -776,11 +790,12 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered = ["participation, treatment, blocks and clusters of anybody"]
         elif design is not None:
             shown.append("the arms and levels of the design: " + ", ".join(facts.grouping.arms))
-        if self.conditions:
-            inside = ", ".join(self.conditions)
+        asks = self.inside(schema)
+        if asks.values:
+            inside = ", ".join(asks.values)
             shown.append(f"columns {inside} of every row, of which ``where=`` has conditions")
             uncovered.append(f"{inside} of anybody")
-        known = self.present_public(schema)
+        known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
         if known:
             shown.append("who has a value of " + ", ".join(known))
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
@@ -1072,7 +1087,8 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
         )
     grouping, table = grouping_of(
         table, known.schema, spec.comparison(), spec.subgroups,
-        spec.present_public(known.schema), spec.lacking(known.schema), spec.conditions,
+        spec.present_public(known.schema), spec.lacking(known.schema),
+        spec.inside(known.schema),
         hidden=spec.hidden, attrition=spec.attrition,
         within_blocks=spec.within_blocks(known.schema),
     )  # fmt: skip
@@ -1100,7 +1116,8 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable) -> Steps:
         return NO_STEPS
     keys = spec.counting(schema).keys
     lacking = dict(zip(spec.present_public(schema), flags_of(keys), strict=True))
-    return bound_steps(table, asked, design, list(keys), lacking, table.counted)
+    flags = spec.inside(schema).flags
+    return bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
 
 
 def drawn_with_steps(

@@ -24,6 +24,7 @@ from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.variables import key_of
+from dprct.formula.design_matrix import is_factor
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import FARTHEST
 from dprct.queries.one_step import (
@@ -37,7 +38,7 @@ from dprct.queries.one_step import (
     Vector,
 )
 from dprct.queries.sums import EXACT, GRID
-from dprct.schema.expressions import holds, parents
+from dprct.schema.conditions import columns_asked, meets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -166,7 +167,7 @@ NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
 
 def bound_steps(
     table: BoundTable, steps: Sequence[Step], design: Design, keys: Sequence[str],
-    lacking: Mapping[str, str], counted: Counted | None = None,
+    lacking: Mapping[str, str], present: Mapping[str, str], counted: Counted | None = None,
 ) -> Steps:  # fmt: skip
     """Read the public columns of a table, and weigh its cells for every declared regression.
 
@@ -176,19 +177,29 @@ def bound_steps(
         The public columns of which an engine counted all combinations.
     lacking : mapping from column to str
         The public column that says whether a row has a value, for columns that may miss one.
+    present : mapping from column to str
+        The same, for columns of which conditions ask it.
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
     rows, combinations = combined(nw.to_native(table.frame), keys, counted)
     of_clusters = tuple(getattr(design, "cluster_columns", ()))
     holding = {c: f"{_IF}{at}" for at, c in enumerate(
-        dict.fromkeys(s.regression.condition for s in steps if s.regression.condition)
+        dict.fromkeys(s.where for s in steps if s.where)
     )}  # fmt: skip
+    read = set[str]()
     for condition, name in holding.items():  # rows of a cell are alike in it, and cells are few
-        columns = {one: _numbers(rows[one]) for one in parents(condition)}
-        rows = rows.assign(**{name: holds(condition, columns).astype(np.int64)})
-    asked = {one for s in steps for one in s.regression.conditions}
-    inner = {*of_clusters, *(asked - {*design.uses})} - {*design.columns}
+        values, there = columns_asked(condition)
+        columns = {one: _asked_of(rows[one]) for one in values}
+        for one in there:
+            columns[one] = (
+                np.where(rows[present[one]] == 1, 0.0, np.nan)
+                if one in present
+                else _asked_of(rows[one])
+            )
+        read |= {present.get(one, one) for one in values | there}
+        rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
+    inner = {*of_clusters, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)
@@ -233,8 +244,7 @@ def _bound(
     levels = [[cell[name] for name in step.absorbed] for cell in values]
     counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
     counts &= np.array([None not in level for level in levels], bool)
-    where = step.regression.condition
-    flags += [holding[where]] if where else []
+    flags += [holding[step.where]] if step.where else []
     counts &= np.array([all(cell[flag] != 0 for flag in flags) for cell in values], bool)
     if not counts.any():
         raise ParameterError(
@@ -277,8 +287,11 @@ def _bound(
     return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
 
 
-def _numbers(values: pd.Series[Any]) -> NDArray[np.float64]:
-    """Return the numbers of a public column; NaN where one is missing."""
+def _asked_of(values: pd.Series[Any]) -> NDArray[Any]:
+    """Return the numbers of a public column, NaN where one is missing; or its texts."""
+    if is_factor(values):
+        texts: NDArray[Any] = values.astype(object).to_numpy()
+        return texts
     found: NDArray[np.float64] = pd.to_numeric(values).to_numpy(np.float64, na_value=np.nan)
     return found
 

@@ -249,7 +249,19 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="name == 1")]},
-        "'name' is text; give a column of codes",
+        "takes 'name' for a number, and it is text; ask as in name == \"a\"",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where='female == "a"')]},
+        "compares 'female' with a text, and its values are numbers; leave out the quotes",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="late < .")]},
+        "asks who has a value of 'late', which is private; declare missing_policy='public'",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="missing(y)")]},
+        "holds for no row that has a value of its columns",
     ),
     ({"formulas": [Regression("y ~ t1 | block", where="y > 1")]}, "where= names its outcome"),
     ({"formulas": [Regression("y ~ t1 | block", where="female > 1")]}, "no row counts"),
@@ -301,13 +313,23 @@ CONDITIONS = [
     ("y ~ t1 + t2 | block", "block < 3 | region==2", ["t1", "t2"]),
     ("y ~ t1 | block", "!t2", ["t1"]),
     ("works ~ t1 + t2 | block", "not (female == 1 or block == 2)", ["t1", "t2"]),
+    ("y ~ t1 + t2 | block", 'inlist(region, 1, .) & town != "b"', ["t1", "t2"]),
+    ("y ~ t1 + t2 | block", "inrange(region, 2, .) | female == 0", ["t1", "t2"]),
 ]
+WRITTEN = {
+    'inlist(region, 1, .) & town != "b"': "(region == 1 | region != region) & town == 'a'",
+    "inrange(region, 2, .) | female == 0": "region >= 2 | female == 0",
+}
 
 
 def inside(where: str, rows: Any = ROWS) -> Any:
-    """The rows of a condition, which does not hold where a column in it is missing."""
-    there = rows.dropna(subset=["region"]) if "region" in where else rows
-    return there.query(where.replace("!t2", "t2 == 0"))
+    """The rows of a condition; a comparison with a missing value holds for nobody."""
+    return rows.query(WRITTEN.get(where, where).replace("!t2", "t2 == 0"))
+
+
+TEXTS = Schema((*[c for c in SCHEMA.columns if c.name != "town"],
+                Column("town", "str1", fate="public")), dataset_id="study")  # fmt: skip
+OF_TEXTS = ROWS.assign(town=np.resize(["a", "b", "", "a"], len(ROWS)))
 
 
 @pytest.mark.parametrize(("formula", "where", "terms"), CONDITIONS)
@@ -315,8 +337,9 @@ def test_a_condition_gives_the_regression_of_its_rows(
     formula: str, where: str, terms: list[str]
 ) -> None:
     one = Regression(formula, where=where)
-    asked = model(formulas=[one])
-    rows, bound = inside(where), asked.facts.steps.bound[0]
+    known = (OF_TEXTS, TEXTS) if "town" in where else (ROWS, SCHEMA)
+    asked = model(*known, formulas=[one])
+    rows, bound = inside(where, known[0]), asked.facts.steps.bound[0]
     plain = dprct.ols(formula.replace("| block", "+ C(block)"), rows)
     codes = asked.facts.steps.cells.codes
     if "x" not in formula:  # public weights are those of least squares, and 0 outside
@@ -331,6 +354,24 @@ def test_a_condition_gives_the_regression_of_its_rows(
     np.testing.assert_allclose(drawn.bse, plain.bse[terms], rtol=0.2)
     assert (drawn.nobs, drawn.df_inference) == (plain.nobs, plain.df_resid)
     assert drawn.nobs == len(rows) < len(ROWS)
+
+
+def test_who_has_a_value_is_asked_of_columns_of_the_regression_and_of_public_gaps() -> None:
+    public = SCHEMA.declare(late={"missing_policy": "public"})
+    formula, where = "y ~ t1 + t2 + x | block", "y < . & !missing(x) & treat != ."
+    same = model(formulas=[Regression(formula, where=where, name="it"), formula]).facts
+    assert [bound.n for bound in same.steps.bound] == [6000, 6000]
+    for rows in (ROWS, pl.from_pandas(ROWS, nan_to_null=True).lazy()):
+        late = Regression(formula, where="late != . & female == 1", name="late")
+        m = model(rows, public, formulas=[late]).fit(20, 1e-6, rng=5)
+        there = ROWS[ROWS["late"].notna() & (ROWS["female"] == 1)]
+        plain = dprct.ols("y ~ t1 + t2 + x + C(block)", there)
+        assert m.ols("late").nobs == plain.nobs < 3000
+        within(m.ols("late"), plain, ["t1", "t2"])
+        said = " ".join([*m.guarantee.public_facts, *m.guarantee.not_covered])
+        assert "who has a value of late" in said
+        assert "columns female of every row, of which ``where=``" in said
+        assert "columns late" not in said
 
 
 def test_a_condition_counts_the_clusters_inside_it() -> None:

@@ -1,0 +1,356 @@
+"""Conditions on rows, as they stand after Stata's ``if``: checked, reduced and computed here.
+
+A condition is kept in one spelling, in the language of derived columns with text besides.  What is
+missing is unknown: a comparison with it holds for nobody, nor does its opposite, and ``missing()``
+alone tells it.  In Stata a missing value is a number above all others; :func:`as_in_stata` spells
+that out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import FormulaError
+from dprct.schema.expressions import CONDITION, computed, names_in, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
+_TOKEN = re.compile(
+    r"""(?P<text>"[^"\n]*"|'[^'\n]*')|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
+    r"|(?P<missing>\.[a-z]?(?!\w))|(?P<name>[^\W\d]\w*)|(?P<operator>[!~]=|[<>=]=|.)",
+    re.DOTALL,
+)
+_WORDS = {"&": " and ", "|": " or ", "!": "~", "~=": "!=", "!=": "!="}
+_NONE = "__missing"
+_ABOVE = (ast.Gt, ast.GtE, ast.NotEq)
+
+
+def condition(text: str, what: str = "where") -> str:
+    """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
+
+    ``&`` and ``|`` are ``and`` and ``or``, ``!`` and ``~`` are ``not`` of what stands next to them,
+    ``.`` is what is missing, and ``inlist()`` and ``inrange()`` are written out.
+
+    Examples
+    --------
+    >>> condition("female==1 & !(region<=3 | late)")
+    'female == 1 and (not (region <= 3 or late))'
+    >>> condition('wage < . & inlist(region, 1, 2) & name != ""')
+    'not missing(wage) and (region == 1 or region == 2) and (not missing(name))'
+    """
+    try:
+        tree = _Read(what, text).visit(ast.parse(_in_python(text).strip(), mode="eval"))
+        words = ast.unparse(tree)
+    except FormulaError:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        words = text
+    if not names_in(parse(words, what, CONDITION)):
+        raise FormulaError(
+            f"``{what}={text!r}`` names no column; give a condition, such as ``'female == 1'``"
+        )
+    return words
+
+
+def _in_python(text: str) -> str:
+    found = []
+    for token in _TOKEN.finditer(text.strip()):
+        kind, word = token.lastgroup, token[0]
+        if kind == "missing":
+            word = f" {_NONE}{word[1:]} "
+        found.append(_WORDS.get(word, word) if kind == "operator" else word)
+    return "".join(found)
+
+
+class _Read(ast.NodeTransformer):
+    """Turns what Stata has besides the language of derived columns into it."""
+
+    def __init__(self, what: str, text: str) -> None:
+        self.what, self.text = what, text
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        """``~`` binds as tightly as Stata's ``!``."""
+        self.generic_visit(node)
+        return _negated(node.operand) if isinstance(node.op, ast.Invert) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """With ``.`` and ``""`` a comparison asks whether there is a value."""
+        self.generic_visit(node)
+        if len(node.ops) != 1 or not (_is_none(node.comparators[0]) or _is_none(node.left)):
+            return node
+        (op,), asked = node.ops, _missing(node.left)
+        if not _is_none(node.left) and isinstance(op, (ast.Eq, ast.NotEq)):
+            return asked if isinstance(op, ast.Eq) else _negated(asked)
+        if not _is_none(node.left) and isinstance(op, (ast.Lt, ast.GtE)):
+            return asked if isinstance(op, ast.GtE) else _negated(asked)
+        raise self._refused("``.`` is compared as in ``x == .``, ``x != .``, ``x < .``")
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id.startswith(_NONE) and node.id != _NONE:
+            raise self._refused(
+                f"codes of missing values, such as ``.{node.id[len(_NONE) :]}``, are not told "
+                "apart; write ``missing(x)``"
+            )
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "e":
+            raise self._refused(
+                "``e(sample)`` is the rows of the last estimation, which only the data tell; write "
+                "out the condition under which that was run"
+            )
+        node = ast.Call(node.func, [self.visit(one) for one in node.args], node.keywords)
+        if name in ("missing", "mi") and node.args:
+            return _any([_missing(one) for one in node.args])
+        if name == "inlist" and len(node.args) > 1:
+            first, *others = node.args
+            return _any([_equals(first, one) for one in others])
+        if name == "inrange" and len(node.args) == 3:
+            first, *ends = node.args
+            parts: list[ast.expr] = [
+                ast.Compare(first, [op], [end])
+                for op, end in zip((ast.GtE(), ast.LtE()), ends, strict=True)
+                if not _is_none(end)
+            ]
+            return _all(parts or [_negated(_missing(first))])
+        return node
+
+    def _refused(self, said: str) -> FormulaError:
+        return FormulaError(f"``{self.what}={self.text!r}``: {said}")
+
+
+def _is_none(node: ast.expr) -> bool:
+    return (isinstance(node, ast.Name) and node.id == _NONE) or (
+        isinstance(node, ast.Constant) and node.value == ""
+    )
+
+
+def _missing(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("missing"), [node], [])
+
+
+def _negated(node: ast.expr) -> ast.expr:
+    return ast.UnaryOp(ast.Not(), node)
+
+
+def _equals(node: ast.expr, value: ast.expr) -> ast.expr:
+    return _missing(node) if _is_none(value) else ast.Compare(node, [ast.Eq()], [value])
+
+
+def _any(parts: list[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.Or(), parts)
+
+
+def _all(parts: list[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.BoolOp(ast.And(), parts)
+
+
+def named(text: str) -> set[str]:
+    """Return the names of the columns of a condition."""
+    return names_in(parse(text, "where", CONDITION))
+
+
+def columns_asked(text: str) -> tuple[set[str], set[str]]:
+    """Return the columns whose values a condition reads, and those of which it asks for a value.
+
+    Examples
+    --------
+    >>> values, present = columns_asked("female == 1 and (not missing(wage))")
+    >>> values, present
+    ({'female'}, {'wage'})
+    """
+    tree = parse(text, "where", CONDITION)
+    asks = [node.args[0] for node in ast.walk(tree) if _asks(node)]  # type: ignore[attr-defined]
+    alone = {id(one) for one in asks if isinstance(one, ast.Name)}
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    values = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and id(node) not in alone | called
+    }
+    return values, names_in(tree) - values
+
+
+def _asks(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "missing"
+        and len(node.args) == 1
+    )
+
+
+def reduced(text: str, there: Collection[str]) -> str | None:
+    """Return what is left of a condition for rows that have a value of some columns.
+
+    Parts that are joined by ``and`` are sorted and stand once; empty where it holds for all such
+    rows, None where it holds for none.
+
+    Examples
+    --------
+    >>> reduced("not missing(wage) and female == 1", {"wage"})
+    'female == 1'
+    >>> reduced("not missing(wage)", {"wage"}), reduced("missing(wage)", {"wage"})
+    ('', None)
+    """
+    left = _folded(parse(text, "where", CONDITION), set(there))
+    if isinstance(left, bool):
+        return "" if left else None
+    joined = left.values if _joins(left, ast.And) else [left]  # type: ignore[attr-defined]
+    parts = sorted({ast.unparse(part): part for part in joined}.items())
+    return ast.unparse(_all([part for _, part in parts]))
+
+
+def _joins(node: ast.expr, how: type[ast.boolop]) -> bool:
+    return isinstance(node, ast.BoolOp) and isinstance(node.op, how)
+
+
+def _folded(node: ast.expr, there: set[str]) -> ast.expr | bool:
+    """Return a part without what is known of rows that have values; True or False where all is."""
+    if _asks(node) and names_in(node) <= there:
+        return not isinstance(node.args[0], ast.Name) and node  # type: ignore[attr-defined, return-value]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = _folded(node.operand, there)
+        return not inner if isinstance(inner, bool) else _negated(inner)
+    if isinstance(node, ast.BoolOp):
+        both = isinstance(node.op, ast.And)
+        parts: list[ast.expr] = []
+        for value in node.values:
+            part = _folded(value, there)
+            if isinstance(part, bool):
+                if part is not both:
+                    return part
+            elif _joins(part, type(node.op)):
+                parts += part.values  # type: ignore[attr-defined]
+            else:
+                parts.append(part)
+        return both if not parts else _all(parts) if both else _any(parts)
+    return node
+
+
+def as_in_stata(text: str, never: Collection[str]) -> str | None:
+    """Return a condition that says here what the one of a do-file says in Stata.
+
+    There a missing value is above all numbers, and text that is missing is the text "".  None where
+    a comparison of several columns that may be missing, or arithmetic of them, is in the way.
+
+    Examples
+    --------
+    >>> as_in_stata("age > 9 and female != 1", {"age"})
+    'age > 9 and (female != 1 or missing(female))'
+    >>> as_in_stata("not (age == 9 or missing(age))", ())
+    'not (age == 9 and (not missing(age)) or missing(age))'
+    """
+    found = _spelled_out(parse(text, "where", CONDITION), set(never), inside=False)
+    return None if found is None else ast.unparse(found)
+
+
+def _spelled_out(node: ast.expr, never: set[str], *, inside: bool) -> ast.expr | None:
+    """Return a part; ``inside`` a negation it must be false where it does not hold."""
+    if isinstance(node, ast.BoolOp):
+        parts = [_spelled_out(value, never, inside=inside) for value in node.values]
+        known = [part for part in parts if part is not None]
+        return ast.BoolOp(node.op, known) if len(known) == len(parts) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        part = _spelled_out(node.operand, never, inside=True)
+        return None if part is None else _negated(part)
+    if _asks(node) or names_in(node) <= never:
+        return node
+    if isinstance(node, ast.Name):
+        return _any([node, _missing(node)])
+    plain = (
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and not names_in(node.comparators[0])
+    )
+    if not plain:
+        return None
+    if isinstance(node.ops[0], _ABOVE):  # type: ignore[attr-defined]
+        return _any([node, _missing(node.left)])  # type: ignore[attr-defined]
+    return _all([node, _negated(_missing(node.left))]) if inside else node  # type: ignore[attr-defined]
+
+
+def meets(text: str, columns: Mapping[str, NDArray[Any]], size: int) -> Mask:
+    """Return for which of ``size`` rows a condition holds; unknown parts are not known to.
+
+    Columns of numbers have NaN, those of text None or "" where a value is missing.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0, np.nan])
+    >>> meets("x > 1", {"x": x}, 3), meets("x > 1 or missing(x)", {"x": x}, 3)
+    (array([False,  True, False]), array([False,  True,  True]))
+    >>> meets("name != 'a'", {"name": np.array(["a", "b", None], dtype=object)}, 3)
+    array([False,  True, False])
+    """
+    holds, _ = _known(parse(text, "where", CONDITION), columns)
+    return np.asarray(np.broadcast_to(holds, (size,)))
+
+
+def _known(node: ast.expr, columns: Mapping[str, NDArray[Any]]) -> tuple[Mask, Mask]:
+    """Return where a part is known to hold, and where it is known not to."""
+    if isinstance(node, ast.BoolOp):
+        parts = [_known(value, columns) for value in node.values]
+        yes, no = zip(*parts, strict=True)
+        both = isinstance(node.op, ast.And)
+        every, some = (yes, no) if both else (no, yes)
+        all_of, one_of = _reduce(np.logical_and, every), _reduce(np.logical_or, some)
+        return (all_of, one_of) if both else (one_of, all_of)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        holds, fails = _known(node.operand, columns)
+        return fails, holds
+    if _asks(node) and isinstance(node.args[0], ast.Name):  # type: ignore[attr-defined]
+        gone = _gone(columns[node.args[0].id])  # type: ignore[attr-defined]
+        return gone, ~gone
+    if isinstance(node, ast.Compare) and _is_text(node.comparators[0]):
+        assert isinstance(node.left, ast.Name)
+        values, said = columns[node.left.id], node.comparators[0].value  # type: ignore[attr-defined]
+        same, there = np.asarray(values == said, bool), ~_gone(values)
+        equal = isinstance(node.ops[0], ast.Eq)
+        return (same & there, ~same & there) if equal else (~same & there, same & there)
+    numbers = {name: columns[name] for name in names_in(node)}
+    value = computed(node, numbers)
+    unknown = np.isnan(value)
+    return ~unknown & (value != 0), ~unknown & (value == 0)
+
+
+def _reduce(how: Any, parts: Iterable[Mask]) -> Mask:
+    found: Mask = how.reduce(np.broadcast_arrays(*parts))
+    return found
+
+
+def _gone(values: NDArray[Any]) -> Mask:
+    if values.dtype != object:
+        return np.isnan(values)
+    return np.array([x is None or x == "" or x != x for x in values.tolist()], bool)  # noqa: PLR0124
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def texts(text: str) -> set[str]:
+    """Return the columns that a condition compares with text.
+
+    Examples
+    --------
+    >>> texts("name == 'a' and x == 1")
+    {'name'}
+    """
+    return {
+        node.left.id
+        for node in ast.walk(parse(text, "where", CONDITION))
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and _is_text(node.comparators[0])
+    }
