@@ -470,7 +470,9 @@ def combined(
     else:
         for *key, number in added(table, {}, wanted):
             counts[tuple(key)] += number
-    keys = sorted(counts, key=lambda key: [(value is None, 0 if value is None else value) for value in key])
+    keys = sorted(
+        counts, key=lambda key: [(value is None, 0 if value is None else value) for value in key]
+    )
     columns = {name: _values([key[j] for key in keys]) for j, name in enumerate(wanted)}
     rows = pd.DataFrame({**columns, ROWS: [counts[key] for key in keys]})
     return rows, Combinations(tuple(wanted), {key: g for g, key in enumerate(keys)})

@@ -218,7 +218,7 @@ def _joins(node: ast.expr, how: type[ast.boolop]) -> bool:
 def _folded(node: ast.expr, there: set[str]) -> ast.expr | bool:
     """Return a part without what is known of rows that have values; True or False where all is."""
     if _asks(node) and names_in(node) <= there:
-        return not isinstance(node.args[0], ast.Name) and node  # type: ignore[attr-defined, return-value]
+        return not isinstance(node.args[0], ast.Name) and node  # type: ignore[attr-defined]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = _folded(node.operand, there)
         return not inner if isinstance(inner, bool) else _negated(inner)
@@ -331,8 +331,9 @@ def _reduce(how: Any, parts: Iterable[Mask]) -> Mask:
 
 def _gone(values: NDArray[Any]) -> Mask:
     if values.dtype != object:
-        return np.isnan(values)
-    return np.array([x is None or x == "" or x != x for x in values.tolist()], bool)  # noqa: PLR0124
+        missing: Mask = np.isnan(values)
+        return missing
+    return np.array([x is None or x == "" or x != x for x in values.tolist()], bool)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
+from dprct.dofile.varlists import bare_names
 from dprct.errors import ColumnError, DprctError
 from dprct.estimate.moments.scores import Scored
 from dprct.estimate.moments.variables import (
@@ -24,7 +25,6 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     unit_effects,
 )
-from dprct.dofile.varlists import bare_names
 from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
 

@@ -93,9 +93,11 @@ def test_each_reason(
         ({"derived": {"t": "girl*aid"}}, "interaction with treatment"),
         ({"sample": "age>9 & girl==1"}, "valid if it is public who meets the condition"),
         ({"groups": "girl"}, "valid if it is public who meets the condition"),
+        ({"sample": 'age!=. & town=="a"'}, "valid if it is public who meets the condition"),
+        ({"sample": "y!=. & !missing(x)"}, "valid"),
         (
-            {"sample": "age!=."},
-            "some rows: a condition on text, missing values or the outcome",
+            {"sample": "age>X[1,1]"},
+            "some rows: a condition on the outcome, or one that is not read",
         ),
     ],
 )

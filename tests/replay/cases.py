@@ -646,7 +646,7 @@ for engine in (False, True):
     declared("a condition on who has a value" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", where="x < . & w < . & !inlist(t, 2, 3)")],
               "assignment": dprct.Simple("t"), "missing": {"x": "public"}},
-             private="y w", public="t", may_miss={"x": "public"}, engine=engine)  # fmt: skip
+             private="y w x", public="t", may_miss={"x": "public"}, engine=engine)  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
          {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0,
           "missing": {"y": "public", "w": 0.25}},

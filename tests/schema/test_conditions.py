@@ -74,8 +74,8 @@ def test_the_rows_are_those_that_stata_takes() -> None:
         # of rows that have values it asks less, and takes the same ones
         there = reduced(exact, {"x"})
         has = ~np.isnan(COLUMNS["x"])
-        held = np.zeros(len(ROWS), bool) if there is None else (
-            np.ones(len(ROWS), bool) if not there else meets(there, COLUMNS, len(ROWS)))  # fmt: skip
+        held = np.full(len(ROWS), there is not None)
+        held = meets(there, COLUMNS, len(ROWS)) if there else held
         assert (held[has] == np.array(wanted)[has]).all(), text
 
 

@@ -372,7 +372,7 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
                 "are numbers; leave out the quotes"
                 if said
                 else f"{regression.title!r}: ``where=`` takes {name!r} for a number, and it is "
-                f"text; ask as in ``{name} == \"a\"``, or give a column of codes"
+                f'text; ask as in ``{name} == "a"``, or give a column of codes'
             )
         if name in regression.parsed.outcome_names:
             raise ParameterError(

@@ -173,9 +173,7 @@ def grouping_of(
     frame: Any = table.frame
     told = [*flags.items(), *conditions.flags.items()]
     if told:
-        frame = frame.with_columns(
-            *[_flag(schema.column(name)).alias(flag) for name, flag in told]
-        )
+        frame = frame.with_columns(*[_flag(schema.column(name)).alias(flag) for name, flag in told])
     wanted = list(public_keys(design, subgroups, present_public, schema, conditions, hidden=hidden))
     treatment = () if design is None else design.columns
     without = tuple(schema.column(name) for name in lacking)

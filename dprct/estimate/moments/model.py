@@ -114,8 +114,8 @@ from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.results.plan import Plan
-from dprct.schema.conditions import columns_asked
 from dprct.schema.columns import check_own
+from dprct.schema.conditions import columns_asked
 from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
@@ -626,7 +626,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         hidden, present = self.hidden, self.present_public(schema)
         return Counting(
             public_keys(
-                self.assignment, self.subgroups, present, schema, self.inside(schema),
+                self.assignment,
+                self.subgroups,
+                present,
+                schema,
+                self.inside(schema),
                 hidden=hidden,
             )
         )
