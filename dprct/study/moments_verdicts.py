@@ -223,10 +223,10 @@ class Served:
         if rows is None or row.groups or row.endogenous or row.derived:
             return None
         asked = _meaning(formula_of(row, terms)), rows
-        there = self._there(row)
+        known = self._there(row)
         same = [
             one for one in self.steps
-            if (_meaning(one[1]), reduced(one[4], there) if one[4] else "") == asked
+            if (_meaning(one[1]), reduced(one[4], known) if one[4] else "") == asked
         ]  # fmt: skip
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None

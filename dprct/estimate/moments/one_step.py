@@ -189,15 +189,15 @@ def bound_steps(
     )}  # fmt: skip
     read = set[str]()
     for condition, name in holding.items():  # rows of a cell are alike in it, and cells are few
-        values, there = columns_asked(condition)
-        columns = {one: _asked_of(rows[one]) for one in values}
+        by_value, there = columns_asked(condition)
+        columns = {one: _asked_of(rows[one]) for one in by_value}
         for one in there:
             columns[one] = (
                 np.where(rows[present[one]] == 1, 0.0, np.nan)
                 if one in present
                 else _asked_of(rows[one])
             )
-        read |= {present.get(one, one) for one in values | there}
+        read |= {present.get(one, one) for one in by_value | there}
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
     inner = {*of_clusters, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
