@@ -13,7 +13,7 @@
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make house   the code in numbers: lengths, importers, files and calls on four common paths
-#   make audit   end-to-end privacy audits and replays, which take minutes; their table is docs/audit.md
+#   make audit   end-to-end privacy audits and replays, which take long; their table is docs/audit.md
 #   make spark-cluster   the tests on Spark with two executors, one of which is killed
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make docs         the documentation as a site, into build/site
@@ -58,7 +58,7 @@ test-full: $(dev) r browser java latex
 
 check: lint types test
 
-# the audits take about half an hour; torture is a marker of the tests, as audit is
+# the audits take about 50 minutes of processor; torture is a marker of the tests, as audit is
 check-all: check test-full test-versions audit bench release
 	$(pytest) -m torture -n $(JOBS) $(PYTEST_ARGS)
 
