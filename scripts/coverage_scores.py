@@ -24,7 +24,7 @@ from scipy import special
 
 from dprct import Column, PrivateMoments, Schema, Unit
 from dprct.estimate.moments.release import SCORES, gaussian_of, moments_of
-from dprct.estimate.moments.scores import DrawnScores, meat_of, score_map, whitened
+from dprct.estimate.moments.robust_errors import DrawnScores, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Fit, Regressor, fit, inverse_of, rows_of, system_of
 from dprct.privacy.budget import Budget
 from dprct.queries.group_moments import STEPS, moved_in

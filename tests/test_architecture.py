@@ -98,8 +98,12 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/instruments.py", "_kappa", "max"): "ratios of variances of the noise",
     ("dprct/estimate/moments/layout.py", "laid_out", "argmin"): "planned errors, of public facts",
     ("dprct/estimate/moments/gaussian_law.py", "worst_miss", "max"): "misses of a law, on a grid",
-    ("dprct/estimate/moments/scores.py", "meat_of", "max"): "ratios of variances of the noise",
-    ("dprct/estimate/moments/scores.py", "score_map", "max"): "what released moments give",
+    (
+        "dprct/estimate/moments/robust_errors.py",
+        "meat_of",
+        "max",
+    ): "ratios of variances of the noise",
+    ("dprct/estimate/moments/robust_errors.py", "score_map", "max"): "what released moments give",
     (
         "dprct/estimate/synthetic_control/results.py",
         "SyntheticControlResults._scaled",

@@ -15,7 +15,8 @@ from dprct.errors import ParameterError, SchemaError, marked
 from dprct.missing import MISSING_CODES
 from dprct.schema.columns import Code, Column, FileFacts, Unit, shown
 from dprct.schema.facts import check_storage_type
-from dprct.schema.schema import Schema, Seal, declared
+from dprct.schema.schema import Schema, declared
+from dprct.schema.seal import Seal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
 from dprct.dofile.varlists import bare_names
 from dprct.errors import ColumnError, DprctError
-from dprct.estimate.moments.scores import Scored
+from dprct.estimate.moments.robust_errors import Scored
 from dprct.estimate.moments.variables import (
     instrumented,
     key_of,

@@ -44,7 +44,7 @@ from dprct.study.data_sets import (
 from dprct.study.declared_tables import written
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
-from dprct.study.package_folder import (
+from dprct.study.package_allowed import (
     Elsewhere,
     Folder,
     check_no_rows,

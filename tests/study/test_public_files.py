@@ -26,7 +26,7 @@ from dprct.custodian.rows_in_texts import Table
 from dprct.errors import FileError
 from dprct.io import write
 from dprct.schema import Column, Schema
-from dprct.study.package_folder import check_no_rows, folder_of
+from dprct.study.package_allowed import check_no_rows, folder_of
 from dprct.study.public_files import contents, headers_of, table_line, text_of
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from dprct.estimate.ipw.release import (
     IPWAllocation,
     Noise,
     Released,
-    check_delta,
     facts_of,
     parts_of,
     propensity_trim,
     released,
+    require_delta,
     slope_kept,
 )
 from dprct.estimate.ipw.results import (
@@ -190,7 +190,7 @@ class IPWSpec(Spec[Facts]):
 
     def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation:
         """Return the mechanisms that a budget buys, in the form that is best at it."""
-        check_delta(budget)
+        require_delta(budget)
         form, declared = self.form(facts), self.declared(facts)
         if self.hajek is None and self.budget_shares is None:
             form = form.default(budget, declared.treated)

@@ -155,7 +155,7 @@ class Form:
         delta) by sequential composition, the epsilons in ``shares``; delta goes to the effect where
         its noise is Gaussian, the only such part.
         """
-        check_delta(budget)
+        require_delta(budget)
         multiplier = analytic_gaussian(Fraction(GRID**2), self.d, budget).sigma / GRID
         lam = self.lam
         if lam is None:
@@ -291,7 +291,7 @@ def propensity_trim(n: int) -> float:
     return float(sorted((0.01, 2 * n ** (-1 / 3), 0.1))[1])
 
 
-def check_delta(budget: Budget) -> None:
+def require_delta(budget: Budget) -> None:
     """Refuse a budget without delta."""
     if not budget.delta:
         raise ParameterError(

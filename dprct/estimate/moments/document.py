@@ -26,7 +26,7 @@ from dprct.estimate.moments.release import (
     moments_of,
     shared_allocation,
 )
-from dprct.estimate.moments.scores import SHARE, DrawnScores
+from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.privacy.budget import Guarantee
 from dprct.queries.group_moments import MomentsGrid, Part

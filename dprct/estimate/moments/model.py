@@ -88,7 +88,7 @@ from dprct.estimate.moments.release import (
     step_allocation,
 )
 from dprct.estimate.moments.results import Moments
-from dprct.estimate.moments.scores import SHARE, DrawnScores, Scored, scored
+from dprct.estimate.moments.robust_errors import SHARE, DrawnScores, Scored, scored
 from dprct.estimate.moments.variables import (
     check_count,
     check_lacking,

@@ -12,7 +12,7 @@ from scipy import special
 
 from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
-from dprct.estimate.moments.scores import SHARE
+from dprct.estimate.moments.robust_errors import SHARE
 from dprct.estimate.moments.system import GATE
 from dprct.estimate.moments.variables import (
     INTERCEPT,

@@ -20,12 +20,12 @@ from dprct.estimate.moments.one_step import (
     declared_of,
     place_of,
 )
-from dprct.estimate.moments.scores import SHARE, DrawnScores
+from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.estimate.synthetic_control.allocation import ReleasePart, mechanisms_of
 from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import STEPS, moment_sums
-from dprct.queries.scores import SCORE_SQUARED, score_sums
+from dprct.queries.robust_errors import SCORE_SQUARED, score_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.one_step import Chosen, Steps
-    from dprct.estimate.moments.scores import Scored
+    from dprct.estimate.moments.robust_errors import Scored
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.group_moments import MomentsGrid
     from dprct.queries.one_step import Vector
-    from dprct.queries.scores import ScoreMap
+    from dprct.queries.robust_errors import ScoreMap
     from dprct.schema import Schema
 
 MOMENTS = "moments"

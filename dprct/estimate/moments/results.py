@@ -22,7 +22,7 @@ from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import Clipped, ReleasedMoments, clipped_of, moments_of
-from dprct.estimate.moments.scores import Scored, meat_of, score_map, whitened
+from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
-    from dprct.queries.scores import ScoreMap
+    from dprct.queries.robust_errors import ScoreMap
     from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
 

@@ -31,12 +31,9 @@ from dprct.errors import (
     reword,
 )
 from dprct.io.stata.columns import (
-    LabelSets,
     mark_missing,
-    pack_label_sets,
     packed_numbers,
     packed_strings,
-    read_label_sets,
 )
 from dprct.io.stata.layout import (
     LAYOUTS,
@@ -55,6 +52,7 @@ from dprct.io.stata.layout import (
     type_code,
 )
 from dprct.io.stata.strls import Strls, StrlWriter
+from dprct.io.stata.value_labels import LabelSets, pack_label_sets, read_label_sets
 from dprct.schema.columns import Column, FileFacts
 from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema

@@ -16,7 +16,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import ParameterError
 from dprct.estimate.moments.release import DrawnMoments, matrices
-from dprct.estimate.moments.scores import DrawnScores
+from dprct.estimate.moments.robust_errors import DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import score_sums

@@ -11,10 +11,8 @@ import pytest
 from dprct.errors import SchemaError, StataFormatError
 from dprct.io.stata.columns import (
     mark_missing,
-    pack_label_sets,
     packed_numbers,
     packed_strings,
-    read_label_sets,
 )
 from dprct.io.stata.layout import (
     _MOST_REMEMBERED,
@@ -25,6 +23,7 @@ from dprct.io.stata.layout import (
     Cursor,
     Decoded,
 )
+from dprct.io.stata.value_labels import pack_label_sets, read_label_sets
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column
 

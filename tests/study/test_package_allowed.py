@@ -13,7 +13,7 @@ from dprct.custodian.rows_in_texts import Table
 from dprct.errors import FileError
 from dprct.io.stata import write_dta
 from dprct.schema import Schema
-from dprct.study.package_folder import (
+from dprct.study.package_allowed import (
     check_no_rows,
     content,
     elsewhere,
@@ -24,7 +24,7 @@ from dprct.study.package_folder import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dprct.study.package_folder import Folder
+    from dprct.study.package_allowed import Folder
 
 COLUMNS = ("wage", "union", "pid")
 

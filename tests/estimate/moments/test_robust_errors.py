@@ -18,7 +18,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema, Unit
 from dprct.errors import DprctError, FileError, ParameterError
 from dprct.estimate.moments.release import DrawnMoments, matrices
-from dprct.estimate.moments.scores import SHARE, DrawnScores
+from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import SLACK_SHARE, gdp_mu
