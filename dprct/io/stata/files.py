@@ -115,7 +115,8 @@ def _read_columns(
             cells: Any = rows[fields[column.name]]
             if column.is_text and column.type != "strL":
                 cells = list(map(decoders[column.name].__getitem__, cells.tolist()))
-            columns[column.name][part] = cells
+            with np.errstate(invalid="ignore"):  # of a damaged file: a signalling NaN
+                columns[column.name][part] = cells
     return columns
 
 
