@@ -8,7 +8,6 @@ import pytest
 
 from dprct.estimate import CATE
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 GROUP = "effect function, 1,000,000 rows, 20 features"
 ROWS = 1_000_000
@@ -34,14 +33,14 @@ def people():
 @pytest.mark.benchmark(group=GROUP)
 @pytest.mark.parametrize("propensity", [0.5, None])
 def test_fit(benchmark, people, propensity):
-    model = declaring(CATE, people, SCHEMA, propensity=propensity, **ASKED)
+    model = CATE(people, SCHEMA, propensity=propensity, **ASKED)
     result = benchmark.pedantic(lambda: model.fit(1, 1e-6), rounds=2)
     assert abs(result.average) < 0.1
 
 
 @pytest.mark.benchmark(group=GROUP)
 def test_the_door(benchmark, people):
-    assert benchmark.pedantic(lambda: declaring(CATE, people, SCHEMA, **ASKED), rounds=1).n == ROWS
+    assert benchmark.pedantic(lambda: CATE(people, SCHEMA, **ASKED), rounds=1).n == ROWS
 
 
 @pytest.mark.benchmark(group=GROUP)

@@ -12,7 +12,6 @@ import pytest
 from dprct.assignment import Simple
 from dprct.estimate import Moments, PrivateMoments
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +23,8 @@ def file(tmp_path: Path) -> Path:
     rng, never = np.random.default_rng(6), {"missing": ()}
     schema = Schema(
         (
-            Column("yield", bounds=(-5.0, 5.0), **never),
-            Column("rain", bounds=(-4.0, 4.0), **never),
+            Column("yield", bounds=(-5.0, 5.0), sd=1.0, **never),
+            Column("rain", bounds=(-4.0, 4.0), sd=1.0, **never),
             Column("seed", "byte", levels=(0.0, 1.0), **never),
             Column("soil", "str4", levels=("clay", "sand"), **never),
         )
@@ -38,9 +37,9 @@ def file(tmp_path: Path) -> Path:
             "soil": np.array(["clay", "sand"], object)[rng.integers(0, 2, 2000)],
         }
     )
-    model = declaring(
-        PrivateMoments, data, schema, formulas=["yield ~ seed + rain"], assignment=Simple("seed"),
-        subgroups=["soil"], sd={"yield": 1.0, "rain": 1.0},
+    model = PrivateMoments(
+        data, schema, formulas=["yield ~ seed + rain"], assignment=Simple("seed"),
+        subgroups=["soil"],
     )  # fmt: skip
     return model.fit(epsilon=4, delta=1e-6).save(tmp_path / "farm.moments.json")
 

@@ -25,7 +25,6 @@ from dprct import Column, Schema, Unit
 from dprct.missing import missing_numbers, tagged
 from dprct.schema.columns import FileFacts
 from dprct.schema.tables import COMPANION
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,6 +51,14 @@ SCHEMA = Schema(
     file=FileFacts(characteristics=(("_dta", "note1", "a note"),)),
     unit=Unit("person", id="id"),
 )
+MAY_MISS = ("g", "block", "x", "k")
+
+
+def policy(value: Any, *names: str) -> dict[str, Any]:
+    """What missing values count as, declared with columns; the same for all that may miss."""
+    return {name: {"missing_policy": value} for name in names or MAY_MISS}
+
+
 PANEL = Schema(
     (
         Column("region", "byte", missing=()),
@@ -155,7 +162,7 @@ class Case:
             gone = {name: data[name].isna() for name in ("g", "x", "k", "block")}
             plain = data.assign(**{n: data[n].where(~mask, None) for n, mask in gone.items()})
             table = pl.from_pandas(plain, nan_to_null=True).lazy()
-        return declaring(getattr(dprct, self.method), table, self.schema, **self.options)
+        return getattr(dprct, self.method)(table, self.schema, **self.options)
 
     def neighbours(self) -> Iterator[tuple[str, pd.DataFrame, list[tuple[pd.DataFrame, bool]]]]:
         """Yield sets of legal tables, any two of which differ in one row alone, and none twice.
@@ -250,27 +257,28 @@ SIZES = ("how many rows each person has", "of every row (treatment, blocks, clus
 HAS = (*SIZES, "who has a value of g")
 ATE: dict[str, Any] = {"method": "PrivateATE", "lists": SIZES}
 case(**ATE, name="plain", private="y id", outcome="y", treatment="t")
-case(**ATE, name="a constant", private="y g", outcome=["y", "g"], treatment="t", missing=2.0,
-     budget_shares={"y": 0.25, "g": 0.75}, sd={"y": 1.0}, alphas=(0.05,))  # fmt: skip
+case(**ATE, name="a constant", private="y g", outcome=["y", "g"], treatment="t", alphas=(0.05,),
+     budget_shares={"y": 0.25, "g": 0.75},
+     facts={"y": {"sd": 1.0}, **policy(2.0, "g")})  # fmt: skip
 case(**ATE | {"lists": HAS}, name="missing public", private="g", present=("g",), outcome="g",
-     treatment=["a", "b"], missing="public")  # fmt: skip
-case(**ATE, name="missing private", private="g", outcome="g", treatment="t", missing="private")
+     treatment=["a", "b"], facts=policy("public", "g"))  # fmt: skip
+case(**ATE, name="missing private", private="g", outcome="g", treatment="t",
+     facts=policy("private", "g"))  # fmt: skip
 case(**ATE, name="missing private, in an engine", private="g", outcome="g", treatment="t",
-     missing="private", engine=True)  # fmt: skip
+     facts=policy("private", "g"), engine=True)  # fmt: skip
 case(**ATE, name="by outcome", private="y g", outcome=["y", "g"], treatment="t",
-     missing={"g": "private"})  # fmt: skip
+     facts=policy("private", "g"))  # fmt: skip
 case(**ATE, name="blocks", private="y", outcome="y", assignment=dprct.Block("t", block="block"))
 case(**ATE, name="blocks left out", private="y", outcome="y", blocks="ignore",
      assignment=dprct.Block("t", block="block"))  # fmt: skip
 case(**ATE, name="pools", private="y", outcome="y", blocks={1.0: "p", 2.0: "p"},
      assignment=dprct.Block("t", block="block"))  # fmt: skip
-case(**ATE, name="clusters", private="y", outcome="y", privacy_unit="cluster", largest_cluster=4,
-     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
-case(**ATE, name="clusters, a correlation", private="y", outcome="y", icc=0.1,
-     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
-case(**ATE, name="clusters, bounds on means", private="y", outcome="y",
-     cluster_mean_bounds={"y": (0.0, 1.0)},
-     assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+case(**ATE, name="clusters", private="y", outcome="y", privacy_unit="cluster",
+     assignment=dprct.Cluster("t", cluster="home", largest=4))  # fmt: skip
+case(**ATE, name="clusters, a correlation", private="y", outcome="y",
+     assignment=dprct.Cluster("t", cluster="home", icc=0.1))  # fmt: skip
+case(**ATE, name="clusters, bounds on means", private="y", outcome="y", assignment=dprct.Cluster(
+     "t", cluster="home", cluster_mean_bounds={"y": (0.0, 1.0)}))  # fmt: skip
 case(**ATE, name="attrition", private="y", outcome="y", attrition=True,
      assignment=dprct.Complete("t", shares=0.3))  # fmt: skip
 case(**ATE, name="a control group", private="y", outcome="y", control="none",
@@ -328,21 +336,20 @@ case(**HIDDEN, name="Custom", private="y t block", outcome="y", attrition=True, 
 for effects in ("arms", "main", "factorial"):
     case(**HIDDEN, name=f"factorial design, {effects}", private="y t t2", outcome="y",
          assignment=CROSSED, effects=effects)  # fmt: skip
-case(**HIDDEN, name="a constant", private="g t", outcome="g", assignment=HALF, missing=1.0)
+case(**HIDDEN, name="a constant", private="g t", outcome="g", assignment=HALF,
+     facts=policy(1.0, "g"))  # fmt: skip
 case(**HIDDEN | {"lists": ("who has a value of g",)}, name="missing public", private="g t",
-     present=("g",), outcome="g", assignment=HALF, missing="public")  # fmt: skip
-case(
-    **HIDDEN, name="missing private", private="g t", outcome="g", assignment=HALF, missing="private"
-)
+     present=("g",), outcome="g", assignment=HALF, facts=policy("public", "g"))  # fmt: skip
+case(**HIDDEN, name="missing private", private="g t", outcome="g", assignment=HALF,
+     facts=policy("private", "g"))  # fmt: skip
 JOINT: dict[str, Any] = {
     "delta": 1e-3,
     "outcome": ["y", "g"],
-    "missing": 1.0,
-    "sd": {"y": 1.0, "g": 1.0},
+    "facts": {"y": {"sd": 1.0}, "g": {"sd": 1.0, "missing_policy": 1.0}},
 }
 case(**ATE, **JOINT, name="with a delta", private="y g", treatment="t")
-case(**ATE, **JOINT, name="clusters and a delta", private="y g", icc=0.2,
-     assignment=dprct.Cluster("t", cluster="home"), attrition=True)  # fmt: skip
+case(**ATE, **JOINT, name="clusters and a delta", private="y g",
+     assignment=dprct.Cluster("t", cluster="home", icc=0.2), attrition=True)  # fmt: skip
 case(**HIDDEN, **JOINT, name="with a delta", private="y g t", assignment=HALF)
 case(**ATE, **JOINT, name="subgroups", private="y g s", treatment="t", subgroups=["s"])
 case(**HIDDEN, **JOINT, name="subgroups", private="y g t s", assignment=HALF, subgroups=["s"])
@@ -350,27 +357,29 @@ case(**HIDDEN, name="an index", private="y t x", outcome="y", assignment=HALF, i
      index_bounds=(-3, 3))  # fmt: skip
 
 # moments
-SCALED: dict[str, Any] = {"y": {"sd": 1.0}, "x": {"sd": 1.0}}
-CENTRED: dict[str, Any] = SCALED | {"x": {"sd": 1.0, "centre": 0.1}}
+AT_ZERO = policy(0.0, "x")
+SCALED: dict[str, Any] = {"y": {"sd": 1.0}, "x": {"sd": 1.0, "missing_policy": 0.0}}
+CENTRED: dict[str, Any] = SCALED | {"x": SCALED["x"] | {"centre": 0.1}}
 MOMENTS: dict[str, Any] = {
     "method": "PrivateMoments", "delta": 1e-3, "lists": ("how many rows each person has",),
-    "missing": {"x": 0.0},
+    "facts": AT_ZERO,
 }  # fmt: skip
 case(**MOMENTS, name="columns", private="y x s id", columns=["y", "x", "s", "x:s", "I(x ** 2)"])
 case(**MOMENTS, name="in an engine", private="y x s", columns=["y", "x", "s"], engine=True)
-case(**MOMENTS, name="scales", private="y x", formulas=["y ~ x"], facts=CENTRED,
+case(**MOMENTS | {"facts": CENTRED}, name="scales", private="y x", formulas=["y ~ x"],
      radius=2.0)  # fmt: skip
-case(**MOMENTS, name="clipped", private="y x", formulas=["y ~ x"], facts=CENTRED,
+case(**MOMENTS | {"facts": CENTRED}, name="clipped", private="y x", formulas=["y ~ x"],
      radius=2.0, clipped=0.02, cov_type="nonrobust")  # fmt: skip
-case(**MOMENTS, name="scores", private="y t x", formulas=["y ~ t + x"], assignment=HALF,
-     facts=SCALED, cov_type="HC1")  # fmt: skip
-case(**MOMENTS | {"missing": {"x": 0.0, "g": 1.0}}, name="weights", private="y x g",
-     formulas=["y ~ x"], cov_type="HC1", weights="g", facts=SCALED)  # fmt: skip
-case(**MOMENTS | {"lists": ()}, name="several rows", private="y x", formulas=["y ~ x"],
-     cov_type="CR1", facts=SCALED | {"unit": Unit("person", id="id", max_rows=2)})  # fmt: skip
-case(**MOMENTS | {"lists": ()}, name="effects of units", private="y x",
-     formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], cov_type="CR1",
-     facts=SCALED | {"unit": Unit("household", id="home", max_rows=99)})  # fmt: skip
+case(**MOMENTS | {"facts": SCALED}, name="scores", private="y t x", formulas=["y ~ t + x"],
+     assignment=HALF, cov_type="HC1")  # fmt: skip
+case(**MOMENTS | {"facts": SCALED | policy(1.0, "g")}, name="weights", private="y x g",
+     formulas=["y ~ x"], cov_type="HC1", weights="g")  # fmt: skip
+TWICE = SCALED | {"unit": Unit("person", id="id", max_rows=2)}
+AT_HOME = SCALED | {"unit": Unit("household", id="home", max_rows=99)}
+case(**MOMENTS | {"lists": (), "facts": TWICE}, name="several rows", private="y x",
+     formulas=["y ~ x"], cov_type="CR1")  # fmt: skip
+case(**MOMENTS | {"lists": (), "facts": AT_HOME}, name="effects of units", private="y x",
+     formulas=["y ~ x + I(x ** 2) | home"], columns=["y"], cov_type="CR1")  # fmt: skip
 case(**MOMENTS, name="the box", private="y x", formulas=["y ~ x"], radius="box")
 case(**MOMENTS, name="arms", private="y t x s", formulas=["y ~ t + x"], assignment=HALF,
      subgroups=["s"], attrition=True, control="control", neighbors="replace-one")  # fmt: skip
@@ -381,14 +390,15 @@ case(**MOMENTS, name="arms that the schema lets overlap", private="y t t2", colu
      assignment=dprct.Simple(["t", "t2"]))  # fmt: skip
 case(**MOMENTS | {"lists": SIZES}, name="arms public", private="y x", formulas=["y ~ t + x"],
      assignment=dprct.Complete("t"), neighbors="replace-one-design-public")  # fmt: skip
-NUMBER: dict[str, Any] = {**MOMENTS, "missing": 1.0}
+NUMBER: dict[str, Any] = {**MOMENTS, "facts": policy(1.0)}
 case(**NUMBER, name="a number for what is missing", private="g x", columns=["g", "x"])
 PUBLIC: dict[str, Any] = {
-    **MOMENTS, "missing": "public", "lists": ("who has a value of",), "columns": ["g", "x", "C(k)"],
+    **MOMENTS, "facts": policy("public"), "lists": ("who has a value of",),
+    "columns": ["g", "x", "C(k)"],
 }  # fmt: skip
 case(**PUBLIC, name="missing public", private="g x k", present=("g", "x", "k"))
-case(**MOMENTS | {"missing": "private"}, name="missing private", private="g x k",
-     columns=["g", "x", "C(k)"])  # fmt: skip
+case(**MOMENTS | {"facts": policy("private", "g", "x", "k")}, name="missing private",
+     private="g x k", columns=["g", "x", "C(k)"])  # fmt: skip
 
 # weighting
 IPW: dict[str, Any] = {
@@ -397,11 +407,13 @@ IPW: dict[str, Any] = {
 }  # fmt: skip
 case(**IPW, name="ATE", private="y t x k s id")
 case(**IPW, name="in an engine", private="y t x k", engine=True)
-case(**IPW | {"outcome": "g"}, name="a constant", private="g t x", missing={"g": 1.0, "x": 0.0})
+case(**IPW | {"outcome": "g"}, name="a constant", private="g t x",
+     facts=policy(1.0, "g") | AT_ZERO)  # fmt: skip
 case(**IPW, name="Hajek, Gaussian", private="y t x k s", hajek=True, noise="gaussian")
 case(**IPW, name="ATT", private="y t x k s", estimand="att", treated=0.0, errors="conditional",
      hajek=True)  # fmt: skip
-case(**IPW, name="share and sd declared", private="y t x k s", treated_share=0.3, sd=0.1)
+case(**IPW, name="share and sd declared", private="y t x k s", treated_share=0.3,
+     facts={"y": {"sd": 0.1}})  # fmt: skip
 case(**IPW, name="ATC, Hajek", private="y t x k s", estimand="atc", hajek=True)
 for one in ("att", "atc"):
     case(**IPW | {"lists": ("who is treated, and how many",)}, name=f"{one}, treatment public",
@@ -417,7 +429,7 @@ ADDITIVE: dict[str, Any] = {"method": "PrivateAdditive", **SHAPES}
 case(**ADDITIVE, name="pure", private="y x k s t id", features=["x", "k", "s"], subgroups=["t"],
      clip=1.0, pairs=[("x", "s")], categorical=["k"], bins=3)  # fmt: skip
 case(**ADDITIVE | {"outcome": "g"}, name="Gaussian", private="g x t", features=["x", "t"],
-     missing=1.0, projection=["t"], delta=1e-3, neighbors="replace-one")  # fmt: skip
+     facts=policy(1.0, "g"), projection=["t"], delta=1e-3, neighbors="replace-one")  # fmt: skip
 EFFECT: dict[str, Any] = {
     "method": "CATE", **SHAPES, "features": ["x", "k"], "treatment": "t",
 }  # fmt: skip
@@ -435,8 +447,9 @@ case(**EFFECT, name="blocks", private="y x t block", assignment=dprct.Block("t",
 case(**EFFECT, name="shares lack a block", private="y x t block",
      assignment=dprct.Block("t", block="block", shares={1.0: 0.5, 2.0: 0.5, 3.0: 0.5}))  # fmt: skip
 case(**EFFECT, name="counts", private="y x t", assignment=dprct.Complete("t", counts=12))
-case(**EFFECT | {"outcome": "g"}, name="options", private="g x k s t", propensity=0.4, missing=1.0,
-     clip=2.0, parts={"outcome": 0.5, "effect": 0.5}, bins=3, categorical=["k"], pairs=[("x", "k")],
+case(**EFFECT | {"outcome": "g"}, name="options", private="g x k s t", propensity=0.4,
+     facts=policy(1.0, "g"), clip=2.0, parts={"outcome": 0.5, "effect": 0.5}, bins=3,
+     categorical=["k"], pairs=[("x", "k")],
      subgroups=["s"], projection=["x"], delta=1e-3, neighbors="replace-one")  # fmt: skip
 
 # synthetic control
@@ -486,11 +499,12 @@ case("Marginals", "Gaussian", delta=1e-3, default_bins=4, **TABLE)
 
 def file_case(name: str, private: str, *, used: str, **options: Any) -> None:
     """Register a calibrated file on some columns; the others are withheld."""
-    fates = fates_without(*used.split())
-    facts = {"lists": SIZES, "random_draws": True, "facts": fates} | options
-    case("Calibrated", name, private, **facts)
+    fates = fates_without(*used.split()) | options.pop("facts", {})
+    given = {"lists": SIZES, "random_draws": True} | options
+    case("Calibrated", name, private, facts=fates, **given)
 
 
+WIDE = {"y": {"sd": 1.0}}
 ON_T: dict[str, Any] = {"outcome": "y", "treatment": "t"}
 file_case("auto", "y x id", used="y x t", covariates=["x"], **ON_T)
 for rule in ("histogram", "marginals", "filler"):
@@ -499,7 +513,7 @@ for rule in ("histogram", "marginals", "filler"):
     )
 file_case("options", "y x", used="y x t", covariates=["x"], alphas=(0.05,),
           budget_shares={"covariates": 0.3, "y": 0.7}, legal="strict", keep=["note1"],
-          specifications=[""], sd={"y": 1.0}, clip=["y"], **ON_T)  # fmt: skip
+          specifications=[""], facts={"y": {"sd": 1.0, "clip": True}}, **ON_T)  # fmt: skip
 file_case(
     "moments",
     "y x",
@@ -511,31 +525,30 @@ file_case(
     **ON_T,
 )
 file_case("jointly", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
-          sd={"y": 1.0}, **ON_T)  # fmt: skip
+          facts=WIDE, **ON_T)  # fmt: skip
 file_case("treatment private", "y x t", used="y x t", covariates=["x"], outcome="y", delta=1e-3,
           covariate_release="filler", neighbors="replace-one", lists=HIDDEN["lists"],
           assignment=HALF)  # fmt: skip
 file_case("scales", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
-          sd={"y": 1.0}, neighbors="replace-one", assignment=HALF, outcome="y",
+          facts=WIDE, neighbors="replace-one", assignment=HALF, outcome="y",
           lists=HIDDEN["lists"])  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("subgroups", "y", used="y t block", outcome="y", subgroups=["block"], attrition=True,
           delta=1e-3, assignment=dprct.Block("t", block="block"))  # fmt: skip
-file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster", largest_cluster=4,
-          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
-file_case("clusters, a correlation", "y", used="y t home", outcome="y", icc={"y": 0.1},
-          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
-file_case("clusters, bounds on means", "y", used="y t home", outcome="y",
-          cluster_mean_bounds=(0.0, 1.0),
-          assignment=dprct.Cluster("t", cluster="home"))  # fmt: skip
+file_case("clusters", "y", used="y t home", outcome="y", privacy_unit="cluster",
+          assignment=dprct.Cluster("t", cluster="home", largest=4))  # fmt: skip
+file_case("clusters, a correlation", "y", used="y t home", outcome="y",
+          assignment=dprct.Cluster("t", cluster="home", icc={"y": 0.1}))  # fmt: skip
+file_case("clusters, bounds on means", "y", used="y t home", outcome="y", assignment=dprct.Cluster(
+          "t", cluster="home", cluster_mean_bounds=(0.0, 1.0)))  # fmt: skip
 file_case("a control group", "y", used="y c", outcome="y", control="cash",
           assignment=dprct.Complete(["cash", "none"], arm="c"))  # fmt: skip
 file_case("an index", "y x", used="y x t", covariates=["x"], index=steep_of_x, index_columns=["x"],
           index_bounds=(-3, 3), **ON_T)  # fmt: skip
-file_case("two outcomes", "y g", used="y g t", outcome=["y", "g"], treatment="t", missing=1.0,
-          budget_shares={"y": 0.25, "g": 0.75})  # fmt: skip
+file_case("two outcomes", "y g", used="y g t", outcome=["y", "g"], treatment="t",
+          facts=policy(1.0, "g"), budget_shares={"y": 0.25, "g": 0.75})  # fmt: skip
 file_case("missing public", "g x", used="g x t", outcome="g", treatment="t", covariates=["x"],
-          missing="public", present=("g",), lists=HAS)  # fmt: skip
+          facts=policy("public", "g"), present=("g",), lists=HAS)  # fmt: skip
 file_case("missing private", "g x", used="g x t", outcome="g", treatment="t", covariates=["x"],
-          missing="private")  # fmt: skip
+          facts=policy("private", "g"))  # fmt: skip

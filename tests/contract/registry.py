@@ -38,7 +38,6 @@ import pandas as pd
 import dprct
 from dprct import published
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -226,15 +225,9 @@ def _(data: pd.DataFrame) -> Any:
     may_miss=("y",), tail_draws=True, **CONFIRMED,
 )  # fmt: skip
 def _(data: pd.DataFrame) -> Any:
-    schema = designed_schema().declare(y={"missing": [".", ".a"]})
-    return declaring(
-        dprct.Calibrated.from_formula,
-        "y ~ t + w",
-        data,
-        schema,
-        treatment="t",
-        covariate_release="histogram",
-        missing="private",
+    schema = designed_schema().declare(y={"missing": [".", ".a"], "missing_policy": "private"})
+    return dprct.Calibrated.from_formula(
+        "y ~ t + w", data, schema, treatment="t", covariate_release="histogram"
     )
 
 
@@ -243,11 +236,12 @@ def _(data: pd.DataFrame) -> Any:
     may_miss=("y",), **CONFIRMED,
 )  # fmt: skip
 def _(data: pd.DataFrame) -> Any:
-    schema = designed_schema().declare(y={"missing": ["."]}, block={"fate": "public"})
-    return declaring(
-        dprct.Calibrated.from_formula,
+    schema = designed_schema().declare(
+        y={"missing": ["."], "missing_policy": 0.0}, block={"fate": "public"}
+    )
+    return dprct.Calibrated.from_formula(
         "y ~ t + w + C(block)", data, schema, treatment="t", covariate_release="marginals",
-        gamma="moments", missing=0.0, assignment=dprct.Block("t", block="block"),
+        gamma="moments", assignment=dprct.Block("t", block="block"),
     )  # fmt: skip
 
 
@@ -257,11 +251,13 @@ def _(data: pd.DataFrame) -> Any:
 )  # fmt: skip
 def _(data: pd.DataFrame) -> Any:
     schema = designed_schema().declare(
-        y={"missing": ["."]}, w={"missing": ["."]}, block={"fate": "public"}
+        y={"missing": ["."], "missing_policy": "private"},
+        w={"missing": ["."], "missing_policy": 0.0},
+        block={"fate": "public"},
     )
-    return declaring(
-        dprct.Calibrated, data, schema, outcome=["y", "w"], treatment="t", covariates=["C(block)"],
-        specifications=[""], missing={"y": "private", "w": 0.0}, legal="strict",
+    return dprct.Calibrated(
+        data, schema, outcome=["y", "w"], treatment="t", covariates=["C(block)"],
+        specifications=[""], legal="strict",
         covariate_release="filler",
         index={"y": "1000 * block"}, index_bounds={"y": (-300_000, 300_000)},
     )  # fmt: skip
@@ -292,14 +288,16 @@ def _(data: pd.DataFrame) -> Any:
 def _(data: pd.DataFrame) -> Any:
     levels = {"levels": list(range(60)), "missing": "never", "fate": "public"}
     columns = (*designed_schema().columns, dprct.Column("home", "byte", confirmed=True))
-    schema = Schema(columns, dataset_id="trial").declare(home=levels, y={"missing": ["."]})
+    schema = Schema(columns, dataset_id="trial").declare(
+        home=levels, y={"missing": ["."], "missing_policy": 0.0}
+    )
     # four rows a home: its treatment is that of its first row
     homes = np.arange(len(data)) // 4
     data = data.assign(home=homes.astype(float), t=(homes % 2).astype(float))
-    return declaring(
-        dprct.Calibrated,
-        data, schema, outcome="y", treatment="t", assignment=dprct.Cluster("t", cluster="home"),
-        missing=0.0, covariate_release="filler", privacy_unit="cluster", largest_cluster=4,
+    return dprct.Calibrated(
+        data, schema, outcome="y", treatment="t",
+        assignment=dprct.Cluster("t", cluster="home", largest=4), covariate_release="filler",
+        privacy_unit="cluster",
     )  # fmt: skip
 
 
@@ -380,22 +378,22 @@ EFFECT: dict[str, Any] = {"outcome": "y", "features": ["w", "block"], "treatment
 
 @subject("CATE, known propensity", modelled=("y", "w", "t", "block"), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.CATE, data, SCHEMA, assignment=dprct.Simple("t"), **EFFECT)
+    return dprct.CATE(data, SCHEMA, assignment=dprct.Simple("t"), **EFFECT)
 
 
 @subject("CATE, estimated propensity", modelled=("y", "w", "t"))
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.CATE, data, SCHEMA, **EFFECT)
+    return dprct.CATE(data, SCHEMA, **EFFECT)
 
 
 @subject("CATE, R-learner", modelled=("y", "w", "t"), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.CATE, data, SCHEMA, learner="r", **EFFECT)
+    return dprct.CATE(data, SCHEMA, learner="r", **EFFECT)
 
 
 @subject("CATE, S-learner", modelled=("y", "w", "t"))
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.CATE, data, SCHEMA, learner="s", propensity=0.5, **EFFECT)
+    return dprct.CATE(data, SCHEMA, learner="s", propensity=0.5, **EFFECT)
 
 
 @subject("PrivateMoments", modelled=("y", "w", "t", "block"), assigned=("t",), delta=1e-4)
@@ -427,18 +425,18 @@ WEIGHTED: dict[str, Any] = {"outcome": "y", "treatment": "t", "covariates": ["w"
 
 @subject("IPW", modelled=("y", "w", "t"), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.IPW, data, SCHEMA, balance=["w"], overlap=True, **WEIGHTED)
+    return dprct.IPW(data, SCHEMA, balance=["w"], overlap=True, **WEIGHTED)
 
 
 @subject("IPW, ATT, Hajek", modelled=("y", "w", "t"), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
-    return declaring(dprct.IPW, data, SCHEMA, estimand="att", hajek=True, **WEIGHTED)
+    return dprct.IPW(data, SCHEMA, estimand="att", hajek=True, **WEIGHTED)
 
 
 @subject("IPW, ATC, treatment public", modelled=("y", "w"), design=("t",), delta=1e-4)
 def _(data: pd.DataFrame) -> Any:
-    return declaring(
-        dprct.IPW, data, SCHEMA, estimand="atc", neighbors="replace-one-design-public", **WEIGHTED
+    return dprct.IPW(
+        data, SCHEMA, estimand="atc", neighbors="replace-one-design-public", **WEIGHTED
     )
 
 

@@ -11,7 +11,6 @@ import pytest
 import dprct
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
-from tests.declaring import declaring
 
 SCHEMA = dprct.Schema(
     (
@@ -32,15 +31,9 @@ def data() -> pd.DataFrame:
     )
 
 
-def effect(**options: Any) -> dprct.PrivateATE:
-    return declaring(
-        dprct.PrivateATE,
-        data(),
-        SCHEMA,
-        outcome="y",
-        assignment=dprct.Cluster("t", cluster="g"),
-        **options,
-    )
+def effect(largest: int | None = None, **options: Any) -> dprct.PrivateATE:
+    design = dprct.Cluster("t", cluster="g", largest=largest)
+    return dprct.PrivateATE(data(), SCHEMA, outcome="y", assignment=design, **options)
 
 
 def histogram(**unit: Any) -> dprct.MVHistogram:
@@ -76,11 +69,11 @@ def test_a_default_accountant_takes_a_default_effect_and_a_histogram() -> None:
 def test_public_missingness_under_replace_one_stands_beside_the_sum() -> None:
     rows = data()
     rows.loc[1, "y"] = np.nan
-    schema = SCHEMA.declare(y={"missing": ["."]})
+    schema = SCHEMA.declare(y={"missing": ["."], "missing_policy": "public"})
     accountant = dprct.Accountant(1)
-    declaring(
-        dprct.PrivateATE, rows, schema, outcome="y", assignment=dprct.Simple("t", shares=0.5),
-        neighbors="replace-one", missing="public",
+    dprct.PrivateATE(
+        rows, schema, outcome="y", assignment=dprct.Simple("t", shares=0.5),
+        neighbors="replace-one",
     ).fit(epsilon=0.5, accountant=accountant)  # fmt: skip
     assert "whether anybody's y is missing" in str(accountant)
     assert "who has a value of y" in str(accountant)
@@ -89,14 +82,14 @@ def test_public_missingness_under_replace_one_stands_beside_the_sum() -> None:
 def test_units_that_differ_leave_single_rows() -> None:
     accountant = dprct.Accountant(3)
     histogram(id="pid").fit(epsilon=1, accountant=accountant, confirm=True)
-    clusters = effect(privacy_unit="cluster", largest_cluster=12)
+    clusters = effect(12, privacy_unit="cluster")
     clusters.fit(epsilon=1, accountant=accountant)
     entry = accountant.ledger[1]
     assert (entry.unit, entry.unit_id, entry.max_rows) == ("cluster of g", "g", 12)
     assert accountant.together is not None
     assert accountant.together.unit == "row"
     donors = dprct.SyntheticControl.from_arrays(np.zeros((4, 6)), np.zeros(6), 4, bound=1)
-    with pytest.raises(ParameterError, match="nothing is known that both protect"):
+    with pytest.raises(ParameterError, match="both protect"):
         donors.fit(epsilon=1, accountant=accountant)
     assert accountant.spent == Budget(2)
 

@@ -39,7 +39,6 @@ from dprct.queries.propensity import Coordinates, Treated
 from dprct.queries.sums import Clipped
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,14 +74,14 @@ def few(schema: Schema, *names: str) -> Schema:
 
 
 def effect(d: pd.DataFrame, s: Schema, **options: Any) -> Any:
-    return declaring(PrivateATE, d, s, **{"outcome": "y", "treatment": "t", **options})
+    return PrivateATE(d, s, **{"outcome": "y", "treatment": "t", **options})
 
 
 def calibrated(d: pd.DataFrame, s: Schema, v: str, **options: Any) -> Any:
     schema = few(s, "y", "t", v)
     if "index_bounds" in options:  # its columns are in the file for another purpose, or none
         schema = schema.with_columns([replace(schema.column(v), fate="withheld")])
-    return declaring(Calibrated, d, schema, outcome="y", treatment="t", **options)
+    return Calibrated(d, schema, outcome="y", treatment="t", **options)
 
 
 def panel(d: pd.DataFrame, v: str) -> pd.DataFrame:
@@ -141,15 +140,11 @@ CASES: dict[tuple[Any, str], Make] = {
     (Calibrated, "index_columns"): lambda d, s, v: calibrated(
         d, s, v, index=lambda r: r[v].to_numpy(), index_columns=[v], **INDEX
     ),
-    (IPW, "treatment"): lambda d, s, v: declaring(IPW, d, s, **{**WEIGHTED, "treatment": v}),
-    (IPW, "covariates"): lambda d, s, v: declaring(IPW, d, s, **{**WEIGHTED, "covariates": [v]}),
-    (IPW, "outcome"): lambda d, s, v: declaring(IPW, d, s, **{**WEIGHTED, "outcome": v}),
-    (IPW, "balance"): lambda d, s, v: declaring(
-        IPW, d, s, **{**WEIGHTED, "covariates": [v]}, balance=[v]
-    ),
-    (PrivateAdditive, "outcome"): lambda d, s, v: declaring(
-        PrivateAdditive, d, s, **{**SHAPES, "outcome": v}
-    ),
+    (IPW, "treatment"): lambda d, s, v: IPW(d, s, **{**WEIGHTED, "treatment": v}),
+    (IPW, "covariates"): lambda d, s, v: IPW(d, s, **{**WEIGHTED, "covariates": [v]}),
+    (IPW, "outcome"): lambda d, s, v: IPW(d, s, **{**WEIGHTED, "outcome": v}),
+    (IPW, "balance"): lambda d, s, v: IPW(d, s, **{**WEIGHTED, "covariates": [v]}, balance=[v]),
+    (PrivateAdditive, "outcome"): lambda d, s, v: PrivateAdditive(d, s, **{**SHAPES, "outcome": v}),
     (PrivateAdditive, "features"): lambda d, s, v: PrivateAdditive(
         d, s, outcome="y", features=["x", v]
     ),
@@ -159,27 +154,23 @@ CASES: dict[tuple[Any, str], Make] = {
     (PrivateAdditive, "pairs"): lambda d, s, v: PrivateAdditive(
         d, s, outcome="y", features=["x", v], pairs=[("x", v)]
     ),
-    (PrivateAdditive, "subgroups"): lambda d, s, v: declaring(
-        PrivateAdditive, d, s, **SHAPES, subgroups=[v]
-    ),
+    (PrivateAdditive, "subgroups"): lambda d, s, v: PrivateAdditive(d, s, **SHAPES, subgroups=[v]),
     (PrivateAdditive, "projection"): lambda d, s, v: PrivateAdditive(
         d, s, outcome="y", features=["x", v], projection=["x", v]
     ),
-    (CATE, "outcome"): lambda d, s, v: declaring(CATE, d, s, **{**VARIED, "outcome": v}),
-    (CATE, "features"): lambda d, s, v: declaring(CATE, d, s, **{**VARIED, "features": [v]}),
-    (CATE, "treatment"): lambda d, s, v: declaring(CATE, d, s, **{**VARIED, "treatment": v}),
-    (CATE, "assignment"): lambda d, s, v: declaring(
-        CATE, d, s, **SHAPES, treatment=v, assignment=Simple(v)
+    (CATE, "outcome"): lambda d, s, v: CATE(d, s, **{**VARIED, "outcome": v}),
+    (CATE, "features"): lambda d, s, v: CATE(d, s, **{**VARIED, "features": [v]}),
+    (CATE, "treatment"): lambda d, s, v: CATE(d, s, **{**VARIED, "treatment": v}),
+    (CATE, "assignment"): lambda d, s, v: CATE(d, s, **SHAPES, treatment=v, assignment=Simple(v)),
+    (CATE, "categorical"): lambda d, s, v: CATE(
+        d, s, **{**VARIED, "features": [v]}, categorical=[v]
     ),
-    (CATE, "categorical"): lambda d, s, v: declaring(
-        CATE, d, s, **{**VARIED, "features": [v]}, categorical=[v]
+    (CATE, "pairs"): lambda d, s, v: CATE(
+        d, s, **{**VARIED, "features": ["x", v]}, pairs=[("x", v)]
     ),
-    (CATE, "pairs"): lambda d, s, v: declaring(
-        CATE, d, s, **{**VARIED, "features": ["x", v]}, pairs=[("x", v)]
-    ),
-    (CATE, "subgroups"): lambda d, s, v: declaring(CATE, d, s, **VARIED, subgroups=[v]),
-    (CATE, "projection"): lambda d, s, v: declaring(
-        CATE, d, s, **{**VARIED, "features": ["x", v]}, projection=["x", v]
+    (CATE, "subgroups"): lambda d, s, v: CATE(d, s, **VARIED, subgroups=[v]),
+    (CATE, "projection"): lambda d, s, v: CATE(
+        d, s, **{**VARIED, "features": ["x", v]}, projection=["x", v]
     ),
     (PrivateMoments, "columns"): lambda d, s, v: PrivateMoments(d, s, columns=["y", v]),
     (PrivateMoments, "formulas"): lambda d, s, v: PrivateMoments(d, s, formulas=[f"y ~ x + {v}"]),
@@ -288,8 +279,8 @@ def test_a_column_of_own_values_is_taken(argument: tuple[Any, str]) -> None:
     "make",
     [
         lambda d, s, v: effect(d, s, treatment=v),
-        lambda d, s, v: declaring(
-            IPW, d, s, **{**WEIGHTED, "treatment": v}, estimand="att",
+        lambda d, s, v: IPW(
+            d, s, **{**WEIGHTED, "treatment": v}, estimand="att",
             neighbors="replace-one-design-public",
         ),
         lambda d, s, v: control(published.SyntheticControl, d, s, v, perturb="objective"),

@@ -10,7 +10,6 @@ import pytest
 
 from dprct import CATE, IPW, PrivateAdditive
 from dprct.model import saved
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,31 +17,34 @@ if TYPE_CHECKING:
 
     from dprct.schema import Schema
 
-SHAPES = {"outcome": "y", "features": ["x", "g"], "missing": 0.5, "pairs": [("x", "g")]}
+SHAPES = {"outcome": "y", "features": ["x", "g"], "pairs": [("x", "g")]}
 
 FORMS: dict[str, Callable[[Any, Schema], Any]] = {
-    "weighting": lambda data, schema: declaring(
-        IPW.from_formula,
+    "weighting": lambda data, schema: IPW.from_formula(
         "t ~ x * whole",
         data,
         schema,
         outcome="y",
-        missing=0.5,
         hajek=True,
         overlap=True,
     ),
-    "shapes": lambda data, schema: declaring(PrivateAdditive, data, schema, **SHAPES),
-    "effects in one step": lambda data, schema: declaring(
-        CATE, data, schema, treatment="t", propensity=0.5, **SHAPES
+    "shapes": lambda data, schema: PrivateAdditive(data, schema, **SHAPES),
+    "effects in one step": lambda data, schema: CATE(
+        data, schema, treatment="t", propensity=0.5, **SHAPES
     ),
-    "effects in parts": lambda data, schema: declaring(
-        CATE, data, schema, treatment="t", learner="r", **SHAPES
+    "effects in parts": lambda data, schema: CATE(
+        data, schema, treatment="t", learner="r", **SHAPES
     ),
 }
 
 
+def half(schema: Schema) -> Schema:
+    """The schema, in which a missing outcome is .5."""
+    return schema.declare(y={"missing_policy": 0.5})
+
+
 def released(form: str, data: Any, engines: ModuleType, seed: int = 3) -> Any:
-    found = FORMS[form](data, engines.SCHEMA).fit(4, 1e-4, rng=seed)
+    found = FORMS[form](data, half(engines.SCHEMA)).fit(4, 1e-4, rng=seed)
     if form == "weighting":
         return [*found.params, *found.bse, *found.propensity_params]
     return [saved(fit.sums) for fit in found.models.values()]

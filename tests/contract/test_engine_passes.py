@@ -13,7 +13,6 @@ from dprct import MVHistogram, PrivateATE, PrivateMoments, Simple
 from dprct.queries import group_moments, sums, together
 from dprct.schema import Column
 from dprct.schema.tables import COMPANION, _legal, _rules, collected, schema_of, table
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,26 +23,32 @@ if TYPE_CHECKING:
 LAZY = ["Polars, lazy", "DuckDB", "Spark"]
 TWO = ["y", "x"]
 
+
+def policy(schema: Schema, value: Any) -> Schema:
+    """The schema, in which a missing outcome counts as that."""
+    return schema.declare(y={"missing_policy": value})
+
+
 MODELS: dict[str, Callable[[Any, Schema], Any]] = {
-    "effects, who has a value being public": lambda data, schema: declaring(
-        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"}
+    "effects, who has a value being public": lambda data, schema: PrivateATE(
+        data, policy(schema, "public"), outcome=TWO, assignment=Simple("t")
     ),
-    "effects, who has a value being private": lambda data, schema: declaring(
-        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "private"}
+    "effects, who has a value being private": lambda data, schema: PrivateATE(
+        data, policy(schema, "private"), outcome=TWO, assignment=Simple("t")
     ),
-    "effects, treatment being private": lambda data, schema: declaring(
-        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": "public"},
+    "effects, treatment being private": lambda data, schema: PrivateATE(
+        data, policy(schema, "public"), outcome=TWO, assignment=Simple("t"),
         neighbors="replace-one",
     ),
-    "effects, jointly": lambda data, schema: declaring(
-        PrivateATE, data, schema, outcome=TWO, assignment=Simple("t"), missing={"y": 0.5}
+    "effects, jointly": lambda data, schema: PrivateATE(
+        data, policy(schema, 0.5), outcome=TWO, assignment=Simple("t")
     ),
-    "moments of public groups": lambda data, schema: declaring(
-        PrivateMoments, data, schema, columns=TWO, assignment=Simple("t"), missing="public",
+    "moments of public groups": lambda data, schema: PrivateMoments(
+        data, policy(schema, "public"), columns=TWO, assignment=Simple("t"),
         neighbors="replace-one-design-public",
     ),
-    "moments of private cells": lambda data, schema: declaring(
-        PrivateMoments, data, schema, columns=TWO, assignment=Simple("t"), missing=0.5
+    "moments of private cells": lambda data, schema: PrivateMoments(
+        data, policy(schema, 0.5), columns=TWO, assignment=Simple("t")
     ),
     "histogram": lambda data, schema: MVHistogram(
         data, schema.select(["x", "g"]), columns=["x", "g"]

@@ -40,7 +40,6 @@ from dprct.queries.counts import cell_counts
 from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION, table, validate
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,7 +273,7 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     connection = duckdb.connect()
     rows = connection.sql("select (i % 10) / 10.0 as x, i % 2 as t from range(60) as r(i)")
     release = MVHistogram(rows, schema)
-    effect = declaring(PrivateATE, rows, schema, outcome="x", assignment=Simple("t"), missing=0.0)
+    effect = PrivateATE(rows, schema, outcome="x", assignment=Simple("t"))
     assert release.fit(epsilon=4, rng=1).protected.shape[0] == 60
     connection.close()
     for fit in (release.fit, effect.fit):

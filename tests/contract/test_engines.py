@@ -25,7 +25,6 @@ from dprct.privacy.aggregates import _open
 from dprct.queries.sums import clipped_sums
 from dprct.schema import Column, Schema
 from dprct.schema.tables import eager, table
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,20 +35,24 @@ if TYPE_CHECKING:
 # small samples
 pytestmark = pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")
 
-EFFECTS: dict[str, dict[str, Any]] = {
-    "observed": {"treatment": "t", "missing": "public", "attrition": True},
-    "filled": {"assignment": Simple("t"), "missing": 0.5},
-    "counted": {"assignment": Simple("t"), "missing": "private"},
-    "private arms": {"assignment": Simple("t"), "missing": "public", "neighbors": "replace-one"},
-    "blocked": {"assignment": Block("t", block="block"), "missing": "public", "attrition": True},
-    "clustered": {
-        "assignment": Cluster("whole", cluster="school"), "missing": 0.0, "attrition": True,
-    },
-    "clusters in blocks": {
-        "assignment": BlockCluster("whole", block="block", cluster="school"),
-        "missing": "public", "attrition": True,
-    },
+EFFECTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "observed": ("public", {"treatment": "t", "attrition": True}),
+    "filled": (0.5, {"assignment": Simple("t")}),
+    "counted": ("private", {"assignment": Simple("t")}),
+    "private arms": ("public", {"assignment": Simple("t"), "neighbors": "replace-one"}),
+    "blocked": ("public", {"assignment": Block("t", block="block"), "attrition": True}),
+    "clustered": (0.0, {"assignment": Cluster("whole", cluster="school"), "attrition": True}),
+    "clusters in blocks": ("public", {
+        "assignment": BlockCluster("whole", block="block", cluster="school"), "attrition": True,
+    }),
 }  # fmt: skip
+"""What a missing outcome counts as, and options."""
+
+
+def policy(schema: Schema, value: Any) -> Schema:
+    """The schema, in which a missing outcome counts as that."""
+    return schema.declare(y={"missing_policy": value})
+
 
 FAST = ("pandas", "Polars", "Polars, lazy", "DuckDB")
 SLOW = (
@@ -82,7 +85,8 @@ def test_effects_are_the_same_in_every_engine(
 
 
 def effects(design: str, data: Any, engines: ModuleType) -> list[Any]:
-    model = declaring(PrivateATE, data, engines.SCHEMA, outcome="y", **EFFECTS[design])
+    missing, options = EFFECTS[design]
+    model = PrivateATE(data, policy(engines.SCHEMA, missing), outcome="y", **options)
     result = model.fit(epsilon=1, rng=3)
     return [*result.params, *result.bse, str(model.guarantee(result.guarantee.budget))]
 
@@ -95,11 +99,10 @@ def effects_in_pandas(design: str, engines: ModuleType) -> list[Any]:
 def test_effects_can_tell_data_apart(engines: ModuleType) -> None:
     rows = engines.rows()
     other = rows.with_columns(t=1 - pl.col("t"), y=-pl.col("y").clip(-2, 2))
-    for design in EFFECTS.values():
+    for missing, design in EFFECTS.values():
+        schema = policy(engines.SCHEMA, missing)
         one, another = (
-            declaring(PrivateATE, data, engines.SCHEMA, outcome="y", **design)
-            .fit(epsilon=1, rng=3)
-            .params
+            PrivateATE(data, schema, outcome="y", **design).fit(epsilon=1, rng=3).params
             for data in (rows, other)
         )
         assert [*one] != [*another]
@@ -169,8 +172,9 @@ def test_a_calibrated_file_is_made_from_an_engine(
 
 def calibrated(design: str, data: Any, engines: ModuleType) -> Any:
     used = {"observed": ("y", "t"), "clusters in blocks": ("y", "whole", "block", "school")}[design]
-    schema = _only(engines.SCHEMA, *used, fate=None)
-    return declaring(Calibrated, data, schema, outcome="y", **EFFECTS[design]).fit(epsilon=4, rng=2)
+    missing, options = EFFECTS[design]
+    schema = policy(_only(engines.SCHEMA, *used, fate=None), missing)
+    return Calibrated(data, schema, outcome="y", **options).fit(epsilon=4, rng=2)
 
 
 @functools.cache
@@ -198,22 +202,19 @@ def test_a_wrong_assignment_is_refused_alike(engine: ToEngine, engines: ModuleTy
         sentences = []
         for data in (lopsided, engine(lopsided)):
             with pytest.raises(ParameterError) as refusal:
-                declaring(
-                    PrivateATE, data, engines.SCHEMA, outcome="y", assignment=design, missing=0.0
-                )
+                PrivateATE(data, policy(engines.SCHEMA, 0.0), outcome="y", assignment=design)
             sentences.append(str(refusal.value))
         assert sentences[0] == sentences[1]
     exact = Complete("t", counts=[100])
     for data in (lopsided, engine(lopsided)):
-        declaring(PrivateATE, data, engines.SCHEMA, outcome="y", assignment=exact, missing=0.0)
+        PrivateATE(data, policy(engines.SCHEMA, 0.0), outcome="y", assignment=exact)
 
 
 @pytest.mark.parametrize("engine", ["Polars, lazy", "DuckDB", "Spark"], indirect=True)
 def test_an_index_in_python_is_refused_with_what_to_do(people: Any, engines: ModuleType) -> None:
     with pytest.raises(EngineError, match="collect the columns"):
-        declaring(
-            PrivateATE,
-            people, engines.SCHEMA, outcome="y", treatment="t", missing=0.0, attrition=True,
+        PrivateATE(
+            people, policy(engines.SCHEMA, 0.0), outcome="y", treatment="t", attrition=True,
             index="2*x", index_bounds=(-3, 3),
         )  # fmt: skip
 

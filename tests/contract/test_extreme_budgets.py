@@ -18,7 +18,6 @@ import pytest
 import dprct
 from dprct import Accountant, Budget, Column, Schema
 from dprct.errors import DprctError, DprctWarning, ParameterError
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,9 +111,7 @@ def rows(y: Bounds, w: Bounds) -> pd.DataFrame:
 
 
 def _effect(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return declaring(
-        dprct.PrivateATE, rows(y, w), declared(y, w), outcome="y", treatment="t", **options
-    )
+    return dprct.PrivateATE(rows(y, w), declared(y, w), outcome="y", treatment="t", **options)
 
 
 def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
@@ -125,8 +122,7 @@ def _calibrated(y: Bounds, w: Bounds, covariates: Any) -> Any:
 
 
 def _cate(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return declaring(
-        dprct.CATE,
+    return dprct.CATE(
         rows(y, w),
         declared(y, w),
         outcome="y",
@@ -137,8 +133,7 @@ def _cate(y: Bounds, w: Bounds, **options: Any) -> Any:
 
 
 def _weighted(y: Bounds, w: Bounds, **options: Any) -> Any:
-    return declaring(
-        dprct.IPW,
+    return dprct.IPW(
         rows(y, w),
         declared(y, w),
         outcome="y",

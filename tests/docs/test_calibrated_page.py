@@ -12,7 +12,6 @@ import pytest
 
 from dprct import Calibrated, Column, PrivateATE, Schema, read_dta
 from dprct.cli.demo import demo_file
-from tests.declaring import declaring
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibrated.md"
 TEXT = " ".join(PAGE.read_text("utf-8").split())
@@ -27,23 +26,20 @@ def liberia(outcomes: int) -> PrivateATE:
     data = pd.DataFrame({name: np.zeros(len(arm)) for name in names})
     for k, name in enumerate(arms, 1):
         data[name] = (arm == k) * 1.0
-    columns = [Column(name, bounds=(-2, 6), missing=()) for name in names]
+    columns = [Column(name, bounds=(-2, 6), sd=1.0, missing=()) for name in names]
     columns += [Column(name, levels=(0.0, 1.0), missing=()) for name in arms]
-    sd = dict.fromkeys(names, 1.0)
-    return declaring(PrivateATE, data, Schema(tuple(columns)), outcome=names, treatment=arms, sd=sd)
+    return PrivateATE(data, Schema(tuple(columns)), outcome=names, treatment=arms)
 
 
 def nsw(levels: tuple[float, ...]) -> PrivateATE:
     facts: dict[str, Any] = {
-        "re78": {"bounds": (0, 40_000), "missing": "never"},
+        "re78": {"bounds": (0, 40_000), "sd": 6500, "missing": "never"},
         "treat": {"levels": [0, 1], "missing": "never"},
     }
     schema = Schema.from_dta(demo_file("nsw_mixtape.dta")).declare(confirm_header=True, **facts)
     data, schema = read_dta(demo_file("nsw_mixtape.dta"), schema)
     data["re78"] = data["re78"].clip(0, 40_000)
-    return declaring(
-        PrivateATE.from_formula, "re78 ~ treat", data, schema, sd={"re78": 6500}, alphas=levels
-    )
+    return PrivateATE.from_formula("re78 ~ treat", data, schema, alphas=levels)
 
 
 def test_the_price_of_several_outcomes() -> None:

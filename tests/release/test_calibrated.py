@@ -27,7 +27,6 @@ from dprct.privacy.composition import per_row, sequential
 from dprct.privacy.histograms import OneWayHistograms
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
 from dprct.privacy.noise import Secure
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,12 +43,18 @@ FORMULA = "earn ~ t + t2 + age + female + C(region) + C(village)"
 pytestmark = pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")
 
 
-def calibrated(data: pd.DataFrame, schema: Schema, formula: str = FORMULA, **options: Any) -> Any:
+def calibrated(
+    data: pd.DataFrame, schema: Schema, formula: str = FORMULA, *, missing: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """A calibrated file; ``missing`` is declared of works."""
     options = {"treatment": ARMS, **options}
     left = formula.split("~")[0]
     rest = [name for name in {"earn", "works"} & set(schema.names) if name not in left]
     schema = schema.declare(**{name: {"fate": "withheld"} for name in rest})
-    return declaring(Calibrated.from_formula, formula, data, schema, **options)
+    if missing is not None:
+        schema = schema.declare(works={"missing_policy": missing})
+    return Calibrated.from_formula(formula, data, schema, **options)
 
 
 def agrees(release: Release, formula: str, outcome: str = "earn", **how: Any) -> None:
@@ -182,8 +187,8 @@ def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_sche
     arm = np.random.default_rng(1).permutation(np.arange(60) % 3)[data["school"].astype(int)]
     data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
     model = calibrated(
-        data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        privacy_unit="cluster", largest_cluster=30, covariate_release="marginals",
+        data, trial_schema, "earn ~ t + t2 + age", privacy_unit="cluster",
+        assignment=Cluster(ARMS, cluster="school", largest=30), covariate_release="marginals",
     )  # fmt: skip
     facts = model.plan(30).facts
     assert "1/30" in facts["covariates: price of clusters"]
@@ -199,10 +204,11 @@ def test_the_parts_of_a_release_cost_what_was_charged(
     data = make_trial(1800)
     arm = np.random.default_rng(1).permutation(np.arange(60) % 3)[data["school"].astype(int)]
     data = data.assign(t=(arm == 1) * 1.0, t2=(arm == 2) * 1.0)
-    rows, limit = (30, {"largest_cluster": 30}) if unit == "cluster" else (1, {})
+    rows = 30 if unit == "cluster" else 1
+    design = Cluster(ARMS, cluster="school", largest=30 if unit == "cluster" else None)
     model = calibrated(
-        data, trial_schema, "earn ~ t + t2 + age", assignment=Cluster(ARMS, cluster="school"),
-        privacy_unit=unit, covariate_release="marginals", gamma="moments", **limit,
+        data, trial_schema, "earn ~ t + t2 + age", assignment=design, privacy_unit=unit,
+        covariate_release="marginals", gamma="moments",
     )  # fmt: skip
     of_rows: list[Budget] = []
     of_units: list[Budget] = []
@@ -543,9 +549,8 @@ def test_nothing_is_charged_for_what_is_refused(
 def test_the_plan_prices_the_covariates(trial: pd.DataFrame, trial_schema: Schema) -> None:
     model = calibrated(
         trial,
-        trial_schema,
+        trial_schema.declare(earn={"sd": 10}),
         covariate_release="marginals",
-        sd={"earn": 10},
         budget_shares={"covariates": 0.5, "earn": 0.5},
     )
     plan = str(model.plan(1))
@@ -565,7 +570,7 @@ def test_rehearsal_writes_the_header_that_the_file_will_have(
 @pytest.mark.parametrize(
     ("formula", "options", "error", "words"),
     [
-        ("earn ~ t + t2 + t:age", {}, FormulaError, "interacts or transforms the treatment"),
+        ("earn ~ t + t2 + t:age", {}, FormulaError, "transforms the treatment"),
         ("earn ~ t + t2 + I(t * age)", {}, FormulaError, "interacts or transforms"),
         ("earn ~ t + t2 - 1", {}, FormulaError, "no intercept"),
         ("earn ~ t + age", {}, FormulaError, "lacks the treatment t2"),

@@ -17,7 +17,6 @@ from dprct.privacy.budget import Budget
 from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.groups import Groups, balanced, joined, same_shares
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from dprct.release import Release
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 DELTA = 1e-6
 WHOLE = {"missing": ()}
 SCHEMA = Schema((
-    Column("yield", bounds=(0, 3), **WHOLE), Column("loans", bounds=(-5, 9), **WHOLE),
+    Column("yield", bounds=(0, 3), sd=0.4, **WHOLE),
+    Column("loans", bounds=(-5, 9), sd=1.5, **WHOLE),
     Column("seed", "byte", levels=(0.0, 1.0), exclusive="arm", **WHOLE),
     Column("tools", "byte", levels=(0.0, 1.0), exclusive="arm", **WHOLE),
     Column("soil", "byte", levels=(1.0, 2.0, 10.0), **WHOLE),
@@ -60,10 +60,10 @@ def model(data: pd.DataFrame, **options: Any) -> dprct.Calibrated:
     given: dict[str, Any] = {
         "outcome": ["yield", "loans"], "treatment": arms, "subgroups": "soil",
         "assignment": dprct.Block(arms, block="soil", shares=None), "attrition": True,
-        "sd": {"yield": 0.4, "loans": 1.5}, "specifications": SETS, "covariate_release": "filler",
+        "specifications": SETS, "covariate_release": "filler",
         **options,
     }  # fmt: skip
-    return declaring(dprct.Calibrated, data, schema, **given)
+    return dprct.Calibrated(data, schema, **given)
 
 
 EQUAL = {1.0: (60, 40), 2.0: (60, 40), 10.0: (60, 40)}
@@ -233,13 +233,14 @@ def test_the_certificate_reads_every_level(releases: dict[str, Release]) -> None
 def test_missing_values_that_are_public_keep_effects_in_levels() -> None:
     data = farms(EQUAL)
     data.loc[data.groupby(["soil", "seed"]).head(5).index, "yield"] = np.nan
-    schema = SCHEMA.with_columns([Column("yield", bounds=(0, 3), missing=(".",))])
+    schema = SCHEMA.with_columns(
+        [Column("yield", bounds=(0, 3), missing=(".",), missing_policy="public")]
+    )
     schema = Schema(tuple(column for column in schema.columns if column.name in data))
-    release = declaring(
-        dprct.Calibrated,
+    release = dprct.Calibrated(
         data, schema, outcome=["yield", "loans"], treatment="seed", subgroups=["soil"],
         assignment=dprct.Block("seed", block="soil", shares=None), attrition=True,
-        missing={"yield": "public"}, covariate_release="filler",
+        covariate_release="filler",
     ).fit(3, DELTA)  # fmt: skip
     by = release.estimates.by("soil")
     for level in LEVELS:
@@ -357,9 +358,7 @@ def test_effects_in_levels_need_the_release_that_has_them() -> None:
     with pytest.raises(ParameterError, match="need the joint release"):
         asked.plan(3)
     # one outcome alone would do better without the delta, and has no levels there
-    one = model(farms(EQUAL).drop(columns="loans"), outcome="yield", sd={"yield": 0.4}).plan(
-        3, DELTA
-    )
+    one = model(farms(EQUAL).drop(columns="loans"), outcome="yield").plan(3, DELTA)
     assert "yield ~ seed within each level of soil" in one.facts["regressions"]
     assert "yield if soil=2: seed" in one.facts
 

@@ -24,7 +24,6 @@ from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
 from dprct.schema.tables import table
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,9 +51,7 @@ def experiment(p: float = 0.2, seed: int = 3) -> tuple[pd.DataFrame, Schema]:
 def released(p: float = 0.2, *, seed: int | None = None, **options: Any) -> dprct.Release:
     data, schema = experiment(p)
     given = {"covariate_release": "filler", "specifications": [""]} | options
-    model = declaring(
-        dprct.Calibrated.from_formula, "got ~ t + x", data, schema, treatment="t", **given
-    )
+    model = dprct.Calibrated.from_formula("got ~ t + x", data, schema, treatment="t", **given)
     return model.fit(1.0, rng=seed)
 
 
@@ -229,10 +226,9 @@ def test_several_arms_and_counted_outcomes_have_a_law_and_private_arms_of_two_no
     three = dprct.PrivateATE.from_formula("got ~ t + s", data, wide, treatment=["t", "s"])
     found = three.fit(1.0, rng=1)
     assert (found.control["std_error"] > found.control["noise"]).all()
-    gaps = Schema((*schema.columns[:2], Column("got", "byte", levels=(0.0, 1.0), missing=(".",))))
-    counted = declaring(
-        dprct.PrivateATE.from_formula, "got ~ t", data, gaps, treatment="t", missing="private"
-    )
+    gaps = Schema((*schema.columns[:2], Column(
+        "got", "byte", levels=(0.0, 1.0), missing=(".",), missing_policy="private")))  # fmt: skip
+    counted = dprct.PrivateATE.from_formula("got ~ t", data, gaps, treatment="t")
     outcome = counted.facts.outcomes[0]
     assert isinstance(outcome, CountedOutcome)
     assert np.isfinite(counted.fit(1.0, rng=1).control["std_error"]).all()

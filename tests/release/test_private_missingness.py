@@ -24,7 +24,6 @@ from dprct.privacy.noise import Secure
 from dprct.release.calibrated.covariates import Target
 from dprct.release.calibrated.outcomes import PublicRows, constructed_anywhere
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,8 +34,10 @@ N = 240
 DESIGN: dict[str, Any] = {"missing": (), "fate": "public"}
 SCHEMA = Schema(
     (
-        Column("y", bounds=(0.0, 1.0), missing=(".", ".b"), fate="modelled"),
-        Column("w", bounds=(0.0, 1.0), missing=(".",), fate="modelled"),
+        Column(
+            "y", bounds=(0.0, 1.0), missing=(".", ".b"), missing_policy="private", fate="modelled"
+        ),
+        Column("w", bounds=(0.0, 1.0), missing=(".",), missing_policy="public", fate="modelled"),
         Column("t", "byte", levels=(0.0, 1.0), **DESIGN),
         Column("t2", "byte", levels=(0.0, 1.0), **DESIGN),
         Column("village", "byte", levels=tuple(map(float, range(6))), **DESIGN),
@@ -69,10 +70,8 @@ def gone() -> pd.DataFrame:
 
 
 def model(data: Any, **options: Any) -> Calibrated:
-    options = {"covariates": ["x", "C(village)"], "missing": {"y": "private"}, **options}
-    if "outcome" in options:
-        return declaring(Calibrated, data, BOTH, treatment=["t", "t2"], **options)
-    return declaring(Calibrated, data, ONE, outcome="y", treatment=["t", "t2"], **options)
+    given = {"schema": BOTH if "outcome" in options else ONE, "outcome": "y", **options}
+    return Calibrated(data, treatment=["t", "t2"], **{"covariates": ["x", "C(village)"], **given})
 
 
 MODELS: dict[str, Callable[[Any], Calibrated]] = {
@@ -89,7 +88,6 @@ MODELS: dict[str, Callable[[Any], Calibrated]] = {
         data,
         outcome=["w", "y"],
         covariate_release="filler",
-        missing={"y": "private", "w": "public"},
     ),
     "blocks that are left out": lambda data: model(
         data, covariate_release="filler", blocks="ignore", assignment=Complete(["t", "t2"])
@@ -282,7 +280,8 @@ def test_what_was_saved_without_counts_is_not_resumed(monkeypatch: pytest.Monkey
     accountant = Accountant(9, relation="replace-one-design-public")
     private = model(table(), covariate_release="filler")
     private.fit(epsilon=1, accountant=accountant)
-    filled = model(table(), covariate_release="filler", missing=0.5)
+    half = ONE.declare(y={"missing_policy": 0.5})
+    filled = model(table(), schema=half, covariate_release="filler")
     filled.fit(epsilon=1, accountant=accountant)
     with pytest.raises(LedgerError, match="who has a value of 'y' is private, so that no file"):
         private.resume("1", accountant=accountant)
@@ -310,9 +309,11 @@ def test_a_missing_outcome_is_legal_in_the_released_schema(legal: Any, missing: 
     """The confidential code is .a; the file says only that there is no value."""
     data = table()
     data["y"] = np.where(data["y"].isna(), tagged(np.ones(N)), data["y"])
-    schema = SCHEMA.declare(y={"missing": [".a"]}, w={"fate": "withheld"})
-    options: dict[str, Any] = {"missing": missing, "legal": legal, "covariate_release": "filler"}
-    made = declaring(Calibrated, data, schema, outcome="y", treatment=["t", "t2"], **options)
+    schema = SCHEMA.declare(
+        y={"missing": [".a"], "missing_policy": missing}, w={"fate": "withheld"}
+    )
+    options: dict[str, Any] = {"legal": legal, "covariate_release": "filler"}
+    made = Calibrated(data, schema, outcome="y", treatment=["t", "t2"], **options)
     release = made.fit(epsilon=50)
     assert release.protected["y"].isna().any()
     assert release.schema.column("y").missing == (".", ".a")
@@ -322,5 +323,5 @@ def test_a_missing_outcome_is_legal_in_the_released_schema(legal: Any, missing: 
 def test_weighted_blocks_are_refused_as_in_an_effect() -> None:
     design = Block(["t", "t2"], block="village")
     data = table().assign(t=np.arange(N) % 3 == 1, t2=np.arange(N) % 3 == 2).astype(float)
-    with pytest.raises(ParameterError, match="not offered with clusters or weighted blocks"):
+    with pytest.raises(ParameterError, match="weighted blocks"):
         model(data, assignment=design, covariate_release="filler")

@@ -20,14 +20,13 @@ from dprct.study.expected_regressions import entries
 from dprct.study.package import stata_line
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import Verdict, of_table
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from dprct import Release
 
 EITHER = {"levels": (0.0, 1.0), "exclusive": "arm", "missing": (), "fate": "public"}
 SCHEMA = Schema((
-    Column("meals", bounds=(0, 3), missing=(), fate="modelled"),
+    Column("meals", bounds=(0, 3), sd=0.3, missing=(), fate="modelled"),
     Column("cash", "byte", **EITHER), Column("food", "byte", **EITHER),
     Column("village", "int", missing=(), fate="public"),
 ))  # fmt: skip
@@ -44,10 +43,8 @@ def fitted(delta: float, sizes: tuple[int, int, int], *, clustered: bool = False
         "cash": (arm == 1) * 1.0, "food": (arm == 2) * 1.0, "village": np.arange(len(arm)) // 6,
     })  # fmt: skip
     design = dprct.Cluster(["cash", "food"], cluster="village") if clustered else None
-    model = declaring(
-        dprct.Calibrated,
+    model = dprct.Calibrated(
         data, SCHEMA, outcome="meals", treatment=["cash", "food"], assignment=design,
-        sd={"meals": 0.3},
     )  # fmt: skip
     return model.fit(6, delta)
 

@@ -14,7 +14,6 @@ import polars as pl
 
 import dprct
 from dprct.study.sections import Scope
-from tests.declaring import declaring
 
 from .neighbours import (
     DELTAS,
@@ -29,7 +28,7 @@ from .neighbours import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 CASES: dict[str, Case] = {}
 GIVEN: dict[type, list[dict[str, Any]]] = {}
@@ -49,7 +48,7 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
-        return declaring(method, data, schema, **given)
+        return method(data, schema, **given)
 
     assert words not in CASES
     if "t" in private.split():
@@ -61,6 +60,19 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
 
 def _scales(**sd: float) -> dict[str, dict[str, float]]:
     return {name: {"sd": scale} for name, scale in sd.items()}
+
+
+def _policies(**policies: Any) -> dict[str, dict[str, Any]]:
+    return {name: {"missing_policy": policy} for name, policy in policies.items()}
+
+
+def _together(*each: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Facts of columns from several mappings; of a fact said twice, the last."""
+    found: dict[str, dict[str, Any]] = {}
+    for facts in each:
+        for name, of_column in facts.items():
+            found[name] = {**found.get(name, {}), **of_column}
+    return found
 
 
 def _fates(**fates: str) -> dict[str, dict[str, str]]:
@@ -167,19 +179,19 @@ effect(
         "outcome": ["y", "y2"],
         "treatment": "t",
         "budget_shares": {"y": 0.7, "y2": 0.3},
-        "sd": {"y": 0.5},
     },
     private="y y2",
+    facts=_scales(y=0.5),
 )
 for rule in ("public", "private"):
     for engine in (False, True):
-        effect(f"missing {rule}" + ", in Polars" * engine, {"treatment": "t", "missing": rule},
-               may_miss={"y": rule}, engine=engine)  # fmt: skip
-effect("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
+        effect(f"missing {rule}" + ", in Polars" * engine, {"treatment": "t"},
+               may_miss={"y": rule}, facts=_policies(y=rule), engine=engine)  # fmt: skip
+effect("missing is a number", {"treatment": "t"}, may_miss={"y": "private"},
+       facts=_policies(y=0.5))  # fmt: skip
 effect(
-    "missing by outcome", {"outcome": ["y", "y2"], "treatment": "t",
-                           "missing": {"y": "private", "y2": "public"}},
-    private="y y2", may_miss={"y": "private", "y2": "public"},
+    "missing by outcome", {"outcome": ["y", "y2"], "treatment": "t"}, private="y y2",
+    may_miss={"y": "private", "y2": "public"}, facts=_policies(y="private", y2="public"),
 )  # fmt: skip
 FACTORIAL = dprct.Factorial([dprct.Simple("t"), dprct.Simple("t2")])
 for rule in ("arms", "main", "factorial"):
@@ -194,13 +206,14 @@ effect("blocks of two, pooled",
        public="t pair", arms=("alternate",), sizes=(16,))  # fmt: skip
 CLUSTERS = dprct.Cluster("t", cluster="cluster")
 effect("clusters, persons", {"assignment": CLUSTERS, "privacy_unit": "person"}, public="t cluster")
-effect("clusters, a correlation", {"assignment": CLUSTERS, "icc": 0.1}, public="t cluster")
-for unit in ({}, {"privacy_unit": "cluster", "largest_cluster": 2}):
-    effect(f"clusters, bounds on means{', whole' * bool(unit)}",
-           {"assignment": CLUSTERS, "cluster_mean_bounds": (0.25, 0.75), **unit},
-           public="t cluster")  # fmt: skip
-effect("clusters", {"assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
-       public="t cluster")  # fmt: skip
+effect("clusters, a correlation", {"assignment": replace(CLUSTERS, icc=0.1)}, public="t cluster")
+PAIRS = replace(CLUSTERS, largest=2)
+for unit in ("person", "cluster"):
+    whole = unit == "cluster"
+    design = replace(PAIRS if whole else CLUSTERS, cluster_mean_bounds=(0.25, 0.75))
+    effect(f"clusters, bounds on means{', whole' * whole}",
+           {"assignment": design, "privacy_unit": unit}, public="t cluster")  # fmt: skip
+effect("clusters", {"assignment": PAIRS, "privacy_unit": "cluster"}, public="t cluster")
 INDEX: dict[str, dict[str, Any]] = {
     "a formula": {"index": "0.25*w"},
     "a function": {"index": cut, "index_columns": ["w"]},
@@ -229,10 +242,10 @@ for words, (design, columns) in DESIGNS.items():
         arms=("three", *PRIVATE_ARMS[1:]) if apart else PRIVATE_ARMS,
         facts=EXCLUSIVE if apart else {},
     )
-effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE,
-       "missing": "public"}, private="y t", public="", may_miss={"y": "public"})  # fmt: skip
-effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE,
-       "missing": 0.0}, private="y t", public="", may_miss={"y": "private"})  # fmt: skip
+effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE},
+       private="y t", public="", may_miss={"y": "public"}, facts=_policies(y="public"))  # fmt: skip
+effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE},
+       private="y t", public="", may_miss={"y": "private"}, facts=_policies(y=0.0))  # fmt: skip
 
 
 def jointly(name: str, given: dict[str, Any], **facts: Any) -> None:
@@ -245,11 +258,11 @@ def jointly(name: str, given: dict[str, Any], **facts: Any) -> None:
 TWO = {"outcome": ["y", "y2"], "treatment": "t"}
 for engine in (False, True):
     jointly("two outcomes" + ", in Polars" * engine, TWO, private="y y2", engine=engine)
-jointly("scales", {**TWO, "sd": {"y": 0.2, "y2": 2.0}}, private="y y2")
+jointly("scales", TWO, private="y y2", facts=_scales(y=0.2, y2=2.0))
 jointly("clusters",
-        {**TWO, "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1, "y2": 0.4}},
+        {**TWO, "treatment": None, "assignment": replace(CLUSTERS, icc={"y": 0.1, "y2": 0.4})},
         private="y y2", public="t cluster")  # fmt: skip
-jointly("one scale", {**TWO, "sd": {"y": 0.1}}, private="y y2")
+jointly("one scale", TWO, private="y y2", facts=_scales(y=0.1))
 jointly("three arms, another control", {"assignment": CODES, "control": 0.0}, public="arm",
         sizes=(36, 12))  # fmt: skip
 jointly("factorial", {"assignment": FACTORIAL, "effects": "factorial"}, public="t t2",
@@ -268,9 +281,10 @@ jointly("treatment private, subgroups",
         private="y t g", public="", sizes=(40, 8))  # fmt: skip
 for engine in (False, True):
     jointly("missing public" + ", in Polars" * engine,
-            {**TWO, "missing": "public"}, private="y y2",
-            may_miss={"y": "public", "y2": "public"}, engine=engine)  # fmt: skip
-jointly("missing is a number", {"treatment": "t", "missing": 0.5}, may_miss={"y": "private"})
+            TWO, private="y y2", may_miss={"y": "public", "y2": "public"},
+            facts=_policies(y="public", y2="public"), engine=engine)  # fmt: skip
+jointly("missing is a number", {"treatment": "t"}, may_miss={"y": "private"},
+        facts=_policies(y=0.5))  # fmt: skip
 for words, index in INDEX.items():
     jointly(f"index is {words}", {**Y, **index, "index_bounds": (-1, 1)}, private="y w",
             bounds=(NARROW, SIGNED))  # fmt: skip
@@ -282,12 +296,11 @@ for words, (design, columns) in DESIGNS.items():
             facts=EXCLUSIVE if apart else {})  # fmt: skip
 for engine in (False, True):
     jointly("treatment private, missing public" + ", in Polars" * engine,
-            {"assignment": dprct.Simple("t"), **PRIVATE, "missing": "public"}, private="y t",
-            public="", may_miss={"y": "public"}, engine=engine)  # fmt: skip
+            {"assignment": dprct.Simple("t"), **PRIVATE}, private="y t", public="",
+            may_miss={"y": "public"}, facts=_policies(y="public"), engine=engine)  # fmt: skip
 jointly("treatment private, outcomes, scales",
-        {"outcome": ["y", "y2"], "assignment": dprct.Simple("t"), **PRIVATE,
-         "sd": {"y": 0.2, "y2": 2.0}},
-        private="y y2 t", public="")  # fmt: skip
+        {"outcome": ["y", "y2"], "assignment": dprct.Simple("t"), **PRIVATE},
+        private="y y2 t", public="", facts=_scales(y=0.2, y2=2.0))  # fmt: skip
 
 
 FILE = _fates(y="modelled", t="public", w="modelled", x="modelled")
@@ -298,7 +311,8 @@ def calibrated(name: str, given: dict[str, Any], *, private: str = "y w x", publ
     """Register a case of Calibrated."""
     named = {name: FILE[name] for name in (*private.split(), *public.split()) if name in FILE}
     case(
-        dprct.Calibrated, name, private=private, public=public, facts={**named, **(facts or {})},
+        dprct.Calibrated, name, private=private, public=public,
+        facts=_together(named, facts or {}),
         given={"outcome": "y", "treatment": "t", "covariates": ["w", "C(x)"], **given},
         **{"sizes": (40, 16), **CONFIRM, **more},
     )  # fmt: skip
@@ -322,8 +336,8 @@ calibrated("a public sample", {"covariate_release": "filler"}, public="t block v
 for rule in ("public", "private"):
     for engine in (False, True):
         calibrated(f"missing {rule}" + ", in Polars" * engine,
-                   {"covariate_release": "filler", "missing": rule}, may_miss={"y": rule},
-                   engine=engine)  # fmt: skip
+                   {"covariate_release": "filler"}, may_miss={"y": rule},
+                   facts=_policies(y=rule), engine=engine)  # fmt: skip
 for engine in (False, True):
     calibrated("subgroups that are blocks" + ", in Polars" * engine,
                {"covariate_release": "filler", "covariates": ["C(block)", "w"],
@@ -331,28 +345,28 @@ for engine in (False, True):
                 "assignment": dprct.Block("t", block="block"), "attrition": True},
                private="y w", public="t block", facts=_fates(block="public"), engine=engine,
                deltas=DELTAS)  # fmt: skip
-calibrated("missing is a number", {"covariate_release": "filler", "missing": 0.5},
-           may_miss={"y": "private"})  # fmt: skip
-calibrated("clipped outcomes", {"covariate_release": "filler", "clip": ["y"], "missing": "public"},
-           may_miss={"y": "public"})  # fmt: skip
+calibrated("missing is a number", {"covariate_release": "filler"}, may_miss={"y": "private"},
+           facts=_policies(y=0.5))  # fmt: skip
+calibrated("clipped outcomes", {"covariate_release": "filler"}, may_miss={"y": "public"},
+           facts={"y": {"clip": True, "missing_policy": "public"}})  # fmt: skip
 calibrated(
     "covariates may be missing", {"covariate_release": "histogram"}, may_miss={"x": "private"}
 )
 calibrated("two outcomes, weights, sd", {"outcome": ["y", "y2"], "covariates": ["w"],
-           "covariate_release": "filler", "budget_shares": {"y": 0.7, "y2": 0.3}, "sd": {"y": 0.5}},
-           private="y y2 w", facts=_fates(y2="modelled"))  # fmt: skip
+           "covariate_release": "filler", "budget_shares": {"y": 0.7, "y2": 0.3}},
+           private="y y2 w", facts=_fates(y2="modelled") | _scales(y=0.5))  # fmt: skip
 for rule in ("weight", "ignore"):
     calibrated(f"blocks, {rule}", {"covariates": ["w", "C(block)"], "covariate_release": "filler",
                "treatment": None, "assignment": dprct.Block("t", block="block"), "blocks": rule},
                private="y w", public="t block", facts=_fates(block="public"))  # fmt: skip
 calibrated("clusters", {"covariates": ["w"], "covariate_release": "marginals", "treatment": None,
-           "assignment": CLUSTERS, "privacy_unit": "cluster", "largest_cluster": 2},
+           "assignment": PAIRS, "privacy_unit": "cluster"},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("clusters, bounds on means", {"covariates": ["w"], "covariate_release": "filler",
-           "treatment": None, "assignment": CLUSTERS, "cluster_mean_bounds": (0.25, 0.75)},
+           "treatment": None, "assignment": replace(CLUSTERS, cluster_mean_bounds=(0.25, 0.75))},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("clusters, a correlation", {"covariates": ["w"], "covariate_release": "filler",
-           "treatment": None, "assignment": CLUSTERS, "icc": {"y": 0.1}},
+           "treatment": None, "assignment": replace(CLUSTERS, icc={"y": 0.1})},
            private="y w", public="t cluster", facts=_fates(cluster="public"))  # fmt: skip
 calibrated("another control, attrition",
            {"covariates": ["w"], "covariate_release": "filler", "treatment": None,
@@ -377,26 +391,26 @@ def together(name: str, given: dict[str, Any], **facts: Any) -> None:
 together("one outcome", {})
 together("in Polars", {}, engine=True)
 together("two outcomes, covariates, scales",
-         {"outcome": ["y", "y2"], "covariates": ["w"], "covariate_release": "marginals",
-          "sd": {"y": 0.2, "y2": 2.0}},
-         private="y y2 w", facts=_fates(y2="modelled"), sizes=(60,))  # fmt: skip
+         {"outcome": ["y", "y2"], "covariates": ["w"], "covariate_release": "marginals"},
+         private="y y2 w", sizes=(60,),
+         facts=_together(_fates(y2="modelled"), _scales(y=0.2, y2=2.0)))  # fmt: skip
 together("coefficients of covariates", {"covariate_release": "marginals", "gamma": "moments"})
-together("missing public", {"missing": "public"}, may_miss={"y": "public"})
-together("missing is a number, legal", {"missing": 0.5, "legal": "strict"},
-         may_miss={"y": "private"})  # fmt: skip
+together("missing public", {}, may_miss={"y": "public"}, facts=_policies(y="public"))
+together("missing is a number, legal", {"legal": "strict"}, may_miss={"y": "private"},
+         facts=_policies(y=0.5))  # fmt: skip
 together("blocks", {"covariates": ["C(block)"], "treatment": None,
          "assignment": dprct.Block("t", block="block")},
          private="y", public="t block", facts=_fates(block="public"))  # fmt: skip
 HIDDEN = {"treatment": None, "assignment": dprct.Complete("t", shares=0.5), **PRIVATE}
-DRAWN = {"private": "y w x t", "public": "", "facts": _fates(t="modelled")}
+DRAWN: dict[str, Any] = {"private": "y w x t", "public": "", "facts": _fates(t="modelled")}
 for engine in (False, True):
     together("treatment private" + ", in Polars" * engine, HIDDEN, engine=engine, **DRAWN)
 together("treatment private, drawn covariates", {**HIDDEN, "covariate_release": "histogram"},
          **DRAWN)  # fmt: skip
 together("treatment private, coefficients of covariates",
          {**HIDDEN, "covariate_release": "marginals", "gamma": "moments"}, **DRAWN)  # fmt: skip
-together("treatment private, who has a value public", {**HIDDEN, "missing": "public"},
-         may_miss={"y": "public"}, **DRAWN)  # fmt: skip
+together("treatment private, who has a value public", HIDDEN, may_miss={"y": "public"},
+         **{**DRAWN, "facts": DRAWN["facts"] | _policies(y="public")})  # fmt: skip
 together("treatment private, simple, two outcomes",
          {**HIDDEN, "assignment": dprct.Simple("t"), "outcome": ["y", "y2"], "covariates": ["w"],
           "neighbors": "replace-one"},
@@ -437,13 +451,14 @@ for rule in ("att", "atc"):
 weighting("penalty, trimming, split, shares",
           {"lam": 0.1, "trim": 0.2, "split": 0.5, "errors": "conditional", "alphas": (0.1,),
            "budget_shares": {"effect": 0.6, "variance": 0.4}, "weights": None})  # fmt: skip
-weighting("the share of treated and the sd declared", {"treated_share": 0.3, "sd": {"y": 0.2}})
+weighting("the share of treated and the sd declared", {"treated_share": 0.3},
+          facts=_scales(y=0.2))  # fmt: skip
 weighting("att, treatment public, its share declared",
           {"estimand": "att", "neighbors": "replace-one-design-public", "treated_share": 0.1},
           private="y w x", public="t")  # fmt: skip
 weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
-weighting("missing is a number", {"missing": {"y": 0.5, "w": 0.0}},
-          may_miss={"y": "private", "w": "private"})  # fmt: skip
+weighting("missing is a number", {}, may_miss={"y": "private", "w": "private"},
+          facts=_policies(y=0.5, w=0.0))  # fmt: skip
 
 
 FEATURES = {"outcome": "y", "features": ["w", "x"]}
@@ -464,8 +479,8 @@ def additive(name: str, given: dict[str, Any], **facts: Any) -> None:
 for words, terms in TERMS.items():
     additive(words, terms)
 additive("in Polars", {}, engine=True)
-additive("clip, missing is a number", {"clip": 0.5, "missing": 0.5, "neighbors": "replace-one"},
-         may_miss={"y": "private", "x": "private"})  # fmt: skip
+additive("clip, missing is a number", {"clip": 0.5, "neighbors": "replace-one"},
+         may_miss={"y": "private", "x": "private"}, facts=_policies(y=0.5))  # fmt: skip
 
 
 def learner(name: str, given: dict[str, Any], **facts: Any) -> None:
@@ -485,9 +500,9 @@ for rule in ("dr", "r", "s"):
     learner(f"{rule}-learner", {"learner": rule, "propensity": 0.5, "neighbors": "replace-one"})
 learner("R-learner, propensity estimated", {"learner": "r"})
 learner("clip, parts, trimming, missing is a number",
-        {"clip": 1.0, "trim": 0.2, "missing": 0.5,
+        {"clip": 1.0, "trim": 0.2,
          "parts": {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}},
-        may_miss={"y": "private"})  # fmt: skip
+        may_miss={"y": "private"}, facts=_policies(y=0.5))  # fmt: skip
 
 
 def moments(name: str, given: dict[str, Any], **facts: Any) -> None:
@@ -543,14 +558,14 @@ moments("blocks that are groups",
         private="y w", public="t block", sizes=(40, 16))  # fmt: skip
 for engine in (False, True):
     moments("missing public" + ", in Polars" * engine,
-            {"columns": ["y", "w", "C(x)"], "missing": "public"},
-            may_miss={"y": "public", "x": "public"}, engine=engine)  # fmt: skip
+            {"columns": ["y", "w", "C(x)"]}, may_miss={"y": "public", "x": "public"},
+            facts=_policies(y="public", x="public"), engine=engine)  # fmt: skip
 for engine in (False, True):
     moments("missing private" + ", in Polars" * engine,
-            {"columns": ["y", "w", "C(x)"], "missing": "private"},
-            may_miss={"y": "private", "x": "private"}, engine=engine)  # fmt: skip
-moments("missing is a number", {"columns": ["y", "w"], "missing": {"y": 0.5, "w": 0.25}},
-        may_miss={"y": "private", "w": "private"})  # fmt: skip
+            {"columns": ["y", "w", "C(x)"]}, may_miss={"y": "private", "x": "private"},
+            facts=_policies(y="private", x="private"), engine=engine)  # fmt: skip
+moments("missing is a number", {"columns": ["y", "w"]},
+        may_miss={"y": "private", "w": "private"}, facts=_policies(y=0.5, w=0.25))  # fmt: skip
 for rule in ("replace-one", "replace-one-design-public"):
     hidden = rule == "replace-one"
     moments(f"robust errors, {rule}",
@@ -566,8 +581,8 @@ for given in ({}, {"assignment": dprct.Simple("t")}):
             facts={} if given else _scales(y=0.2))  # fmt: skip
 for policy in ("public", "private"):
     moments(f"robust errors, missing {policy}",
-            {"formulas": ["y ~ w + x"], "cov_type": "HC1", "missing": policy},
-            may_miss={"y": policy}, grown=True)  # fmt: skip
+            {"formulas": ["y ~ w + x"], "cov_type": "HC1"},
+            may_miss={"y": policy}, facts=_policies(y=policy), grown=True)  # fmt: skip
 for most, radius in ((2, 0.3), (4, None)):
     moments(f"{most} rows of one person",
             {"formulas": ["y ~ w + x"], "columns": ["g"], "cov_type": "CR1", "radius": radius,
@@ -607,8 +622,8 @@ for rule in ("replace-one", "replace-one-design-public"):
 scores("HC1, weights", {"formulas": ["y ~ w"], "cov_type": "HC1", "weights": "v"}, private="y w v")
 for policy in ("public", "private"):
     scores(f"HC1, missing {policy}",
-           {"formulas": ["y ~ w"], "cov_type": "HC1", "missing": policy}, private="y w",
-           may_miss={"y": policy})  # fmt: skip
+           {"formulas": ["y ~ w"], "cov_type": "HC1"}, private="y w",
+           may_miss={"y": policy}, facts=_policies(y=policy))  # fmt: skip
 scores("CR1", {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y w pid", rows=2)
 scores("CR1, effects of persons", {"formulas": ["y ~ w | pid"], "cov_type": "CR1"},
        private="y w pid", rows=2)  # fmt: skip
@@ -620,7 +635,7 @@ scores("CR1, villages that are assigned",
 
 def declared(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of declared regressions: of rows so many that their fits are drawn."""
-    scales = {**_scales(y=0.2), **facts.pop("facts", {})}
+    scales = _together(_scales(y=0.2), facts.pop("facts", {}))
     moments(f"declared, {name}", {"neighbors": "replace-one-design-public", "attrition": True,
                                   **given},
             **{"private": "y w x", "public": "t", "sizes": (1200,), "epsilons": (8.0, 16.0),
@@ -645,12 +660,13 @@ for engine in (False, True):
 for engine in (False, True):
     declared("a condition on who has a value" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", where="x < . & w < . & !inlist(t, 2, 3)")],
-              "assignment": dprct.Simple("t"), "missing": {"x": "public"}},
-             private="y w x", public="t", may_miss={"x": "public"}, engine=engine)  # fmt: skip
+              "assignment": dprct.Simple("t")},
+             private="y w x", public="t", may_miss={"x": "public"}, facts=_policies(x="public"),
+             engine=engine)  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
-         {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0,
-          "missing": {"y": "public", "w": 0.25}},
-         private="y w", public="arm", may_miss={"y": "public", "w": "private"})  # fmt: skip
+         {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0},
+         private="y w", public="arm", may_miss={"y": "public", "w": "private"},
+         facts=_policies(y="public", w=0.25))  # fmt: skip
 for engine in (False, True):
     declared("villages that were assigned" + ", in Polars" * engine,
              {"formulas": ["y ~ t + w", dprct.Regression("w ~ t", name="w", cluster="pair")],

@@ -20,7 +20,6 @@ from dprct import Budget, Column, PrivateATE, PrivateMoments, Schema
 from dprct.estimate.moments.release import gaussian_of
 from dprct.privacy.aggregates import _open
 from dprct.privacy.noise import source
-from tests.declaring import declaring
 from tests.statistical.auditing import lower_mu
 
 if TYPE_CHECKING:
@@ -85,8 +84,8 @@ PAIRS = [
     Pair(
         "PrivateATE, delta > 0", "treatment private: a person moves to the other arm",
         {"y": 8.0, "w": 8.0, "t": 0.0}, {"y": 8.0, "w": 8.0, "t": 1.0},
-        lambda rows: declaring(PrivateATE, rows, SCHEMA, outcome=["y", "w"], assignment=HALF,
-                                neighbors="replace-one", sd={"y": 1.0, "w": 1.0}),
+        lambda rows: PrivateATE(rows, SCHEMA.declare(y={"sd": 1.0}, w={"sd": 1.0}),
+                                outcome=["y", "w"], assignment=HALF, neighbors="replace-one"),
     ),
 ]  # fmt: skip
 

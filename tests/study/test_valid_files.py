@@ -18,7 +18,6 @@ from dprct.formula import parse
 from dprct.study import read_do
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import of_file
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -274,18 +273,15 @@ def test_the_ratio_of_two_effects_is_two_stage_least_squares(
     columns = {"profit": profit, "loan": loan, "offer": offer, "village": village}
     never: Any = {"missing": ()}
     schema = dprct.Schema((
-        dprct.Column("profit", bounds=(-5, 7), fate="modelled", **never),
-        dprct.Column("loan", "byte", levels=(0, 1), fate="modelled", **never),
+        dprct.Column("profit", bounds=(-5, 7), sd=1.6, fate="modelled", **never),
+        dprct.Column("loan", "byte", levels=(0, 1), sd=0.5, fate="modelled", **never),
         dprct.Column("offer", "byte", levels=(0, 1), fate="public", **never),
         dprct.Column("village", "int", bounds=(0, 59), fate="public", **never),
     ))  # fmt: skip
-    assigned: dict[str, Any] = {"assignment": dprct.Complete("offer")}
-    if clustered:
-        assigned = {"assignment": dprct.Cluster("offer", cluster="village"), "icc": 0.05}
-    release = declaring(
-        dprct.Calibrated.from_formula,
+    complete, drawn = dprct.Complete("offer"), dprct.Cluster("offer", cluster="village", icc=0.05)
+    release = dprct.Calibrated.from_formula(
         "profit + loan ~ offer", pd.DataFrame(columns).astype(float), schema,
-        sd={"profit": 1.6, "loan": 0.5}, **assigned,
+        assignment=drawn if clustered else complete,
     ).fit(8, 1e-6)  # fmt: skip
     release.write_dta(tmp_path / "v.dta")
     made = valid_texts(*dprct.read_dta(tmp_path / "v.dta"), "v", "v.dta")

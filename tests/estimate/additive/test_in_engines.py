@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -14,14 +15,13 @@ from dprct.errors import ColumnError, SchemaError
 from dprct.model import saved
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCHEMA = Schema(
     (
-        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a")),
+        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a"), missing_policy=0.5),
         Column("x", "float", bounds=(0.0, 0.7), missing=(), bins=35),
         Column("age", bounds=(-1.0, 1.0), missing=(".", ".a")),
         Column("year", "int", bounds=(2001, 2004), missing=()),
@@ -32,7 +32,7 @@ SCHEMA = Schema(
     )
 )
 ASKED: dict[str, Any] = {
-    "outcome": "y", "features": ["x", "age", "year", "g", "cash", "talk"], "missing": 0.5,
+    "outcome": "y", "features": ["x", "age", "year", "g", "cash", "talk"],
     "pairs": [("x", "age"), ("g", "year")], "subgroups": ["town"],
     "projection": ["x", "age", "year"],
 }  # fmt: skip
@@ -80,7 +80,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def fitted(data: Any, delta: float, **options: Any) -> dict[str, Any]:
-    model = declaring(PrivateAdditive, data, SCHEMA, **{**ASKED, **options})
+    model = PrivateAdditive(data, SCHEMA, **{**ASKED, **options})
     assert model.n == 900
     found = saved(model.fit(1, delta, rng=3).fit.sums)
     assert isinstance(found, dict)
@@ -107,8 +107,9 @@ def test_levels_without_order_and_a_clip_in_an_engine() -> None:
 def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(age=pl.lit(3.0), **{"age" + COMPANION: pl.lit(-1, pl.Int8)})
     with pytest.raises(SchemaError, match="age: a value outside the bounds"):
-        declaring(PrivateAdditive, ENGINES[engine](far), SCHEMA, **ASKED)
+        PrivateAdditive(ENGINES[engine](far), SCHEMA, **ASKED)
     with pytest.raises(ColumnError, match="'town'"):
-        declaring(PrivateAdditive, ENGINES[engine](rows().drop("town")), SCHEMA, **ASKED)
+        PrivateAdditive(ENGINES[engine](rows().drop("town")), SCHEMA, **ASKED)
+    schema = SCHEMA.with_columns([replace(SCHEMA.column("y"), missing_policy=None)])
     with pytest.raises(SchemaError, match="declare missing_policy="):
-        declaring(PrivateAdditive, ENGINES[engine](rows()), SCHEMA, **{**ASKED, "missing": None})
+        PrivateAdditive(ENGINES[engine](rows()), schema, **ASKED)

@@ -16,14 +16,13 @@ from dprct.errors import FormulaError, LedgerError, ParameterError, SchemaError
 from dprct.estimate.additive.model import features_of_formula
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
-from tests.declaring import declaring
 
 NEW = pd.DataFrame({"x": [-0.9, 0.9], "town": ["Wien", "Praha"]})
 
 
 def model_of(people, schema, n=4000, **options):
     asked = {"outcome": "y", "features": ["x", "town"], **options}
-    return declaring(dprct.PrivateAdditive, people(n), schema, **asked)
+    return dprct.PrivateAdditive(people(n), schema, **asked)
 
 
 def test_shapes_are_found(people, schema):
@@ -57,7 +56,8 @@ def test_plots_are_drawn(people, schema):
 def test_a_missing_outcome_needs_a_constant(people, schema):
     with pytest.raises(SchemaError, match="declare missing_policy="):
         model_of(people, schema, outcome="gap")
-    assert model_of(people, schema, outcome="gap", missing=5).fit(1, 1e-6).nobs == 4000
+    five = schema.declare(gap={"missing_policy": 5})
+    assert model_of(people, five, outcome="gap").fit(1, 1e-6).nobs == 4000
 
 
 def test_formulas_name_features_levels_and_pairs():
@@ -124,21 +124,22 @@ def test_a_fit_is_resumed_from_what_was_saved_and_costs_nothing(people, schema, 
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("policy", "other"),
     [
-        {"missing": 4},
-        {"pairs": [("age", "year")]},
-        {"features": ["x", "age"], "subgroups": ["year"]},
+        (4, {}),
+        (5, {"pairs": [("age", "year")]}),
+        (5, {"features": ["x", "age"], "subgroups": ["year"]}),
     ],
 )
-def test_a_fit_is_resumed_as_nothing_else(people, schema, tmp_path, other):
+def test_a_fit_is_resumed_as_nothing_else(people, schema, tmp_path, policy, other):
     """Bins and bounds are the same, so that noise and sizes are."""
     book = dprct.Accountant.open(tmp_path / "p.json", dataset_id="p", epsilon=2, delta=1e-5)
-    asked = {"n": 400, "bins": 4, "features": ["x", "age", "year"], "outcome": "gap", "missing": 5,
+    asked = {"n": 400, "bins": 4, "features": ["x", "age", "year"], "outcome": "gap",
              "pairs": [("x", "age")]}  # fmt: skip
-    model_of(people, schema, **asked).fit(1, 1e-6, accountant=book)
+    one, two = (schema.declare(gap={"missing_policy": value}) for value in (5, policy))
+    model_of(people, one, **asked).fit(1, 1e-6, accountant=book)
     with pytest.raises(LedgerError, match="what the study declares"):
-        model_of(people, schema, **{**asked, **other}).resume(book.ledger[0].id, accountant=book)
+        model_of(people, two, **{**asked, **other}).resume(book.ledger[0].id, accountant=book)
 
 
 def test_all_problems_are_named_from_public_facts(people, schema):

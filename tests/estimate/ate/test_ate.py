@@ -22,7 +22,6 @@ from dprct.estimate.ate import PrivateATE
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.schema import Column
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,19 +102,16 @@ def test_the_budget_is_charged_once_and_before_the_draw(trial: Trial, schema: Sc
 
 def test_outcomes_divide_the_budget(trial: Trial, schema: Schema) -> None:
     data = two_arms(trial())
-    options = {"treatment": "t", "missing": "public", "budget_shares": {"y": 0.75, "got": 0.25}}
-    result = declaring(PrivateATE, data, schema, outcome=["y", "got"], **options).fit(
-        epsilon=1, rng=1
-    )
+    schema = schema.declare(got={"missing_policy": "public"})
+    options = {"treatment": "t", "budget_shares": {"y": 0.75, "got": 0.25}}
+    result = PrivateATE(data, schema, outcome=["y", "got"], **options).fit(epsilon=1, rng=1)
     assert list(result.params.index) == ["y: t", "got: t"]
     n = int(data.groupby("t")["got"].count().min())
     assert result.effects[0].scales[0] == pytest.approx(45 / 300 / (0.67 * 0.75), rel=1e-6)
     assert result.effects[1].scales[0] == pytest.approx(1 / n / (0.67 * 0.25), rel=1e-6)
     assert np.isnan(result.cov_params().iloc[0, 1])
     with pytest.raises(ParameterError, match="budget_shares"):
-        declaring(
-            PrivateATE, data, schema, outcome=["y", "got"], **{**options, "budget_shares": {"y": 1}}
-        )
+        PrivateATE(data, schema, outcome=["y", "got"], **{**options, "budget_shares": {"y": 1}})
 
 
 def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schema: Schema) -> None:
@@ -128,10 +124,11 @@ def test_missing_needs_a_policy_and_each_policy_its_estimand(trial: Trial, schem
         schema.declare(got={"missing_policy": True})
     with pytest.raises(SchemaError, match="allowed: public, private, level"):
         schema.declare(got={"missing_policy": "count"})
-    public = declaring(PrivateATE.from_formula, "got ~ t", data, schema, missing="public").fit(
-        epsilon=8
-    )
-    filled = declaring(PrivateATE.from_formula, "got ~ t", data, schema, missing=1).fit(epsilon=8)
+    public, filled = (
+        PrivateATE.from_formula("got ~ t", data, schema.declare(got={"missing_policy": policy}))
+        .fit(epsilon=8)
+        for policy in ("public", 1)
+    )  # fmt: skip
     observed = data[data["t"] == 0]["got"]
     noise = 25 / 6_000 / (0.05 * 8)
     assert public.control.loc["got", "mean"] == pytest.approx(observed.mean(), abs=noise)
@@ -165,7 +162,7 @@ def test_blocks_that_are_left_out_are_said(trial: Trial, schema: Schema) -> None
     options = {"outcome": "y", "assignment": design, "attrition": True}
     for delta in (0, 1e-6):
         for rule, times in (("weight", 0), ("ignore", 1)):
-            model = declaring(PrivateATE, data, schema, **options, blocks=rule)
+            model = PrivateATE(data, schema, **options, blocks=rule)
             said = " ".join(str(model.plan(epsilon=1, delta=delta)).split())
             assert said.count("blocks (village) are left out of the estimate") == times
             notes = " ".join(model.fit(epsilon=1, delta=delta).notes)
@@ -182,14 +179,12 @@ def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     model = PrivateATE(data, schema, outcome="y", assignment=design)
     of_effect, of_variance = (float(e) for e in model.facts.outcomes[0].split(Fraction(2))[:2])
     people = model.fit(epsilon=2, rng=1)
-    whole = declaring(
-        PrivateATE,
+    whole = PrivateATE(
         data,
         schema,
         outcome="y",
-        assignment=design,
+        assignment=replace(design, largest=12),
         privacy_unit="cluster",
-        largest_cluster=12,
     ).fit(epsilon=2, rng=1)
     of_person, of_cluster = people.effects[0], whole.effects[0]
     assert of_cluster.scales[0] == pytest.approx(12 * of_person.scales[0] * of_effect / 1.34)
@@ -199,14 +194,12 @@ def test_clusters_cost_by_the_unit_that_is_protected(schema: Schema) -> None:
     with pytest.raises(SchemaError, match="largest= of the design"):
         PrivateATE(data, schema, outcome="y", assignment=design, privacy_unit="cluster")
     with pytest.raises(ParameterError, match="largest= of the design"):
-        declaring(
-            PrivateATE,
+        PrivateATE(
             data,
             schema,
             outcome="y",
-            assignment=design,
+            assignment=replace(design, largest=9),
             privacy_unit="cluster",
-            largest_cluster=9,
         )
 
 
@@ -219,7 +212,7 @@ def test_the_plan_costs_nothing_and_does_not_look(trial: Trial, schema: Schema) 
     ]
     assert plans[0] == plans[1]
     assert "80% power" in plans[0]
-    narrow = declaring(PrivateATE.from_formula, "y ~ t", data.iloc[:40], schema, sd={"y": 3.0})
+    narrow = PrivateATE.from_formula("y ~ t", data.iloc[:40], schema.declare(y={"sd": 3.0}))
     assert "not usable at this n" in str(narrow.plan(epsilon=0.1))
 
 
@@ -319,8 +312,8 @@ def test_blocks_of_one_are_pooled_and_clusters_weighted_by_block(schema: Schema)
     data = pd.DataFrame({"y": 2 * t + block + rng.normal(0, 1, 8_002), "t": t, "village": block})
     options: dict[str, Any] = {"outcome": "y", "assignment": Block("t", block="village")}
     with pytest.raises(ParameterError, match=r"blocks=\{'label': 'pool'"):
-        declaring(PrivateATE, data, schema, **options)
-    model = declaring(PrivateATE, data, schema, **options, blocks={1: "rest", 2: "rest"})
+        PrivateATE(data, schema, **options)
+    model = PrivateATE(data, schema, **options, blocks={1: "rest", 2: "rest"})
     assert model.facts.outcomes[0].arms.sizes == ((2000, 2000), (2001, 2001))
     assert model.fit(epsilon=8).params["t"] == pytest.approx(2, abs=0.2)
     home = np.arange(8_000) // 10

@@ -7,6 +7,7 @@ Coverage is simulated on the laws of the release (scales, c(rho) and quantiles),
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +24,6 @@ from dprct.estimate.noise_law import correction, quantile
 from dprct.queries.clusters import Correlated, MeansWithin, factor_of
 from dprct.queries.sums import GRID
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 RUNS = 20_000
 SIZES = np.array([19] + [12, 17, 14, 10, 15, 18, 13] * 5 + [16, 17, 19, 19])
@@ -46,8 +46,12 @@ def experiment(p: float = 0.3) -> tuple[pd.DataFrame, Schema]:
     return data, schema
 
 
-def model(**options: Any) -> PrivateATE:
-    return declaring(PrivateATE.from_formula, "y ~ t", *experiment(), assignment=DESIGN, **options)
+def model(privacy_unit: str = "person", *, sd: float = 0.46, **of_design: Any) -> PrivateATE:
+    data, schema = experiment()
+    return PrivateATE.from_formula(
+        "y ~ t", data, schema.declare(y={"sd": sd}), assignment=replace(DESIGN, **of_design),
+        privacy_unit=privacy_unit,
+    )  # fmt: skip
 
 
 def test_public_facts_make_errors_smaller_and_are_in_the_guarantee() -> None:
@@ -56,7 +60,7 @@ def test_public_facts_make_errors_smaller_and_are_in_the_guarantee() -> None:
         "nothing": {}, "icc": {"icc": 0.05}, "means": {"cluster_mean_bounds": (0.1, 0.5)},
     }  # fmt: skip
     for name, options in facts.items():
-        made = model(sd={"y": 0.46}, **options)
+        made = model(**options)
         plan = made.plan(epsilon=1)
         errors[name] = plan.table["std_error"].dropna().iloc[0]
         assert "intra-cluster correlation of 0.05" in plan.facts["y: clusters"]
@@ -73,8 +77,7 @@ def test_public_facts_make_errors_smaller_and_are_in_the_guarantee() -> None:
 
 def test_a_plan_assumes_a_correlation_that_is_declared_or_a_guess() -> None:
     guessed, declared = (
-        model(sd={"y": 0.46}, **options).power(50)["sampling"].iloc[0]
-        for options in ({}, {"icc": 0.5})
+        model(**options).power(50)["sampling"].iloc[0] for options in ({}, {"icc": 0.5})
     )
     alone = 0.46 * (1 / SIZES[0::2].sum() + 1 / SIZES[1::2].sum()) ** 0.5
     assert 1.15 < guessed / alone < 1.4  # the root of 1 + .05 (14.9 - 1)
@@ -88,7 +91,7 @@ def test_a_plan_assumes_a_correlation_that_is_declared_or_a_guess() -> None:
         ({"icc": 1.5}, "from 0 to 1"),
         ({"icc": {"z": 0.1}}, "no column 'z'"),
         ({"icc": 0.1, "cluster_mean_bounds": (0.1, 0.5)}, "are both declared"),
-        ({"icc": 0.1, "privacy_unit": "cluster", "largest_cluster": 19}, "needs privacy_unit"),
+        ({"icc": 0.1, "privacy_unit": "cluster", "largest": 19}, "needs privacy_unit"),
         ({"cluster_mean_bounds": (0.5, 0.1)}, "below the second"),
         ({"cluster_mean_bounds": (-0.5, 0.1)}, "beyond its bounds"),
         ({"cluster_mean_bounds": 0.5}, "give a list of a number or a dict"),
@@ -108,16 +111,10 @@ def test_they_are_declared_with_the_design(option: str) -> None:
 
 def test_a_calibrated_file_has_the_errors() -> None:
     data, schema = experiment()
-    made = declaring(
-        Calibrated.from_formula,
-        "y ~ t",
-        data,
-        schema,
-        assignment=DESIGN,
+    made = Calibrated.from_formula(
+        "y ~ t", data, schema.declare(y={"sd": 0.46}), assignment=replace(DESIGN, icc=0.05),
         treatment="t",
-        icc=0.05,
-        sd={"y": 0.46},
-    )
+    )  # fmt: skip
     release = made.fit(1, rng=3)
     wide = Calibrated.from_formula("y ~ t", data, schema, assignment=DESIGN, treatment="t")
     assert release.estimates.bse["t"] < wide.plan(1).table["std_error"].dropna().iloc[0]
@@ -149,7 +146,7 @@ def test_shares_are_the_best_of_all(reaches: tuple[Fraction, ...], inflation: in
 def covered(p: float, icc: float, rule: Correlated | MeansWithin | None, *, seed: int = 1) -> float:
     """Share of trials in which the interval contains no effect; beta-binomial villages."""
     rng = np.random.default_rng(seed)
-    made = model(sd={"y": (p * (1 - p)) ** 0.5})
+    made = model(sd=(p * (1 - p)) ** 0.5)
     outcome = made.facts.outcomes[0]
     object.__setattr__(outcome.arms, "rule", rule)  # as its options would have made it
     a = (1 - icc) / icc

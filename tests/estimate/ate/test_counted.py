@@ -21,7 +21,6 @@ from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
 from dprct.schema.tables import eager
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,15 +108,8 @@ def test_the_estimand_and_what_is_private_are_said(
     trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     data = trial(3_000).drop(columns="village")
-    model = declaring(
-        PrivateATE,
-        data,
-        schema,
-        outcome="got",
-        treatment=["t", "t2"],
-        missing="private",
-        sd={"got": 0.5},
-    )
+    facts = schema.declare(got={"missing_policy": "private", "sd": 0.5})
+    model = PrivateATE(data, facts, outcome="got", treatment=["t", "t2"])
     result = model.fit(epsilon=2)
     text = result.summary().replace("\n", " ")
     assert "among those with a value" in text
@@ -142,10 +134,10 @@ def test_blocks_and_clusters_are_refused(
     for design in (Block(arms, block="village"), Cluster(arms, cluster="village")):
         clustered = isinstance(design, Cluster)
         frame = data.assign(**{a: (data["village"] % 3 == i) * 1.0 for i, a in enumerate(arms)})
-        with pytest.raises(ParameterError, match="not offered with clusters or weighted blocks"):
-            declaring(
-                PrivateATE, frame if clustered else data, schema, outcome="got", assignment=design,
-                missing="private", attrition=True,
+        with pytest.raises(ParameterError, match="weighted blocks"):
+            PrivateATE(
+                frame if clustered else data, schema.declare(got={"missing_policy": "private"}),
+                outcome="got", assignment=design, attrition=True,
             )  # fmt: skip
 
 

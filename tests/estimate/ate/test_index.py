@@ -16,7 +16,6 @@ from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.facts import Linear, indexes_of, is_file, pilot_index
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,13 +69,13 @@ def test_paths_are_told_from_formulas() -> None:
 
 SCHEMA = Schema(
     (
-        Column("y", bounds=(0.0, 100.0), missing=(".",)),
+        Column("y", bounds=(0.0, 100.0), missing=(".",), missing_policy="public"),
         Column("t", "byte", levels=(0.0, 1.0), missing=()),
         Column("age", missing=(".",)),
         Column("town", "str8", missing=()),
     )
 )
-OPTIONS: dict[str, Any] = {"outcome": "y", "treatment": "t", "missing": "public"}
+OPTIONS: dict[str, Any] = {"outcome": "y", "treatment": "t"}
 BOUNDS = {"index_bounds": (-10.0, 15.0)}
 
 
@@ -108,8 +107,8 @@ def test_an_index_narrows_the_noise_and_keeps_the_effect(kind: str, pilot: Path)
         "function": {"index": by_function, "index_columns": ["age", "town"]},
         "pilot": {"index": pilot, "index_columns": ["age"]},
     }
-    plain = declaring(PrivateATE, people(), SCHEMA, **OPTIONS).fit(epsilon=4, rng=1)
-    model = declaring(PrivateATE, people(), SCHEMA, **OPTIONS, **BOUNDS, **rules[kind])
+    plain = PrivateATE(people(), SCHEMA, **OPTIONS).fit(epsilon=4, rng=1)
+    model = PrivateATE(people(), SCHEMA, **OPTIONS, **BOUNDS, **rules[kind])
     result = model.fit(epsilon=4, rng=1)
     assert result.effects[0].scales[0] == pytest.approx(plain.effects[0].scales[0] / 4)
     # uniform errors of sd 2.3: a sampling error of .035, and 25 noise scales
@@ -124,15 +123,15 @@ def test_an_index_narrows_the_noise_and_keeps_the_effect(kind: str, pilot: Path)
 
 def test_a_covariate_that_is_missing_counts_as_a_residual_of_zero() -> None:
     data = people(2_000).assign(age=np.nan, y=50.0)
-    model = declaring(PrivateATE, data, SCHEMA, **OPTIONS, index="age", **BOUNDS)
+    model = PrivateATE(data, SCHEMA, **OPTIONS, index="age", **BOUNDS)
     found = model.fit(epsilon=200)
     assert found.control.loc["y", "mean"] == pytest.approx(0, abs=0.1)
 
 
 def test_a_declared_value_for_the_missing_is_adjusted_too() -> None:
     data = people(20_000).assign(y=np.nan, age=40.0)
-    options = OPTIONS | {"missing": 35}
-    model = declaring(PrivateATE, data, SCHEMA, **options, index="30 + 0*age", **BOUNDS)
+    schema = SCHEMA.declare(y={"missing_policy": 35})
+    model = PrivateATE(data, schema, **OPTIONS, index="30 + 0*age", **BOUNDS)
     assert model.fit(epsilon=200).control.loc["y", "mean"] == pytest.approx(5, abs=0.05)
 
 
@@ -153,8 +152,7 @@ def test_a_function_that_looks_at_other_rows_is_refused(name: str, constant: boo
     if constant:
         data["age"] = 30.0
     with pytest.raises(ParameterError, match="from that row alone"):
-        declaring(
-            PrivateATE,
+        PrivateATE(
             data,
             SCHEMA,
             **OPTIONS,
@@ -248,7 +246,7 @@ def test_what_is_no_index_is_refused(
     options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(Exception, match=words) as caught:
-        declaring(PrivateATE, people(50), SCHEMA, **OPTIONS, **options)
+        PrivateATE(people(50), SCHEMA, **OPTIONS, **options)
     assert isinstance(caught.value, error) or "height" in words
     assert "age is" not in str(caught.value)
 
@@ -259,8 +257,7 @@ def test_nothing_of_what_a_function_raises_stays() -> None:
 
     for rule in (secret, ours):
         with pytest.raises(ParameterError, match=r"ended with \w+Error; give a") as caught:
-            declaring(
-                PrivateATE,
+            PrivateATE(
                 people(50),
                 SCHEMA,
                 **OPTIONS,
@@ -275,7 +272,7 @@ def test_nothing_of_what_a_function_raises_stays() -> None:
 @pytest.mark.parametrize("bounds", [["Zebediah", 1.0], 3.0, (1.0, 0.0)])
 def test_bounds_that_are_none_leave_nothing_of_themselves(bounds: Any) -> None:
     with pytest.raises(ParameterError, match=r"declare \(low, high\)") as caught:
-        declaring(PrivateATE, people(50), SCHEMA, **OPTIONS, index="age", index_bounds=bounds)
+        PrivateATE(people(50), SCHEMA, **OPTIONS, index="age", index_bounds=bounds)
     assert "Zebediah" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -285,8 +282,6 @@ def test_several_outcomes_name_theirs() -> None:
     data = people(4_000).assign(glad=1.0)
     options = OPTIONS | {"outcome": ["y", "glad"]}
     with pytest.raises(ParameterError, match="mapping from outcome"):
-        declaring(PrivateATE, data, schema, **options, index="age", **BOUNDS)
-    model = declaring(
-        PrivateATE, data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)}
-    )
+        PrivateATE(data, schema, **options, index="age", **BOUNDS)
+    model = PrivateATE(data, schema, **options, index={"y": "age"}, index_bounds={"y": (0, 10)})
     assert [outcome.column.bounds for outcome in model.facts.outcomes] == [(0, 10), (0, 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,9 @@ from dprct.estimate.ate import joint
 from dprct.privacy.noise import source
 from dprct.queries import observed_together
 from dprct.queries.sums import Arms
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 DELTA = 1e-6
 PLAN: Any = None
@@ -29,16 +29,17 @@ PLAN: Any = None
 FALSE_ALARM = 1e-9
 NEVER: dict[str, Any] = {"missing": ()}
 OUTCOMES = ["y", "wage"]
-FACTS: dict[str, Any] = {"sd": {"y": 1.0, "wage": 2.0}}
+SCALES: dict[str, Any] = {"y": {"sd": 1.0}, "wage": {"sd": 2.0}}
 THIRDS = dprct.Simple(["t", "t2"], shares=[1 / 3, 1 / 3])
 
 
-def schema(**facts: Any) -> Schema:
+def schema(missing: Any = None) -> Schema:
     """Two outcomes of any size, two arms and a control group, two sites."""
+    policy: dict[str, Any] = {"missing": (".",), "missing_policy": missing} if missing else NEVER
     return Schema(
         (
-            Column("y", bounds=(-8.0, 8.0), missing=facts.get("y", ())),
-            Column("wage", bounds=(-15.0, 17.0), missing=facts.get("wage", ())),
+            Column("y", bounds=(-8.0, 8.0), **policy),
+            Column("wage", bounds=(-15.0, 17.0), **policy),
             Column("t", "byte", levels=(0.0, 1.0), exclusive="arm", **NEVER),
             Column("t2", "byte", levels=(0.0, 1.0), exclusive="arm", **NEVER),
             Column("site", "byte", levels=(1.0, 2.0), **NEVER),
@@ -70,10 +71,12 @@ def with_holes(data: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def model(data: Any, **options: Any) -> PrivateATE:
+def model(
+    data: Any, *, missing: Any = None, facts: Mapping[str, Any] = MappingProxyType({}),
+    **options: Any
+) -> PrivateATE:  # fmt: skip
     given = {"outcome": OUTCOMES, "treatment": ["t", "t2"], **options}
-    holes = {name: (".",) for name in OUTCOMES} if "missing" in given else {}
-    return declaring(PrivateATE, data, schema(**holes), **given)
+    return PrivateATE(data, schema(missing).declare(**facts), **given)
 
 
 def private(data: Any, **options: Any) -> PrivateATE:
@@ -93,12 +96,12 @@ def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any
 
 
 KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {
-    "treatment public": lambda data: model(data, **FACTS),
+    "treatment public": lambda data: model(data, facts=SCALES),
     "no scales": lambda data: model(data),
-    "treatment private": lambda data: private(data, **FACTS),
-    "missing public": lambda data: model(with_holes(data), missing="public", **FACTS),
+    "treatment private": lambda data: private(data, facts=SCALES),
+    "missing public": lambda data: model(with_holes(data), missing="public", facts=SCALES),
     "sites weigh": lambda data: model(
-        data, treatment=None, **FACTS,
+        data, treatment=None, facts=SCALES,
         assignment=dprct.Block(["t", "t2"], block="site", shares=[1 / 3, 1 / 3]), attrition=True,
     ),
 }  # fmt: skip
@@ -167,9 +170,8 @@ def test_how_many_have_two_values_is_counted_in_every_engine() -> None:
 @pytest.mark.parametrize("missing", [None, "public"])
 def test_an_engine_releases_what_memory_does(missing: str | None) -> None:
     data = with_holes(trial(300)) if missing else trial(300)
-    options: dict[str, Any] = {"missing": missing} if missing else {}
     here, there = (
-        model(frame, **options, **FACTS).fit(1, DELTA, rng=7)
+        model(frame, missing=missing, facts=SCALES).fit(1, DELTA, rng=7)
         for frame in (data, pl.from_pandas(data, nan_to_null=True).lazy())
     )
     assert here.params.equals(there.params)
@@ -177,9 +179,9 @@ def test_an_engine_releases_what_memory_does(missing: str | None) -> None:
 
 
 COVERAGE: dict[str, tuple[Callable[[pd.DataFrame], PrivateATE], float]] = {
-    "treatment public": (lambda data: model(data, **FACTS), 1.0),
-    "treatment private": (lambda data: private(data, **FACTS), 2.0),
-    "missing public": (lambda data: model(with_holes(data), missing="public", **FACTS), 4.0),
+    "treatment public": (lambda data: model(data, facts=SCALES), 1.0),
+    "treatment private": (lambda data: private(data, facts=SCALES), 2.0),
+    "missing public": (lambda data: model(with_holes(data), missing="public", facts=SCALES), 4.0),
     "little noise": (lambda data: private(data), 16.0),
 }
 
@@ -214,22 +216,17 @@ def test_eight_outcomes_and_three_arms_have_the_noise_that_is_promised() -> None
         data[f"t{k}"] = (arm == k) * 1.0
     facts = Schema(
         (
-            *(Column(name, bounds=(-6.0, 6.0), **NEVER) for name in names),
+            *(Column(name, bounds=(-6.0, 6.0), sd=1.0, **NEVER) for name in names),
             *(
                 Column(f"t{k}", "byte", levels=(0.0, 1.0), exclusive="a", **NEVER)
                 for k in (1, 2, 3)
             ),
         )
     )
-    options: dict[str, Any] = {
-        "outcome": names, "sd": dict.fromkeys(names, 1.0),
-    }  # fmt: skip
     design = dprct.Simple(["t1", "t2", "t3"], shares=[0.25] * 3)
     for epsilon, most in ((1, 0.82), (2, 0.43), (4, 0.24)):
-        public = declaring(PrivateATE, data, facts, treatment=["t1", "t2", "t3"], **options)
-        hidden = declaring(
-            PrivateATE, data, facts, assignment=design, neighbors="replace-one", **options
-        )
+        public = PrivateATE(data, facts, outcome=names, treatment=["t1", "t2", "t3"])
+        hidden = PrivateATE(data, facts, outcome=names, assignment=design, neighbors="replace-one")
         noise = [one.plan(epsilon, DELTA).table["noise_sd"].iloc[1:] for one in (public, hidden)]
         assert noise[0].max() < most
         assert noise[1].max() == pytest.approx(noise[0].max(), rel=0.02)  # at no price
@@ -306,10 +303,10 @@ def test_an_arm_of_nobody_is_not_estimated() -> None:
 
 def test_what_was_paid_for_is_resumed() -> None:
     purse = Accountant(2, 1e-5, relation="replace-one-design-public")
-    result = model(trial(), **FACTS).fit(1, DELTA, accountant=purse)
+    result = model(trial(), facts=SCALES).fit(1, DELTA, accountant=purse)
     (entry,) = purse.ledger
     assert entry.method == joint.METHOD
-    again = model(trial(), **FACTS).resume(entry.id, accountant=purse)
+    again = model(trial(), facts=SCALES).resume(entry.id, accountant=purse)
     assert again.params.equals(result.params)
     assert again.cov.equals(result.cov)
     assert purse.remaining == Budget(1, 9e-6)
@@ -392,9 +389,9 @@ def test_an_effect_is_kept_whatever_the_law(law: str) -> None:
              "sd three times too small": 1 + 0.4 * t + rng.normal(size=n)}[law]  # fmt: skip
         y = np.clip(y, -4, 12)
         sd = float(y.std()) / (3 if law.startswith("sd") else 1)
-        made = declaring(PrivateATE,
-            pd.DataFrame({"y": y, "t": t * 1.0}), facts, outcome="y", treatment="t",
-                          sd={"y": round(sd, 2)})  # fmt: skip
+        table = pd.DataFrame({"y": y, "t": t * 1.0})
+        scaled = facts.declare(y={"sd": round(sd, 2)})
+        made = PrivateATE(table, scaled, outcome="y", treatment="t")
         result = made.fit(4, DELTA, rng=seed)
         gaps.append(result.params["t"] - (y[t == 1].mean() - y[t == 0].mean()))
         errors.append(result.bse_noise["t"])

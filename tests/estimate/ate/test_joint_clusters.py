@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from scipy.stats import binom
 import dprct
 from dprct import Calibrated, Cluster, Column, PrivateATE, Schema
 from dprct.errors import ParameterError
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -20,13 +20,18 @@ SCHEMA = Schema(
         Column("school", "int", fate="public", **NEVER),
         Column("meal", "byte", levels=(0, 1), fate="public", **NEVER),
         Column("girl", "byte", levels=(0, 1), fate="public", **NEVER),
-        Column("score", bounds=(-5, 5), **NEVER),
-        Column("height", bounds=(-5, 5), **NEVER),
+        Column("score", bounds=(-5, 5), sd=1, **NEVER),
+        Column("height", bounds=(-5, 5), sd=1, **NEVER),
     )
 )
 DESIGN = Cluster("meal", cluster="school")
-BOTH: Any = {"outcome": ["score", "height"], "assignment": DESIGN, "sd": {"score": 1, "height": 1}}
+BOTH: Any = ["score", "height"]
 CORRELATION, EFFECT = 0.15, 0.4
+
+
+def correlated(data: pd.DataFrame, icc: Any) -> PrivateATE:
+    """Effects on both outcomes, with a declared correlation within schools."""
+    return PrivateATE(data, SCHEMA, outcome=BOTH, assignment=replace(DESIGN, icc=icc))
 
 
 def pupils(seed: int) -> pd.DataFrame:
@@ -46,11 +51,11 @@ def pupils(seed: int) -> pd.DataFrame:
 def test_it_finds_what_each_outcome_by_itself_finds() -> None:
     """At budgets whose noise is small, effects and errors without delta are the same."""
     data = pupils(1)
-    alone = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25)
-    found = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(epsilon=25, delta=1e-6)
+    alone = correlated(data, CORRELATION).fit(epsilon=25)
+    found = correlated(data, CORRELATION).fit(epsilon=25, delta=1e-6)
     assert found.params.to_numpy() == pytest.approx(alone.params.to_numpy(), abs=0.05)
     assert found.bse.to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=0.1)
-    people = declaring(PrivateATE, data, SCHEMA, icc=0, **BOTH).fit(epsilon=25, delta=1e-6)
+    people = correlated(data, 0).fit(epsilon=25, delta=1e-6)
     assert (found.bse.to_numpy() > 1.6 * people.bse.to_numpy()).all()
     assert "with the declared correlation (0.15 for score, 0.15 for height)" in " ".join(
         found.notes
@@ -61,12 +66,12 @@ def test_the_errors_are_those_of_people_times_the_design_effect() -> None:
     """By arm and outcome, and between outcomes by the root of the product; of one draw."""
     data = pupils(2)
     model: Any = {"epsilon": 4, "delta": 1e-6, "rng": 3}
-    people = declaring(PrivateATE, data, SCHEMA, icc=0, **BOTH).fit(**model)
+    people = correlated(data, 0).fit(**model)
     rule = {"score": 0.2, "height": 0.1}
-    found = declaring(PrivateATE, data, SCHEMA, icc=rule, **BOTH).fit(**model)
+    found = correlated(data, rule).fit(**model)
     assert found.params.equals(people.params)
     rows = data.groupby(["meal", "school"]).size()
-    for place, name in enumerate(BOTH["outcome"]):
+    for place, name in enumerate(BOTH):
         size = rows.groupby("meal").apply(lambda n: (n**2).sum() / n.sum())
         d, n = 1 + rule[name] * (size.to_numpy() - 1), rows.groupby("meal").sum().to_numpy()
         effects = d * (n - 1) / (n - d)
@@ -84,7 +89,7 @@ def test_intervals_and_joint_tests_hold() -> None:
     runs, within, small, blind = 100, 0, 0, 0
     for seed in range(runs):
         data = pupils(100 + seed)
-        found = declaring(PrivateATE, data, SCHEMA, icc=CORRELATION, **BOTH).fit(4, 1e-6, rng=seed)
+        found = correlated(data, CORRELATION).fit(4, 1e-6, rng=seed)
         low, high = found.conf_int().loc["score: meal"]
         within += low <= EFFECT <= high
         small += found.wald_test([f"`score: meal` = {EFFECT}", "`height: meal` = 0"]).pvalue < 0.05
@@ -98,13 +103,12 @@ def test_intervals_and_joint_tests_hold() -> None:
 
 def test_a_file_returns_them_clustered_by_school() -> None:
     data = pupils(3)
-    model = declaring(
-        Calibrated.from_formula,
-        "score + height ~ meal + girl", data, SCHEMA, treatment="meal", assignment=DESIGN,
-        icc=CORRELATION, sd=BOTH["sd"],
+    model = Calibrated.from_formula(
+        "score + height ~ meal + girl", data, SCHEMA, treatment="meal",
+        assignment=replace(DESIGN, icc=CORRELATION),
     )  # fmt: skip
     release = model.fit(epsilon=4, delta=1e-6)
-    for name in BOTH["outcome"]:
+    for name in BOTH:
         fit = dprct.ols(f"{name} ~ meal + girl", release, cluster="school")
         params, errors = release.estimates.params, release.estimates.bse
         assert fit.params["meal"] == pytest.approx(params[f"{name}: meal"], abs=1e-9)
@@ -113,25 +117,27 @@ def test_a_file_returns_them_clustered_by_school() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("facts", "options", "words"),
     [
-        ({}, "declare icc= of the design for 'score'"),
-        ({"icc": {"score": 0.1}}, "declare icc= of the design for 'height'"),
-        ({"cluster_mean_bounds": {"score": (-1, 1), "height": (-1, 1)}}, "declare icc="),
-        ({"privacy_unit": "cluster", "largest_cluster": 40}, "privacy_unit='person'"),
-        ({"icc": 0.1, "subgroups": ["girl"]}, "levels that share clusters depend on each other"),
+        ({}, {}, "declare icc= of the design for 'score'"),
+        ({"icc": {"score": 0.1}}, {}, "declare icc= of the design for 'height'"),
+        ({"cluster_mean_bounds": {"score": (-1, 1), "height": (-1, 1)}}, {}, "declare icc="),
+        ({"largest": 40}, {"privacy_unit": "cluster"}, "privacy_unit='person'"),
+        ({"icc": 0.1}, {"subgroups": ["girl"]}, "clusters depend"),
     ],
 )
 def test_what_the_moments_of_people_do_not_tell_is_refused(
-    options: dict[str, Any], words: str
+    facts: dict[str, Any], options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ParameterError) as caught:
-        declaring(PrivateATE, pupils(4), SCHEMA, **BOTH, **options).fit(epsilon=4, delta=1e-6)
+        PrivateATE(
+            pupils(4), SCHEMA, outcome=BOTH, assignment=replace(DESIGN, **facts), **options
+        ).fit(epsilon=4, delta=1e-6)
     assert words in str(caught.value)
 
 
 def test_a_plan_has_the_design_effects() -> None:
-    model = declaring(PrivateATE, pupils(5), SCHEMA, icc={"score": 0.0, "height": 0.5}, **BOTH)
+    model = correlated(pupils(5), {"score": 0.0, "height": 0.5})
     text = " ".join(str(model.plan(epsilon=4, delta=1e-6)).split())
     assert "sampling variances of people times design effects 1, " in text
     assert "the declared upper bound on the intra-cluster correlation of height, 0.5" in str(

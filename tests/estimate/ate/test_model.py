@@ -19,7 +19,6 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.privacy.noise import source
 from dprct.queries.horvitz_thompson import PrivateArms
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,18 +60,19 @@ def test_what_was_paid_for_is_resumed_to_the_last_digit(
     data = trial(900)
     if len(arms) == 1:
         data = data[data["t2"] == 0]
-    options = {"outcome": ["y", "got"], "treatment": arms, "missing": {"got": "private"}}
+    schema = schema.declare(got={"missing_policy": "private"})
+    options = {"outcome": ["y", "got"], "treatment": arms}
     purse = Accountant(2, relation="replace-one-design-public")
-    result = declaring(PrivateATE, data, schema, **options).fit(1, accountant=purse)
+    result = PrivateATE(data, schema, **options).fit(1, accountant=purse)
     (entry,) = purse.ledger
     json.dumps(purse.recover(entry.id), allow_nan=False)
-    again = declaring(PrivateATE, data, schema, **options).resume(entry.id, accountant=purse)
+    again = PrivateATE(data, schema, **options).resume(entry.id, accountant=purse)
     assert again.effects == result.effects
     assert again.means == result.means
     assert again.params.equals(result.params)
     assert again.bse.equals(result.bse)
     assert purse.remaining == Budget(1)
-    other = declaring(PrivateATE, data, schema, **{**options, "outcome": ["got", "y"]})
+    other = PrivateATE(data, schema, **{**options, "outcome": ["got", "y"]})
     with pytest.raises(LedgerError, match="is not what it was"):
         other.resume(entry.id, accountant=purse)
 
@@ -161,13 +161,12 @@ TWO, THREE = Simple("t", shares=0.5), Complete(["t", "t2"])
         (3, {"outcome": "y", "treatment": ["t", "t2"]}),
         (2, {"outcome": "y", "assignment": TWO, "neighbors": "replace-one"}),
         (3, {"outcome": "y", "assignment": THREE, "neighbors": "replace-one"}),
-        (3, {"outcome": "got", "treatment": ["t", "t2"], "missing": "private"}),
+        (3, {"outcome": "got", "treatment": ["t", "t2"]}),
         (
             2,
             {
                 "outcome": ["y", "got"],
                 "treatment": "t",
-                "missing": {"got": "private"},
                 "budget_shares": {"y": 0.75, "got": 0.25},
             },
         ),
@@ -183,6 +182,7 @@ def test_what_is_drawn_costs_what_was_charged(
 ) -> None:
     """Each vector is drawn for its own proved sensitivity, and their prices add up exactly."""
     data, drawn = trial(300), []
+    schema = schema.declare(got={"missing_policy": "private"})
     real = DiscreteLaplace.release
 
     def watched(mechanism: DiscreteLaplace, aggregate: Any, noise: Any) -> Any:
@@ -191,7 +191,7 @@ def test_what_is_drawn_costs_what_was_charged(
 
     monkeypatch.setattr(DiscreteLaplace, "release", watched)
     purse = Accountant(3, relation=options.get("neighbors", "replace-one-design-public"))
-    declaring(PrivateATE, data if arms == 3 else data[data["t2"] == 0], schema, **options).fit(
+    PrivateATE(data if arms == 3 else data[data["t2"] == 0], schema, **options).fit(
         1.5, accountant=purse
     )
     assert sum((mechanism.budget for mechanism, _ in drawn), Budget(0)) == Budget(1.5)

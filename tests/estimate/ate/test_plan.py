@@ -26,7 +26,6 @@ from dprct.privacy.budget import Budget
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +73,13 @@ def test_what_cannot_be_found_is_said() -> None:
 ARMS = ["cashassonly", "tpassonly", "tpcashass"]
 
 
+def scaled(data: pd.DataFrame, schema: Schema) -> PrivateATE:
+    """The effects on y, of which 3 is the declared standard deviation."""
+    return PrivateATE(data, schema.declare(y={"sd": 3.0}), outcome="y", treatment=["t", "t2"])
+
+
 def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
-    model = declaring(
-        PrivateATE, trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0}
-    )
+    model = scaled(trial(), schema)
     table = model.power(1)
     assert list(table.columns) == list(COLUMNS)
     row = table.loc[("y", "t")]
@@ -94,9 +96,7 @@ def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schem
 def test_an_effect_above_one_standard_deviation_is_not_usable(
     trial: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = declaring(
-        PrivateATE, trial(), schema, outcome="y", treatment=["t", "t2"], sd={"y": 3.0}
-    )
+    model = scaled(trial(), schema)
     assert model.power(8)["usable"].all()
     poor = model.power(0.1)
     assert not poor["usable"].any()
@@ -108,14 +108,14 @@ def liberia(outcomes: int, folder: Path, **how: Any) -> Calibrated:
     data, _ = read_dta(folder / "data/liberia/liberia_round5.dta")
     names = [f"y{j}" for j in range(outcomes)]
     covariate: dict[str, Any] = {"levels": (0.0, 1.0), "missing": (), "fate": "modelled"}
-    columns = [Column(n, bounds=(-2.0, 6.0), missing=(), fate="modelled") for n in names]
+    columns = [Column(n, bounds=(-2.0, 6.0), sd=0.87, missing=(), fate="modelled") for n in names]
     columns += [Column(a, "byte", levels=(0.0, 1.0), missing=(), fate="public") for a in ARMS]
     columns += [Column("muslim_b", "byte", **covariate)]
     frame = data[[*ARMS, "muslim_b"]].assign(**{n: np.zeros(len(data)) for n in names})
     formula = " + ".join(names) + " ~ " + " + ".join([*ARMS, "muslim_b"])
-    return declaring(
-        Calibrated.from_formula, formula, frame, Schema(tuple(columns)), treatment=ARMS,
-        assignment=Complete(ARMS), attrition=True, sd=dict.fromkeys(names, 0.87), **how,
+    return Calibrated.from_formula(
+        formula, frame, Schema(tuple(columns)), treatment=ARMS,
+        assignment=Complete(ARMS), attrition=True, **how,
     )  # fmt: skip
 
 
@@ -175,25 +175,26 @@ def test_there_is_no_price_where_only_one_is_offered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "relation", "known", "uncovered"),
+    ("policy", "relation", "known", "uncovered"),
     [
-        ({}, "replace-one-design-public", "arm sizes", "treatment, blocks"),
-        ({"missing": "public"}, "replace-one-design-public", "has a value of got", "got is miss"),
-        ({"neighbors": "replace-one"}, "replace-one", "control 1/3, t 1/3, t2 1/3", "participat"),
+        (0.0, "replace-one-design-public", "arm sizes", "treatment, blocks"),
+        ("public", "replace-one-design-public", "has a value of got", "got is miss"),
+        (0.0, "replace-one", "control 1/3, t 1/3, t2 1/3", "participat"),
     ],
 )
 def test_a_promise_rests_on_what_is_public_and_says_so(
     trial: Callable[..., pd.DataFrame],
     schema: Schema,
-    options: dict[str, Any],
-    relation: str,
+    policy: Any,
+    relation: Any,
     known: str,
     uncovered: str,
 ) -> None:
-    asked = {"missing": 0.0} | options
-    model = declaring(
-        PrivateATE, trial(), schema, outcome=["y", "got"], assignment=Complete(["t", "t2"]), **asked
-    )
+    facts = schema.declare(got={"missing_policy": policy})
+    model = PrivateATE(
+        trial(), facts, outcome=["y", "got"], assignment=Complete(["t", "t2"]),
+        neighbors=relation,
+    )  # fmt: skip
     promise = promise_of(Budget(1), model.facts)
     assert promise == model.guarantee(Budget(1))
     assert promise.relation == relation

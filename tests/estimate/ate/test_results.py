@@ -27,7 +27,6 @@ from dprct.estimate.experiment import compared
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.sums import Arms
 from dprct.schema import Column, Schema
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,10 +204,8 @@ def test_two_arms_have_one_contrast(trial: Callable[..., pd.DataFrame], schema: 
 
 def test_results_are_plotted_by_outcome(trial: Callable[..., pd.DataFrame], schema: Schema) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")
-    options = {"treatment": ["t", "t2"], "missing": "public"}
-    result = declaring(PrivateATE, trial(), schema, outcome=["y", "got"], **options).fit(
-        epsilon=1, rng=1
-    )
+    schema = schema.declare(got={"missing_policy": "public"})
+    result = PrivateATE(trial(), schema, outcome=["y", "got"], treatment=["t", "t2"]).fit(1, rng=1)
     axes = result.plot_outcomes()
     assert [ax.get_title() for ax in axes] == ["y", "got"]
     assert [text.get_text() for text in axes[0].get_yticklabels()] == ["t", "t2"]
@@ -262,9 +259,7 @@ def test_a_plot_has_the_labels_and_the_reach_of_the_schema(
     named = schema.with_columns(
         [replace(schema.column("y"), label="Income"), replace(schema.column("t"), label="Cash")]
     )
-    result = declaring(PrivateATE.from_formula, "y ~ t", trial(), schema, missing="public").fit(
-        0.01, rng=1
-    )
+    result = PrivateATE.from_formula("y ~ t", trial(), schema).fit(0.01, rng=1)
     ax = result.plot(schema=named)
     assert ax.get_title() == "Income"
     assert [text.get_text() for text in ax.get_yticklabels()] == ["Cash"]

@@ -14,7 +14,6 @@ import dprct
 from dprct import Budget, Column, PrivateATE, Schema
 from dprct.errors import DprctError, ParameterError
 from dprct.privacy.noise import source
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,21 +24,21 @@ PLAN: Any = None
 """Results are read without one."""
 NEVER: dict[str, Any] = {"missing": ()}
 HALF = dprct.Simple("t", shares=0.5)
-FACTS: dict[str, Any] = {"sd": {"y": 1.0, "wage": 2.0}}
 EFFECTS = {"1": 0.2, "2": 0.8, "3": 0.0}
 
 
 def schema(**facts: Any) -> Schema:
-    return Schema(
+    made = Schema(
         (
-            Column("y", bounds=(-8.0, 8.0), missing=facts.get("y", ())),
-            Column("wage", bounds=(-15.0, 17.0), **NEVER),
+            Column("y", bounds=(-8.0, 8.0), sd=1.0, **NEVER),
+            Column("wage", bounds=(-15.0, 17.0), sd=2.0, **NEVER),
             Column("t", "byte", levels=(0.0, 1.0), **NEVER),
-            Column("g", "byte", levels=(1.0, 2.0, 3.0), missing=facts.get("g", ())),
+            Column("g", "byte", levels=(1.0, 2.0, 3.0), **NEVER),
             Column("f", "str1", levels=("m", "w"), **NEVER),
             Column("site", "byte", levels=(1.0, 2.0), **NEVER),
         )
     )
+    return made.declare(**facts)
 
 
 def trial(n: int = 3000, seed: int = 1) -> pd.DataFrame:
@@ -61,13 +60,13 @@ def trial(n: int = 3000, seed: int = 1) -> pd.DataFrame:
 
 
 def model(data: Any, *, private: bool = False, **options: Any) -> PrivateATE:
-    given: dict[str, Any] = {"outcome": ["y", "wage"], "subgroups": ["g"], **FACTS}
+    given: dict[str, Any] = {"outcome": ["y", "wage"], "subgroups": ["g"]}
     given |= (
         {"assignment": HALF, "neighbors": "replace-one"} if private else {"treatment": "t"}
     )  # fmt: skip
     given |= options
     facts = given.pop("facts", {})
-    return declaring(PrivateATE, data, schema(**facts), **given)
+    return PrivateATE(data, schema(**facts), **given)
 
 
 def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any]:
@@ -119,7 +118,7 @@ def test_intervals_within_levels_cover(private: bool) -> None:
     """Rows are drawn again in every run: at most four binomial errors off 95 %."""
     hits, runs = 0, 150
     for seed in range(runs):
-        made = model(trial(1500, seed + 100), private=private, outcome="y", sd={"y": 1.0})
+        made = model(trial(1500, seed + 100), private=private, outcome="y")
         (result,) = fits(made, 3, [seed])
         intervals = result.by("g").conf_int().to_numpy()
         truth = np.array(list(EFFECTS.values()))
@@ -130,8 +129,7 @@ def test_intervals_within_levels_cover(private: bool) -> None:
 
 def test_levels_are_compared_and_nothing_is_shown_twice() -> None:
     data = trial(20_000)
-    (result,) = fits(model(data, subgroups=["g", "f"], outcome="y", **FACTS | {
-        "sd": {"y": 1.0}}), 4, [3])  # fmt: skip
+    (result,) = fits(model(data, subgroups=["g", "f"], outcome="y"), 4, [3])
     by = result.by("g")
     more = by.lincom({"y if g=2: t": 1, "y if g=1: t": -1})
     assert abs(float(more.params.iloc[0]) - 0.6) < 5 * float(more.bse.iloc[0])
@@ -182,7 +180,7 @@ def test_an_engine_gives_the_same_numbers(private: bool) -> None:
 def test_people_without_a_level_count_for_everybody_alone() -> None:
     data = trial(2000)
     data.loc[::4, "g"] = np.nan
-    made = model(data, facts={"g": (".",)})
+    made = model(data, facts={"g": {"missing": ["."]}})
     assert made.facts.inner == 4
     (result,) = fits(made, 8, [1])
     assert len(result.by("g").params) == 6
@@ -197,7 +195,7 @@ def test_people_without_a_level_count_for_everybody_alone() -> None:
         ({"subgroups": ["t"]}, "'t' is the treatment"),
         ({"subgroups": ["wage"]}, "subgroup 'wage' has no declared levels"),
         ({"subgroups": ["h"]}, "'h'"),
-        ({"subgroups": "g", "outcome": "g", "sd": None}, "an outcome and a sub"),
+        ({"subgroups": "g", "outcome": "g"}, "an outcome and a sub"),
         (
             {"treatment": None, "attrition": True, "subgroups": ["site"], "blocks": "ignore",
              "assignment": dprct.Block("t", block="site", shares=0.5)},
@@ -217,11 +215,12 @@ def test_what_cannot_be_is_refused(options: dict[str, Any], words: str) -> None:
 
 def test_subgroups_need_the_joint_release() -> None:
     with pytest.raises(ParameterError, match="needs delta above 0"):
-        model(trial(100), sd=None).plan(1)
+        model(trial(100)).plan(1)
     holes = trial(100)
     holes.loc[::5, "y"] = np.nan
+    public = {"y": {"missing": ["."], "missing_policy": "public"}}
     with pytest.raises(ParameterError, match="private subgroup 'g', in which it is not known"):
-        model(holes, facts={"y": (".",)}, missing="public").plan(1, DELTA)
+        model(holes, facts=public).plan(1, DELTA)
     many = Schema(
         (
             *schema().columns,
@@ -230,8 +229,8 @@ def test_subgroups_need_the_joint_release() -> None:
     )
     rows = trial(100).assign(c0=1.0, c1=1.0, c2=1.0)
     given: dict[str, Any] = {"outcome": "y", "treatment": "t", "subgroups": ["c0", "c1", "c2"]}
-    with pytest.raises(ParameterError, match="release fewer columns or fewer groups"):
-        declaring(PrivateATE, rows, many, **given).plan(1, DELTA)
+    with pytest.raises(ParameterError, match="fewer groups"):
+        PrivateATE(rows, many, **given).plan(1, DELTA)
 
 
 def test_the_guarantee_says_what_is_public_of_subgroups() -> None:

@@ -14,7 +14,6 @@ from dprct.errors import EngineError, SchemaError
 from dprct.model import BoundTable, saved
 from dprct.schema import Column, Schema
 from dprct.schema.tables import COMPANION
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 LEVELS: dict[str, Any] = {"levels": (0.0, 1.0), "missing": ()}
 SCHEMA = Schema(
     (
-        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a")),
+        Column("y", bounds=(-2.0, 2.1), missing=(".", ".a"), missing_policy=0.5),
         Column("t", "byte", **LEVELS),
         Column("block", "byte", **LEVELS),
         Column("x", "float", bounds=(0.0, 0.7), missing=(), bins=35),
@@ -31,7 +30,7 @@ SCHEMA = Schema(
     )
 )
 ASKED: dict[str, Any] = {
-    "outcome": "y", "features": ["x", "age", "g"], "treatment": "t", "missing": 0.5,
+    "outcome": "y", "features": ["x", "age", "g"], "treatment": "t",
     "pairs": [("age", "g")], "subgroups": ["block"], "projection": ["x", "age"],
 }  # fmt: skip
 ONE_STEP: dict[str, dict[str, Any]] = {
@@ -87,7 +86,7 @@ ENGINES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:
-    result = declaring(CATE, data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
+    result = CATE(data, SCHEMA, **ASKED, **options).fit(1, delta, rng=3)
     return {name: saved(fit.sums) for name, fit in result.models.items()}
 
 
@@ -119,20 +118,18 @@ def test_without_a_seed_no_row_is_sorted(monkeypatch: pytest.MonkeyPatch) -> Non
         raise AssertionError("a sort that only a simulation needs")
 
     monkeypatch.setattr("dprct.queries.additive.canonical_order", fail)
-    result = declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
+    result = CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6)
     assert sum(result.sizes.values()) == 901
     # what ends a draw from an engine, whatever it is, is named by its type and withheld
     with pytest.raises(EngineError, match="ended with AssertionError") as caught:
-        declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
+        CATE(in_pieces(rows()), SCHEMA, **ASKED).fit(1, 1e-6, rng=1)
     assert "only a simulation" not in str(caught.value)
 
 
 MODELS: dict[str, Callable[[Any], Any]] = {
-    "in parts": lambda data: declaring(CATE, data, SCHEMA, **ASKED),
-    "one step": lambda data: declaring(CATE, data, SCHEMA, **ASKED, propensity=0.5),
-    "additive": lambda data: declaring(
-        PrivateAdditive, data, SCHEMA, outcome="y", features=["x"], missing=0.5
-    ),
+    "in parts": lambda data: CATE(data, SCHEMA, **ASKED),
+    "one step": lambda data: CATE(data, SCHEMA, **ASKED, propensity=0.5),
+    "additive": lambda data: PrivateAdditive(data, SCHEMA, outcome="y", features=["x"]),
 }
 
 
@@ -154,7 +151,7 @@ def test_a_table_that_changed_is_refused_before_the_charge(form: str, gone: str)
 
 
 def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = declaring(CATE, in_pieces(rows()), SCHEMA, **ASKED)
+    model = CATE(in_pieces(rows()), SCHEMA, **ASKED)
     monkeypatch.setattr(BoundTable, "check_there", lambda _: None)
     model._table.frame = model._table.frame.head(900)
     with pytest.raises(EngineError, match="another number"):
@@ -165,13 +162,13 @@ def test_a_view_that_samples_anew_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_not_legal_is_refused_by_the_constructor(engine: str) -> None:
     far = rows().with_columns(t=2 * pl.col("t"))
     with pytest.raises(SchemaError, match="t: a value outside the declared levels"):
-        declaring(CATE, ENGINES[engine](far), SCHEMA, **ASKED)
+        CATE(ENGINES[engine](far), SCHEMA, **ASKED)
 
 
 def test_interpret_takes_no_engine() -> None:
     pytest.importorskip("interpret", reason="needs the extra dprct[ebm]")
     asked = {name: ASKED[name] for name in ("outcome", "features", "treatment")}
-    with pytest.raises(SchemaError, match="give a pandas or Polars data frame"):
+    with pytest.raises(SchemaError, match="Polars data frame"):
         published.CATE(
             in_duckdb(rows()), SCHEMA, **{**asked, "features": ["x"]}, accept_uncertified=True
         )

@@ -16,7 +16,6 @@ from dprct.errors import DprctError, FormulaError, LedgerError, ParameterError, 
 from dprct.estimate.cate.model import known_propensity, trim_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import AnalyticGaussian, DiscreteLaplace
-from tests.declaring import declaring
 
 FEATURES = ["x1", "town"]
 GRID = pd.DataFrame({"x1": [-0.75, 0.75], "x2": [0.0, 0.0], "town": ["south", "north"]})
@@ -24,7 +23,7 @@ GRID = pd.DataFrame({"x1": [-0.75, 0.75], "x2": [0.0, 0.0], "town": ["south", "n
 
 def model_of(trial, schema, n=8000, **options):
     asked = {"outcome": "y", "features": FEATURES, "treatment": "t", **options}
-    return declaring(dprct.CATE, trial(n), schema, **asked)
+    return dprct.CATE(trial(n), schema, **asked)
 
 
 def test_an_effect_that_varies_is_found_and_an_interval_covers_it(trial, schema):
@@ -196,8 +195,7 @@ def test_a_fit_is_resumed_from_what_was_saved_and_costs_nothing(trial, schema, t
     book = dprct.Accountant.open(tmp_path / "t.json", dataset_id="t", epsilon=2, delta=1e-5)
     found = model_of(trial, schema, n=400, **options).fit(1, 1e-6, accountant=book)
     (entry,), spent = book.ledger, book.spent
-    other = declaring(
-        dprct.CATE,
+    other = dprct.CATE(
         trial(400, seed=2),
         schema,
         outcome="y",

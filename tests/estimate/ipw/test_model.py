@@ -23,7 +23,6 @@ from dprct.errors import (
     SchemaError,
 )
 from dprct.schema import Column, Schema, Unit
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +48,7 @@ VARIANTS: list[dict[str, Any]] = [
 def test_every_variant_finds_the_effect(
     study: Callable[..., pd.DataFrame], schema: Schema, options: dict[str, Any]
 ) -> None:
-    model = declaring(
-        IPW.from_formula, FORMULA, study(20_000), schema, outcome="earnings", **options
-    )
+    model = IPW.from_formula(FORMULA, study(20_000), schema, outcome="earnings", **options)
     result = model.fit(30, 1e-3, rng=1, accept_large_delta=True)
     assert result.params.iloc[0] == pytest.approx(0.2, abs=0.04)
     assert result.guarantee.simulation
@@ -124,8 +121,7 @@ def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
     }
     found = {}
     for name, given in engines.items():
-        model = declaring(
-            IPW.from_formula,
+        model = IPW.from_formula(
             "treat ~ age*city + educ",
             given,
             schema,
@@ -210,7 +206,7 @@ def test_hopeless_data_are_mapped_without_an_error(
         "separated": (data["age"] > 0).astype(float),
         "one treated": (np.arange(300) == 7).astype(float),
     }[t]
-    model = declaring(IPW.from_formula, FORMULA, data, schema, outcome="earnings", **options)
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", **options)
     result = model.fit(5, 1e-4, rng=1)
     assert np.isfinite(result.bse.iloc[0])
     assert result.notes
@@ -268,9 +264,7 @@ REFUSED: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ),
     ({"balance": ["city"]}, ParameterError, "balance="),
     ({"treated": 7}, ParameterError, "treated="),
-    ({"missing": {"earnings": 7.0}}, SchemaError, "outside the bounds"),
     ({"alphas": (0.9,)}, ParameterError, "alphas="),
-    ({"sd": {"earnings": 0}}, SchemaError, "sd=0"),
     ({"treated_share": 1}, ParameterError, "treated_share="),
     ({"outcome": "age"}, ParameterError, "must differ"),
     ({"outcome": "earning"}, ColumnError, "did you mean 'earnings'"),
@@ -286,9 +280,7 @@ def test_bad_input_is_one_sentence(
     words: str,
 ) -> None:
     with pytest.raises(error, match=words) as caught:
-        declaring(
-            IPW.from_formula, FORMULA, study(100), schema, **{"outcome": "earnings", **options}
-        )
+        IPW.from_formula(FORMULA, study(100), schema, **{"outcome": "earnings", **options})
     assert "\n" not in str(caught.value)
 
 

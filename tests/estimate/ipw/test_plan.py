@@ -11,7 +11,6 @@ from dprct.estimate.ipw.release import Form, effect_sd, slope_kept
 from dprct.estimate.ipw.results import Declared, expected_effect
 from dprct.privacy.mechanisms import split
 from dprct.queries.weighting import Scheme
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +27,7 @@ if TYPE_CHECKING:
 def test_the_expected_noise_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, options: dict[str, Any]
 ) -> None:
-    model = declaring(
-        IPW.from_formula, "treat ~ age", study(4000), schema, outcome="earnings", **options
-    )
+    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
     planned = effect_sd(model.spec.allocation(model.facts, budget), 1.0)
     result = model.fit(2, 1e-6, rng=1)
     assert 0.5 < result.bse_noise.iloc[0] / planned < 2
@@ -103,9 +100,8 @@ def test_the_width_to_expect_is_about_the_width_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, hajek: bool
 ) -> None:
     sd = float(study(4000).groupby("treat")["earnings"].std().mean())
-    model = declaring(
-        IPW.from_formula, "treat ~ age", study(4000), schema, outcome="earnings", hajek=hajek, sd=sd
-    )
+    facts = schema.declare(earnings={"sd": sd})
+    model = IPW.from_formula("treat ~ age", study(4000), facts, outcome="earnings", hajek=hajek)
     planned = expected_effect(
         model.spec.allocation(model.facts, budget), model.spec.declared(model.facts)
     ).half_width(0.05)
@@ -116,23 +112,21 @@ def test_the_width_to_expect_is_about_the_width_found(
 def test_usable_is_said_by_the_declared_sd(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    def warned(**options: Any) -> bool:
-        model = declaring(
-            IPW.from_formula, "treat ~ age", study(4000), schema, outcome="earnings", **options
-        )
+    def warned(sd: float | None = None) -> bool:
+        facts = schema if sd is None else schema.declare(earnings={"sd": sd})
+        model = IPW.from_formula("treat ~ age", study(4000), facts, outcome="earnings")
         return any("not usable" in text for text in model.plan(2, 1e-6).warnings)
 
     assert not warned()
     assert not warned(sd=0.5)
-    assert warned(sd={"earnings": 0.02})
+    assert warned(sd=0.02)
 
 
 def test_a_share_of_treated_decides_before_the_charge(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     def model(n: int, **options: Any) -> IPW:
-        return declaring(
-            IPW.from_formula,
+        return IPW.from_formula(
             "treat ~ age",
             study(n),
             schema,
@@ -157,8 +151,7 @@ def test_conditional_errors_are_those_of_the_hajek_form_unless_the_plain_one_is_
 ) -> None:
     def plan(epsilon: float, **options: Any) -> Any:
         rows = study(2000)
-        model = declaring(
-            IPW.from_formula,
+        model = IPW.from_formula(
             "treat ~ age",
             rows,
             schema,

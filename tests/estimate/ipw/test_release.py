@@ -12,7 +12,6 @@ from dprct.model import revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import random_part, source
 from dprct.queries.weighting import HALF, Weighted
-from tests.declaring import declaring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def drawn(data: pd.DataFrame, schema: Schema, epsilon: float, **options: Any) -> Any:
-    model = declaring(IPW.from_formula, "treat ~ age", data, schema, outcome="earnings", **options)
+    model = IPW.from_formula("treat ~ age", data, schema, outcome="earnings", **options)
     return released(bought(model, epsilon), model._rows(), source(1)), model
 
 

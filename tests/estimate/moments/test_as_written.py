@@ -23,7 +23,6 @@ from dprct.estimate.moments.layout import GATE, Asked, laid_out
 from dprct.estimate.moments.plan import errors_of, narrowed, parts_kept
 from dprct.estimate.moments.release import gaussian_of
 from dprct.privacy.budget import Budget
-from tests.declaring import declaring
 
 N, FALSE = 20_000, 6.0
 T = np.arange(N) % 2 * 1.0
@@ -88,17 +87,16 @@ def test_effects_of_arms_are_differences_of_clipped_means(law: str) -> None:
     data, schema = table(law)
     raw = float(data.groupby("t")["y"].mean().diff().iloc[1])
     two = data[["y", "t"]], schema.select(("y", "t"))
-    sd = {"y": float(data["y"].std()) / 3}
-    scaled = two[1].declare(y={"sd": sd["y"]})
+    sd = float(data["y"].std()) / 3
+    scaled = two[1].declare(y={"sd": sd})
     moments = PrivateMoments(two[0], scaled, formulas=["y ~ t"], assignment=Simple("t", shares=0.5))
     assert abs(of_noise(moments.fit(4, 1e-6).effects(), raw)) < FALSE
     bounded = two[1].declare(y=LAWS[law][1]) if law == "rare" else two[1]
-    design: dict[str, Any] = {"outcome": ["y"], "assignment": Complete("t", shares=0.5), "sd": sd}
-    result = declaring(PrivateATE, two[0], bounded, **design).fit(4, 1e-6)
+    known = bounded.declare(y={"sd": sd})
+    design: dict[str, Any] = {"outcome": ["y"], "assignment": Complete("t", shares=0.5)}
+    result = PrivateATE(two[0], known, **design).fit(4, 1e-6)
     assert abs(of_noise(result, raw, str(result.params.index[0]))) < FALSE
-    release = declaring(Calibrated, two[0], bounded, **design, covariate_release="filler").fit(
-        4, 1e-6
-    )
+    release = Calibrated(two[0], known, **design, covariate_release="filler").fit(4, 1e-6)
     assert abs(of_noise(release.estimates, raw, str(release.estimates.params.index[0]))) < FALSE
     if law != "rare":
         low, high = LAWS[law][1]

@@ -15,7 +15,6 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import FileError, SimulationError
 from dprct.estimate.moments.document import digest_of
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -43,10 +42,9 @@ def moments() -> Moments:
             "trained": rng.integers(0, 2, n).astype(float),
         }
     )
-    asked = declaring(
-        PrivateMoments, data, SCHEMA.declare(wage={"sd": 1}), columns=["late"],
-        formulas=["wage ~ trained + C(region) + trained:C(region)"],
-        missing={"late": "public"}, subgroups=["town"],
+    asked = PrivateMoments(
+        data, SCHEMA.declare(wage={"sd": 1}, late={"missing_policy": "public"}), columns=["late"],
+        formulas=["wage ~ trained + C(region) + trained:C(region)"], subgroups=["town"],
         assignment=dprct.Simple("trained"),
     )  # fmt: skip
     return asked.fit(epsilon=2, delta=1e-6)

@@ -11,7 +11,6 @@ import pytest
 import dprct
 from dprct import Column, PrivateMoments, Schema
 from dprct.errors import ParameterError
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -39,7 +38,7 @@ def rows(n: int = 40) -> pd.DataFrame:
 
 
 def names(**options: Any) -> list[tuple[str, int | None]]:
-    model = declaring(PrivateMoments, rows(), SCHEMA, columns=["score"], **options)
+    model = PrivateMoments(rows(), SCHEMA, columns=["score"], **options)
     return [(group.name, group.rows) for group in model.facts.grouping.groups]
 
 
@@ -59,9 +58,8 @@ def test_public_groups_are_those_that_occur() -> None:
         ("drug, ward=north", 10),
         ("drug, ward=south", 10),
     ]
-    missing = declaring(
-        PrivateMoments, rows(), SCHEMA, columns=["score", "later"], missing="public"
-    )
+    known = SCHEMA.declare(later={"missing_policy": "public"})
+    missing = PrivateMoments(rows(), known, columns=["score", "later"])
     found = [(group.name, group.rows) for group in missing.facts.grouping.groups]
     assert found == [("everybody", 35), ("without later", 5)]
 
@@ -73,8 +71,8 @@ def test_blocks_of_other_shares_must_be_groups() -> None:
         "columns": ["score"], "assignment": block, "neighbors": "replace-one-design-public",
     }  # fmt: skip
     with pytest.raises(ParameterError, match="shares differ between blocks"):
-        declaring(PrivateMoments, data, SCHEMA, **options)
-    model = declaring(PrivateMoments, data, SCHEMA, subgroups=["ward"], **options)
+        PrivateMoments(data, SCHEMA, **options)
+    model = PrivateMoments(data, SCHEMA, subgroups=["ward"], **options)
     assert [group.rows for group in model.facts.grouping.groups] == [10, 15, 10, 5]
 
 

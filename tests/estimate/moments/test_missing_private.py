@@ -21,9 +21,8 @@ from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries import score_sums
 from dprct.queries.group_moments import moment_sums
-from tests.declaring import declaring
 
-MAY: Any = {"missing": (".", ".a")}
+MAY: Any = {"missing": (".", ".a"), "missing_policy": "private"}
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
     (
@@ -60,9 +59,7 @@ ROWS = farms()
 
 
 def model(data: Any = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
-    return declaring(
-        PrivateMoments, data, schema, **{"missing": "private", "radius": "box", **options}
-    )
+    return PrivateMoments(data, schema, **{"radius": "box", **options})
 
 
 NEXT_TO_NONE = 1e6
@@ -147,7 +144,8 @@ def test_the_noise_is_that_of_the_cells_a_regression_adds_up() -> None:
     s2 = m.layout.noise(m.drawn.sigma)[1]
     assert one.tolist() == [s2]
     assert two == pytest.approx([s2 * math.sqrt(2)])
-    filled = model(columns=["milk", "herd"], missing=0.0).fit(epsilon=4, delta=1e-6)
+    known = SCHEMA.declare(milk={"missing_policy": 0.0})
+    filled = model(schema=known, columns=["milk", "herd"]).fit(epsilon=4, delta=1e-6)
     assert m.drawn.sigma == filled.drawn.sigma
     assert m.ols("herd ~ 1").nobs == len(ROWS)  # of all cells together n is public
     said = " ".join(str(asked.plan(epsilon=4, delta=1e-6)).split())
@@ -164,8 +162,9 @@ def test_who_has_no_value_takes_no_room_in_the_ball() -> None:
         "cov_type": "nonrobust",
     }  # fmt: skip
     lone = ROWS.assign(hay=np.nan)
-    for missing in ("private", {"milk": "private", "hay": "public"}):
-        m = without_noise(model(lone, known, **asked, missing=missing))
+    for policy in ("private", "public"):
+        schema = known.declare(hay={"missing_policy": policy})
+        m = without_noise(model(lone, schema, **asked))
         plain = smf.ols("milk ~ herd", lone).fit()
         np.testing.assert_allclose(m.ols("milk ~ herd").params, plain.params, atol=1e-3)
 

@@ -17,7 +17,6 @@ from dprct.estimate.moments.release import DrawnMoments, matrices
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries.group_moments import moment_sums
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -34,6 +33,7 @@ SCHEMA = Schema(
     )
 )
 N = 6000
+PUBLIC = SCHEMA.declare(late={"missing_policy": "public"})
 HALF = dprct.Simple("trained", shares=0.4)
 
 
@@ -63,7 +63,7 @@ ROWS = people()
 
 
 def model(schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
-    return declaring(PrivateMoments, ROWS, schema, **options)
+    return PrivateMoments(ROWS, schema, **options)
 
 
 def scaled(**sd: float) -> Schema:
@@ -109,7 +109,7 @@ def test_without_noise_instruments_are_two_stage_least_squares(grouped: bool) ->
     formula = "wage ~ age + [flat ~ trained] | region"
     rows = ROWS.assign(flat=2.5 + 0.3 * ROWS["trained"] - 0.05 * ROWS["age"])
     options: dict[str, Any] = {"assignment": HALF} if grouped else {}
-    asked = declaring(PrivateMoments, rows, SCHEMA, formulas=[formula], radius="box", **options)
+    asked = PrivateMoments(rows, SCHEMA, formulas=[formula], radius="box", **options)
     found = without_noise(asked).iv(formula, cov_type="nonrobust")
     region = pd.get_dummies(rows["region"], dtype=float).to_numpy()
     X = np.column_stack([region, rows["age"], rows["flat"]])
@@ -141,8 +141,8 @@ def test_indices_and_joint_tests_are_those_of_effects() -> None:
 @pytest.mark.parametrize("neighbors", ["replace-one", "replace-one-design-public"])
 def test_effects_are_differences_in_means(neighbors: str) -> None:
     asked = model(
-        columns=["wage", "late"], assignment=HALF, subgroups=["town"], neighbors=neighbors,
-        missing={"late": "public"}, attrition=True,
+        PUBLIC, columns=["wage", "late"], assignment=HALF, subgroups=["town"],
+        neighbors=neighbors, attrition=True,
     )  # fmt: skip
     m = without_noise(asked)
     for where in (None, {"town": "south"}):
@@ -194,10 +194,10 @@ def test_rows_of_private_cells_are_noisy_and_add_up_to_a_public_number() -> None
 def test_engines_release_the_same_layout_and_effects() -> None:
     data = pl.from_pandas(ROWS, nan_to_null=True).lazy()
     options: dict[str, Any] = {
-        "columns": ["wage", "late", "C(region)"], "assignment": HALF, "missing": "public",
+        "columns": ["wage", "late", "C(region)"], "assignment": HALF,
         "neighbors": "replace-one-design-public", "attrition": True,
     }  # fmt: skip
-    here, there = model(**options), declaring(PrivateMoments, data, SCHEMA, **options)
+    here, there = model(PUBLIC, **options), PrivateMoments(data, PUBLIC, **options)
     assert [vars_of(g) for g in here.facts.grouping.groups] == [
         vars_of(g) for g in there.facts.grouping.groups
     ]
@@ -254,18 +254,21 @@ def test_a_plan_is_a_function_of_public_facts() -> None:
     known, asked = scaled(wage=1.5, age=1.0), {"formulas": ["wage ~ trained + age"]}
     plan = str(model(known, **asked).plan(1, 1e-6))
     other = ROWS.assign(wage=-8.0, age=4.0, trained=1.0)
-    assert str(declaring(PrivateMoments, other, known, **asked).plan(1, 1e-6)) == plan
+    assert str(PrivateMoments(other, known, **asked).plan(1, 1e-6)) == plan
     assert "error over that without privacy" in plan
-    few = declaring(PrivateMoments, people(60), known, **asked).plan(1, 1e-6)
+    few = PrivateMoments(people(60), known, **asked).plan(1, 1e-6)
     assert "likely not estimated" in str(few)
     assert "clipped at its own bounds" in str(model(columns=["wage"]).plan(1, 1e-6))
 
 
 CLIPPED: dict[str, Any] = {
-    "schema": scaled(wage=1.2, age=1.0, late=1.0), "formulas": ["wage ~ age"], "radius": 1.5,
+    "schema": scaled(wage=1.2, age=1.0, late=1.0).declare(late={"missing_policy": "public"}),
+    "formulas": ["wage ~ age"], "radius": 1.5,
     "clipped": 0.02, "cov_type": "nonrobust",
 }  # fmt: skip
-LATE: dict[str, Any] = {"formulas": ["wage ~ age + late"], "missing": "public"}
+LATE: dict[str, Any] = {
+    "formulas": ["wage ~ age + late"],
+}
 
 
 @pytest.mark.parametrize("options", [{}, {"assignment": HALF}, LATE])
@@ -403,17 +406,18 @@ def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: 
 
 def test_a_column_without_any_value() -> None:
     rows = ROWS.assign(late=np.nan)
-    filled = declaring(PrivateMoments, rows, SCHEMA, columns=["wage", "late"], missing=0.0)
+    zero = SCHEMA.declare(late={"missing_policy": 0.0})
+    filled = PrivateMoments(rows, zero, columns=["wage", "late"])
     said = "a missing value of late counts as 0"
     assert said in " ".join(str(filled.plan(epsilon=2, delta=1e-6)).split())
     m = filled.fit(epsilon=2, delta=1e-6)
     assert said in " ".join(m.summary().split())
     assert said in " ".join(m.ols("late ~ 1").notes)
     assert abs(float(m.ols("late ~ 1").params.iloc[0])) < 0.2
-    known = declaring(PrivateMoments, rows, SCHEMA, columns=["wage", "late"], missing="public")
+    known = PrivateMoments(rows, PUBLIC, columns=["wage", "late"])
     m = known.fit(epsilon=2, delta=1e-6)
     assert [group.name for group in m.groups] == ["without late"]
-    with pytest.raises(ParameterError, match="no group of the release has values of all"):
+    with pytest.raises(ParameterError, match="release has values"):
         m.ols("wage ~ late")
     assert np.isfinite(m.ols("wage ~ 1").params).all()
 

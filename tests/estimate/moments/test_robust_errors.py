@@ -23,7 +23,6 @@ from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import SLACK_SHARE, gdp_mu
 from dprct.queries import moment_sums, score_sums
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -64,7 +63,7 @@ ONE, MANY = pupils(3000, 1), pupils(1000, 3)
 
 def model(data: Any = ONE, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
     given = {"formulas": [FORMULA], "cov_type": "HC1" if schema is SCHEMA else "CR1"}
-    return declaring(PrivateMoments, data, schema, **{**given, **options})
+    return PrivateMoments(data, schema, **{**given, **options})
 
 
 def weighted(data: pd.DataFrame) -> tuple[pd.DataFrame, Schema]:
@@ -207,7 +206,7 @@ def test_villages_that_were_assigned_have_errors_of_villages() -> None:
     clustered = smf.ols(FORMULA, MANY).fit(cov_type="cluster", cov_kwds={"groups": MANY["pupil"]})
     found = without_noise(asked).ols(FORMULA)
     np.testing.assert_allclose(found.bse, clustered.bse, rtol=0.01)
-    with pytest.raises(ParameterError, match="declare the cluster as the schema's unit"):
+    with pytest.raises(ParameterError, match="declare the cluster"):
         PrivateMoments(
             MANY, PANEL, formulas=[FORMULA], cov_type="CR1",
             assignment=dprct.Cluster("tutor", cluster="pupil"),

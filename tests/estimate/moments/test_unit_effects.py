@@ -16,7 +16,6 @@ from dprct import Column, Moments, PrivateMoments, Schema, Unit
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, SchemaError
 from dprct.estimate.moments.document import digest_of
 from dprct.privacy.noise import Secure
-from tests.declaring import declaring
 
 NEVER: Any = {"missing": ()}
 COLUMNS = (
@@ -56,7 +55,7 @@ ROWS = workers(20_000)
 
 def model(data: pd.DataFrame = ROWS, schema: Schema = SCHEMA, **options: Any) -> PrivateMoments:
     given = {"formulas": [FORMULA], "cov_type": "CR1", "radius": "box"}
-    return declaring(PrivateMoments, data, schema, **given | options)
+    return PrivateMoments(data, schema, **given | options)
 
 
 @pytest.fixture
@@ -147,11 +146,11 @@ def test_what_was_not_released_is_named() -> None:
         ({"formulas": ["sales ~ bonus | worker + firm"]}, FormulaError, "C(firm) | worker"),
         ({"formulas": ["sales ~ [bonus ~ hours] | worker"]}, ParameterError, "has instruments"),
         ({"formulas": ["sales ~ 1 | worker"]}, FormulaError, "no regressor besides"),
-        ({"weights": "late", "missing": 0.5}, ParameterError, "the mean that is taken away"),
+        ({"weights": "late", "missing_policy": 0.5}, ParameterError, "the mean that is taken away"),
         ({"subgroups": ["firm"]}, ParameterError, "'firm' makes groups"),
         ({"assignment": dprct.Simple("bonus")}, ParameterError, "'bonus' makes groups"),
-        ({"missing": "private"}, ParameterError, "of other rows than the regression's"),
-        ({"missing": "public"}, ParameterError, "of other rows than the regression's"),
+        ({"missing_policy": "private"}, ParameterError, "of other rows than the regression's"),
+        ({"missing_policy": "public"}, ParameterError, "of other rows than the regression's"),
         ({"cov_type": "nonrobust"}, ParameterError, "cov_type='CR1'"),
         ({"columns": ["worker"]}, SchemaError, "only | worker at the end of a formula"),
     ],
@@ -159,22 +158,25 @@ def test_what_was_not_released_is_named() -> None:
 def test_what_does_not_go_with_it_is_refused(
     options: dict[str, Any], error: type[DprctError], words: str
 ) -> None:
-    if "missing" in options:
+    schema = SCHEMA
+    if "missing_policy" in options:
         options = {**options, "formulas": ["sales ~ bonus + late | worker"]}
+        schema = SCHEMA.declare(late={"missing_policy": options.pop("missing_policy")})
     with pytest.raises(error) as caught:
-        model(**options)
+        model(schema=schema, **options)
     assert words in str(caught.value)
 
 
 def test_units_of_one_row_have_no_effects_of_their_own() -> None:
     once = ROWS.drop_duplicates("worker")
     schema = Schema(COLUMNS, unit=Unit("worker", id="worker"))
-    with pytest.raises(SchemaError, match="for fixed effects of units with several rows"):
+    with pytest.raises(SchemaError, match="units with several"):
         model(once, schema, cov_type="HC1")
 
 
 def test_a_number_may_stand_for_what_is_missing_and_levels_of_units_stay_possible() -> None:
-    m = model(formulas=["sales ~ late | worker"], missing=0.5).fit(epsilon=30, delta=1e-6)
+    half = SCHEMA.declare(late={"missing_policy": 0.5})
+    m = model(schema=half, formulas=["sales ~ late | worker"]).fit(epsilon=30, delta=1e-6)
     assert "late | worker" in m.columns
     # whose id has levels may be released as these, too
     schema = Schema(COLUMNS[1:], unit=Unit("firm", id="firm", max_rows=len(ROWS)))

@@ -13,7 +13,6 @@ import pytest
 from dprct.errors import DisclosureError, FormulaError, ParameterError
 from dprct.results.base import is_confidential
 from papers.baselines import IPW
-from tests.declaring import declaring
 
 R = json.loads((Path(__file__).parents[2] / "reference" / "ipw_r.json").read_text(encoding="utf-8"))
 STACKED = {
@@ -27,7 +26,7 @@ def rows() -> pd.DataFrame:
 
 
 def fit(**options):
-    return declaring(IPW.from_formula, "t ~ x1 + x2", rows(), outcome="y", **options).fit()
+    return IPW.from_formula("t ~ x1 + x2", rows(), outcome="y", **options).fit()
 
 
 @pytest.mark.parametrize("case", list(STACKED))
