@@ -49,7 +49,7 @@ def test_what_is_not_said_follows(given, expected):
         ({"shares": [0.0, 0.3]}, "share of arm 1 is 0"),
         ({"shares": {}}, "empty mapping"),
         ({"shares": {"x": [0.5, 0.6]}}, "sum to 1.1"),
-        ({"control_share": 0.2, "implicit": False}, "control_share= is for arms with a column"),
+        ({"control_share": 0.2, "implicit": False}, "arms with a column"),
         ({"control_share": 1.0}, "share of arm 1 is 0"),
     ],
 )

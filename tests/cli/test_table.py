@@ -243,7 +243,7 @@ def test_the_numbers_of_tables_are_not_those_of_do_files(
     expected = ("--expect", made.parent / EXPECTED)
     ran = dprct("verify", file, "--do", made.parent / "main.do", *expected)
     assert ran.code == 2
-    assert "dprct table STUDY --expect compares them" in ran.err
+    assert "STUDY --expect" in ran.err
 
 
 def test_a_mismatch_is_shown_and_is_1(made: Path, dprct: Callable[..., Run]) -> None:
@@ -357,7 +357,7 @@ def test_a_file_that_its_certificate_does_not_describe(
     shutil.copy(made.parent / "trial.dta", made.parent / "trial_protected.dta")
     ran = dprct("table", made)
     assert (ran.code, ran.out) == (2, "")
-    assert "is not the file that its certificate describes" in ran.err
+    assert "certificate describes" in ran.err
 
 
 def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
@@ -365,7 +365,7 @@ def test_a_study_without_tables(trial: Path, dprct: Callable[..., Run]) -> None:
     assert "The study file declares no table" not in dprct("check", trial).out
     ran = dprct("table", trial)
     assert ran.code == 2
-    assert "the study declares no table; write [[table]]" in ran.err
+    assert "declares no table" in ran.err
     assert dprct("protect", trial, "--yes").code == 0
     assert not (trial.parent / EXPECTED).exists()
     text = (trial.parent / README).read_text("utf-8")

@@ -39,7 +39,7 @@ def _without_r(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def loudly(path: Path) -> tuple[pd.DataFrame, Schema]:
-    with pytest.warns(DprctWarning, match="without variable labels, value labels") as caught:
+    with pytest.warns(DprctWarning, match="without variable") as caught:
         out = read(path)
     assert [w.filename for w in caught if w.category is DprctWarning] == [__file__]
     return out

@@ -65,9 +65,7 @@ def test_a_relation_that_is_demanded_is_kept(charged, kept) -> None:
         accountant.charge(Budget(0.5), method="m", relation=charged)
         assert accountant.ledger[0].relation == charged
     else:
-        with pytest.raises(
-            ParameterError, match=r"does not hold under relation.*nothing was drawn"
-        ):
+        with pytest.raises(ParameterError, match="hold under relation"):
             accountant.charge(Budget(0.5), method="m", relation=charged)
         assert accountant.ledger == ()
 

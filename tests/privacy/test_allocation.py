@@ -149,10 +149,10 @@ def test_a_whole_may_be_converted_from_the_sum_of_its_parts(rows: int) -> None:
     assert found.squared_mu() == (2 * square * rows**2, 2 * slack)
     assert found.concentrated() == 2 * gaussian(half).rho * rows**2
     more = {**parts, "c": gaussian(half)}
-    with pytest.raises(ParameterError, match="gives a delta above the one claimed"):
+    with pytest.raises(ParameterError, match="gives a delta"):
         Allocation(budget=WHOLE, parts=more, rows=rows, composition="gdp")
     rhos = {"a": DiscreteGaussian(half, 1), "b": DiscreteGaussian(half, 1)}
-    with pytest.raises(ParameterError, match="needs a proved rho or mu of every mechanism"):
+    with pytest.raises(ParameterError, match="every mechanism"):
         Allocation(budget=Budget(9, 1e-4), parts=rhos, rows=rows, composition="gdp")
     found = Allocation(budget=Budget(9, 1e-4), parts=rhos, rows=rows, composition="zcdp").cost()
     assert (found.measure, found.parameter) == ("zcdp", 2 * rhos["a"].rho * rows**2)

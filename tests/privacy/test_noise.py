@@ -27,7 +27,7 @@ def test_no_seed_makes_exact_draws():
 
 @pytest.mark.parametrize("rng", ["seed", -1, 1.5, object()])
 def test_what_is_no_seed_is_refused(rng):
-    with pytest.raises(ParameterError, match=r"integer seed or a numpy\.random\.Generator"):
+    with pytest.raises(ParameterError, match="integer seed"):
         source(rng)
 
 

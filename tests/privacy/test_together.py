@@ -179,7 +179,7 @@ def test_no_rule_states_less_than_pure_charges_cost(epsilons: list[Fraction]) ->
 def test_relations_compose_to_the_weaker_one(relations, holds) -> None:
     entries = [entry(i, relation=r) for i, r in enumerate(relations, 1)]
     if holds is None:
-        with pytest.raises(ParameterError, match="no relation is known under which both hold"):
+        with pytest.raises(ParameterError, match="relation is known"):
             together(entries)
     else:
         assert together(entries).relations == holds

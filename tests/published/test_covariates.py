@@ -34,7 +34,7 @@ def test_only_strict_covariates_are_charged(experiment, strict_schema):
     with pytest.raises(BudgetError):
         found.charged(Budget(1), accountant, source())
     published = covariates(experiment, strict_schema, NAMES, "published", None)
-    with pytest.raises(ParameterError, match="nothing of this release has a guarantee"):
+    with pytest.raises(ParameterError, match="release has a guarantee"):
         published.charged(Budget(0.1), accountant, source())
     assert accountant.spent == Budget(1.5)
 

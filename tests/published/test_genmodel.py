@@ -295,7 +295,7 @@ def test_a_column_of_released_rows_in_no_doubt_is_refused(experiment, schema):
     (fit,) = model.facts.fits
     sure = replace(fit, beta=fit.beta + np.array([0.0, 0.0, 1e4]))
     W = np.column_stack([np.ones(50), np.tile([0.0, 1.0], 25), np.arange(18.0, 68.0)])
-    with pytest.raises(ParameterError, match=r"certain of all released rows.*'gaussian'"):
+    with pytest.raises(ParameterError, match="released rows"):
         ReleasedDesign.of(W).weighted(sure)
 
 

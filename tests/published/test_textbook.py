@@ -167,7 +167,7 @@ def test_noise_is_that_of_the_operating_system_unless_seeded() -> None:
         (lambda: Gaussian(1, 1e-5, 1).draw([[1.0]]), "a table"),
         (lambda: Gaussian(1, 1e-5, 1).draw("a"), "x is not numeric"),
         (lambda: RandomizedResponse(1, "ab"), r"levels='ab'; give a list"),
-        (lambda: RandomizedResponse(1, [1]), "fewer than two, repeated or missing"),
+        (lambda: RandomizedResponse(1, [1]), "repeated or missing"),
         (lambda: RandomizedResponse(1, [1, 1]), "repeated"),
         (lambda: RandomizedResponse(1, [1, None]), "missing"),
         (lambda: RandomizedResponse(0, [0, 1]), "epsilon=0 allows no release"),

@@ -78,8 +78,8 @@ def test_bad_bounds(bounds: tuple[Any, ...], says: str) -> None:
 @pytest.mark.parametrize(
     ("levels", "says"),
     [
-        ([], "levels are a list of at least one value"),
-        ([1, 1.0], "a level is given twice; give each once"),
+        ([], "least one value"),
+        ([1, 1.0], "level is given"),
         ([0, -0.0], "a level is given twice"),
         ([1, "a"], "levels must be numbers; got str"),
         ([1, NAN], "levels must be finite; got nan"),
@@ -91,16 +91,14 @@ def test_bad_levels(levels: list[object], says: str) -> None:
 
 
 def test_bad_levels_of_text() -> None:
-    assert "holds text; its levels must be text" in refusal(Column("s", "str3"), ["a", 1])
+    assert "levels must be text" in refusal(Column("s", "str3"), ["a", 1])
     assert "a level is given twice" in refusal(Column("s", "str3"), ["a", "a"])
 
 
 def test_levels_and_bounds_must_agree() -> None:
     facts = {"bounds": (0, 5), "levels": [1, 7]}
-    assert "a level lies outside the bounds; mend one" in refusal(Column("x"), facts)
-    assert "has bins and levels; give one of them" in refusal(
-        Column("x"), {"bounds": (0, 5), "levels": [1], "bins": 2}
-    )
+    assert "level lies outside" in refusal(Column("x"), facts)
+    assert "bins and levels" in refusal(Column("x"), {"bounds": (0, 5), "levels": [1], "bins": 2})
 
 
 @pytest.mark.parametrize(
@@ -110,7 +108,7 @@ def test_levels_and_bounds_must_agree() -> None:
         ("int", [40_000], "type int holds -32767 to 32740"),
         ("float", (0, 2.0**127), "type float holds"),
         ("double", (0, 1e308), "type double holds"),
-        ("byte", (0, 1.5), "holds whole numbers; give whole bounds and levels"),
+        ("byte", (0, 1.5), "whole bounds"),
         ("byte", [0.5], "holds whole numbers"),
     ],
 )
@@ -133,9 +131,7 @@ def test_bad_numbers_of_bins(bins: object) -> None:
 
 @pytest.mark.parametrize("edges", [[0.5, 0.5], [0.6, 0.5], [0, 0.5], [0.5, 1], [-3]])
 def test_edges_are_increasing_and_inside(edges: list[float]) -> None:
-    assert "bins must be increasing and strictly within the bounds" in refusal(
-        Column("x"), {"bounds": (0, 1), "bins": edges}
-    )
+    assert "within the bounds" in refusal(Column("x"), {"bounds": (0, 1), "bins": edges})
 
 
 @pytest.mark.parametrize("decimals", [-1, 16, True, 1.0, "2", None])
@@ -156,7 +152,7 @@ def test_a_level_has_no_more_decimals_than_declared() -> None:
         ("float", {"bounds": (0, 1e6), "decimals": 2}, "type float does not tell 2 decimals apart"),
         ("float", {"bounds": (0, 1e8), "integer": True}, "does not tell whole numbers apart"),
         ("double", {"bounds": (0, 1e20), "integer": True}, "does not tell whole numbers apart"),
-        ("float", {"levels": [0.1, 0.1000000001]}, "does not tell two of the levels apart"),
+        ("float", {"levels": [0.1, 0.1000000001]}, "levels apart"),
     ],
 )
 def test_a_type_must_tell_legal_numbers_apart(
@@ -204,7 +200,7 @@ def test_unknown_facts(fact: object, hint: str) -> None:
 
 @pytest.mark.parametrize("fact", [5, "bounds", {1, 2}, None, np.array([1.0]), pd.Series([1.0])])
 def test_a_fact_is_a_tuple_a_list_or_a_mapping(fact: object) -> None:
-    assert "give a tuple (bounds), a list (levels) or a dict of facts" in refusal(Column("x"), fact)
+    assert "dict of facts" in refusal(Column("x"), fact)
 
 
 def test_text_has_no_numeric_facts() -> None:
@@ -300,7 +296,7 @@ def test_a_date_that_is_no_number_says_how_it_is_one() -> None:
         ({"centre": 6, "bounds": (0, 5)}, "lies outside the bounds or levels"),
         ({"centre": 6, "levels": [0, 1]}, "lies outside the bounds or levels"),
         ({"clip": 1}, "clip=1; give true or false"),
-        ({"clip": True}, "moves values to the bounds, and none are declared"),
+        ({"clip": True}, "moves values"),
     ],
 )
 def test_scales_centres_and_clipping_are_checked(facts: dict[str, Any], says: str) -> None:

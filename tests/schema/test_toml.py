@@ -232,7 +232,7 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path, place: str) -> None:
         if place == "column"
         else Schema((), FileFacts(value_labels={name: {0: "a"}}))
     )
-    with pytest.raises(SchemaError, match="has bytes that are no text, which TOML cannot hold"):
+    with pytest.raises(SchemaError, match="TOML cannot hold"):
         schema.save(tmp_path / "s.toml")
     assert list(tmp_path.iterdir()) == []
 

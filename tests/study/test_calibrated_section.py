@@ -131,7 +131,7 @@ def test_the_plan_is_free_and_names_the_noise(study):
         ([("formula = ", "# formula = ")], "formula is missing"),
         ([('[design]\nkind = "complete"\narms = ["treat"]', "")], r"[design] is missing"),
         ([("income ~ treat + age", "income ~ age")], "lacks the treatment treat"),
-        ([("income ~ treat + age", "income ~ treat*age")], "interacts or transforms the treatment"),
+        ([("income ~ treat + age", "income ~ treat*age")], "transforms the treatment"),
         ([("income ~ treat + age", "wealth ~ treat + age")], "'wealth'"),
         ([("bounds = [0, 40], ", "")], "outcome 'income' needs bounds"),
         ([('3.0, missing = "never"', '3.0, missing = ["."]')], "'income' may be missing"),

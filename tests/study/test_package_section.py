@@ -28,7 +28,7 @@ def test_do_files_are_those_of_the_folder_unless_named() -> None:
         ({"folder": "/rep"}, "outside the folder"),
         ({"folder": "C:\\rep"}, "outside the folder"),
         ({"folder": "rep/../../x"}, "outside the folder"),
-        ({"folder": "."}, "the folder of the study file itself"),
+        ({"folder": "."}, "study file itself"),
         ({"folder": "re\x07p"}, "cannot be seen"),
         ({"do": ["../a.do"]}, "outside the folder"),
         ({"folder": "rep", "public": ["/etc/passwd"]}, "outside the folder"),

@@ -49,7 +49,7 @@ def test_a_budget_is_a_budget():
 
 def test_a_histogram_is_not_taken_for_granted_where_there_are_outcomes_and_arms():
     columns = {"y": {"role": "outcome"}, "t": {"role": "treatment"}, "x": {}}
-    with pytest.raises(StudyError, match=r"method is missing.*calibrated.*moments"):
+    with pytest.raises(StudyError, match="method is missing"):
         release_from({"release": {"epsilon": 1.0}, "columns": columns})
     del columns["t"]
     assert release_from({"release": {"epsilon": 1.0}, "columns": columns}).method == "mv_histogram"

@@ -314,7 +314,7 @@ def test_what_is_no_condition_is_refused_where_it_is_read(sample: str, words: st
 
 def test_estimates_and_merges_are_refused_with_what_to_do() -> None:
     release = {"method": "private_ate", "epsilon": 1.0, "formula": "y ~ t"}
-    with pytest.raises(StudyError, match="Make a file of these rows and name it"):
+    with pytest.raises(StudyError, match="file of these"):
         study(study={"sample": "a == 1"}, release=release, design={"kind": "simple", "arms": ["t"]})
     with pytest.raises(StudyError, match=r"merge m:1 id using .*data = .merged.dta"):
         study(study={"merge": {"with": "other.dta"}})
