@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, ov
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import checked
+from dprct.arguments import checked, given
 from dprct.errors import ParameterError
 from dprct.plots import side_by_side
 from dprct.results.base import checked_alpha, warning_in
@@ -494,6 +494,8 @@ class Table:
         **options
             As in :meth:`styled`.
         """
+        if width is not None and width < 1:
+            raise ParameterError(f"``width={given(width)}``; give a number of characters above 0")
         return text(self.styled(**options).grid(), width)
 
     def to_latex(self, **options: Unpack[StyleOptions]) -> str:
