@@ -33,26 +33,28 @@ from dprct.errors import (
     withheld,
 )
 
-_ANYTHING = frozenset({"Any", "object", "IntoFrame", "Frame"})
+_ANYTHING = frozenset({"Any", "Array", "NDArray", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
 _LONGEST_NAME = 255  # bytes of one folder's or file's name, on every system in use
 T = TypeVar("T", bound=Callable[..., Any])
 Kind = Callable[[Any], bool]
 
 CLASSES = frozenset(
-    {"Accountant", "Budget", "Charge", "Column", "DataFrame", "Design", "Guarantee"}
-    | {"LinearResults", "Row", "Schema", "Style", "Unit"}
+    {"Accountant", "Axes", "Budget", "Charge", "Column", "DataFrame", "Design", "Guarantee"}
+    | {"LinearResults", "Row", "Regression", "Schema", "Style", "Unit"}
 )
 """Classes that are told by their name, so that no signature has to import them."""
 
 _NAMED = {
     "Accountant": "an accountant, such as ``dprct.Accountant(epsilon)``",
+    "Axes": "axes, such as ``matplotlib.pyplot.subplots()[1]``",
     "Budget": "a budget, such as ``dprct.Budget(1)``",
     "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
     "DataFrame": "``a DataFrame``",
     "Design": "a design, such as ``dprct.Simple('treated')``",
     "Guarantee": "a guarantee, such as the one of a release",
     "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
+    "Regression": "a regression, such as ``dprct.Regression('y ~ t')``",
     "Schema": "a ``dprct.Schema``",
     "Unit": "a unit, such as ``dprct.Unit('person')``",
 }
@@ -81,9 +83,19 @@ def checked(target: T) -> T:
     return guarded
 
 
-def _check_methods(one: type) -> None:
+class Checked:
+    """A class whose public methods, and those of its subclasses, are :func:`checked`."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _check_methods(cls, constructor=False)
+
+
+def _check_methods(one: type, *, constructor: bool = True) -> None:
     for name, member in list(vars(one).items()):
-        if name.startswith("_") and name != "__init__":
+        if name.startswith("_") and not (constructor and name == "__init__"):
             continue
         if isinstance(member, (classmethod, staticmethod)):
             setattr(one, name, type(member)(_checked(member.__func__)))
@@ -92,6 +104,8 @@ def _check_methods(one: type) -> None:
 
 
 def _checked(function: Any) -> Any:
+    if hasattr(function, "is_checked"):  # of a dataclass with slots, which is made twice
+        return function
     kinds: dict[str, tuple[Kind, str]] = {}
     positions = list(inspect.signature(function).parameters.values())
     for parameter in positions:
@@ -119,6 +133,7 @@ def _checked(function: Any) -> Any:
             check(name, value)
         return function(*args, **options)
 
+    run.is_checked = True  # type: ignore[attr-defined]
     return run
 
 

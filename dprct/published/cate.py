@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import check_choice, distinct_names, one_name
+from dprct.arguments import Checked, check_choice, distinct_names, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
@@ -468,7 +468,7 @@ class CATE(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class PublishedCATEResults:
+class PublishedCATEResults(Checked):
     """An effect function of DP-EBMs; no interval is proved for any of it.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from dprct.arguments import check_choice, given, numbers_given
+from dprct.arguments import Checked, check_choice, given, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -111,7 +111,7 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedIPWResults:
+class PublishedIPWResults(Checked):
     """What PP-IPW returns.
 
     Parameters

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import Checked, check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
@@ -176,7 +176,7 @@ def published_path(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class PublishedControlResults:
+class PublishedControlResults(Checked):
     """The path of DPSC, the effect, and what is guaranteed.
 
     Parameters

@@ -20,7 +20,7 @@ import pandas as pd
 from scipy import special
 
 from dprct import disk
-from dprct.arguments import given
+from dprct.arguments import Checked, given
 from dprct.certificate.certificate import (
     NO_GUARANTEE_LABEL,
     VOID_ERRORS,
@@ -247,7 +247,7 @@ class Results(Protocol):
         """Draw the numbers with their intervals."""
 
 
-class Shown:
+class Shown(Checked):
     """Results that print themselves as a table: as text, in a notebook, and as LaTeX.
 
     A class has :meth:`grid`; everything that writes the table is the same for all.

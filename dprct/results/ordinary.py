@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import check_choice
+from dprct.arguments import check_choice, listed_names
 from dprct.certificate.valid_regressions import NOT_RELEASED
-from dprct.errors import ParameterError
+from dprct.errors import ColumnError, ParameterError
 from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.results.base import LinearResults, checked_alpha
@@ -48,6 +48,10 @@ class OrdinaryResults(LinearResults):
 
     def without(self, names: Sequence[str]) -> Self:
         """Return the fit without the numbers of coefficients that its file does not carry."""
+        names = listed_names(names, "names")
+        for name in names:
+            if name not in self.params.index:
+                raise ColumnError.unknown(name, self.params.index, "the coefficients")
         if not names:
             return self
         params, cov = self.params.copy(), self.cov.copy()

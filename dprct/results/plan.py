@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
+from dprct.arguments import Checked
 from dprct.disk import file_error
 from dprct.errors import ConfirmationError, LedgerError, ParameterError, marked, unmarked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
@@ -105,7 +106,7 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Checked):
     """What a release would do and cost. Making a plan costs nothing.
 
     Parameters
@@ -203,6 +204,8 @@ class Plan:
 
     def to_text(self, width: int = _WIDTH) -> str:
         """Return the plan as text of at most ``width`` characters a line."""
+        if width < 1:
+            raise ParameterError(f"``width={width}``; give a whole number of at least 1")
         most = min(width, _WIDTH)
         lines = textwrap.wrap(self.caution, most)
         lines.append(f"Plan: {self.method}, {self.budget}")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
-from dprct.errors import ParameterError
+from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
@@ -476,7 +476,11 @@ class IPWResults(LinearResults):
         Free, because it uses released coefficients only.  The result is as confidential as
         ``data``.
         """
-        u = self.design.of_table(eager(data)) @ self.propensity_params.to_numpy()
+        frame = eager(data)
+        for block in self.design.blocks:
+            if block.column.name not in frame.columns:
+                raise ColumnError.unknown(block.column.name, frame.columns, "the rows")
+        u = self.design.of_table(frame) @ self.propensity_params.to_numpy()
         e = 1 / (1 + np.exp(-u.clip(-700, 700)))
         return np.asarray(e.clip(self.scheme.trim, 1 - self.scheme.trim))
 

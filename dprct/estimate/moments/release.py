@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import Checked
 from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.one_step import (
@@ -113,7 +114,7 @@ class DrawnMoments:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedMoments:
+class ReleasedMoments(Checked):
     """What a release of moments publishes, for :class:`Moments` to read and a document to hold."""
 
     schema: Schema
