@@ -238,7 +238,7 @@ def style_named(name: object) -> Style:
     True
     """
     if not isinstance(name, str) or name not in STYLES:
-        raise ParameterError(f"``style={name!r}``; allowed: {', '.join(STYLES)}")
+        raise ParameterError(f"``style={given(name)}``; allowed: {', '.join(STYLES)}")
     return STYLES[name]
 
 
