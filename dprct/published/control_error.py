@@ -164,8 +164,8 @@ class ControlError:
             self.donor_noise * spread
         )
 
-    def closed_form(self, reach: float, xi: float = 0.5) -> float:
-        """Return the bound of Corollary 5.5 or 7.2, without anything of the confidential data.
+    def closed_form(self, reach: float, xi: float = 0.5, outside: float | None = None) -> float:
+        """Bound of Corollary 5.5 or 7.2, without anything of the confidential data.
 
         Parameters
         ----------
@@ -173,6 +173,15 @@ class ControlError:
             s, the largest absolute value of chance in one outcome, over the public bound.
         xi : float
             Between 0 and 1.
+        outside : float, optional
+            Length of the part of the true weights that is outside the space of the donors' series
+            before treatment; 1 if not given, which weights of length 1 at most keep.  As printed
+            it is 0.
+
+        Raises
+        ------
+        ParameterError
+            If xi or outside is no number between 0 and 1, or outside is given as printed.
 
         Notes
         -----
@@ -181,15 +190,37 @@ class ControlError:
         that nothing here can check it.  As printed, Lemma 5.6 has ``lam / (2 T0)`` in the place of
         the ``lam / 2`` that the minimiser of Algorithm 2 has; mended has the latter.
 
+        Lemma 5.7 takes ``(1 - xi) T0 + lam / 2`` for the smallest eigenvalue of ``X X' +
+        (lam / 2) I``.  Of n donors in k < n dimensions the n - k others are ``lam / 2``: it is the
+        smallest on the space E of the donors alone.  The ridge weights are in E, so that what the
+        true weights have outside is never learnt, whatever T0 is: ``outside`` is added to the
+        distance, and as printed the bound fails without it.
+
         Examples
         --------
         >>> one = ControlError(n=10, T0=10, K=3, lam=10, eps1=50, eps2=50, sigma=0.005)
         >>> one.closed_form(reach=0.015) > one.theorem(signal=1, distance=0)
         True
         """
+        return self.theorem(math.sqrt(self.n), self.weight_distance(reach, xi, outside))
+
+    def weight_distance(self, reach: float, xi: float = 0.5, outside: float | None = None) -> float:
+        """Bound of Lemma 5.6 on the mean distance of the ridge weights from the true ones.
+
+        Parameters
+        ----------
+        reach, xi, outside
+            As for :meth:`closed_form`.
+        """
         if not 0 < xi < 1:
             raise ParameterError(f"``xi={given(xi)}``; give a number between 0 and 1")
+        if self.printed and outside is not None:
+            raise ParameterError(
+                "``outside=`` is of the mended bound; leave it out with ``printed=True``"
+            )
+        beyond = float(not self.printed) if outside is None else outside
+        if not 0 <= beyond <= 1:
+            raise ParameterError(f"``outside={given(outside)}``; give a number from 0 to 1")
         kappa = self.lam / 2 / (self.T0 if self.printed else 1)
         spread = math.sqrt(2) * self.chance * (1 + reach)
-        distance = (spread * self.T0 + kappa) / ((1 - xi) * self.T0 + kappa)
-        return self.theorem(math.sqrt(self.n), distance)
+        return (spread * self.T0 + kappa) / ((1 - xi) * self.T0 + kappa) + beyond

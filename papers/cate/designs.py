@@ -138,6 +138,12 @@ class Design:
             return self._voting(rows, rng, test=True)
         return self._simulated(rows, rng)
 
+    def everybody(self) -> Sample:
+        """Return all people of the voting design, to learn from or not."""
+        assert self.file is not None
+        people, voted = voting_people(self.file)
+        return self._within(people, np.zeros(len(people)), voted, voting_effect(people))
+
     def _simulated(self, n: int, rng: np.random.Generator) -> Sample:
         X = features_of(self.name, n, rng)
         b, e, tau = laws(self.name, X)
@@ -155,7 +161,7 @@ class Design:
             raise FileError(f"{self.file} has too few people without a letter for n={n}")
         rows = rng.permutation(pool)[:n]
         X, y = people[rows], voted[rows]
-        tau = -X[:, 2] / (2 + 100 / X[:, 1])
+        tau = voting_effect(X)
         t = np.zeros(n)
         t[rng.permutation(n)[: round(VOTING_SHARE * n)]] = 1.0
         moved = rng.random(n) < -tau
@@ -164,6 +170,17 @@ class Design:
     def _within(self, X: Array, t: Array, y: Array, tau: Array) -> Sample:
         low, high = np.array([f[1:] for f in self.features]).T
         return Sample(np.clip(X, low, high), t, np.clip(y, *self.bounds), tau)
+
+
+def voting_effect(people: Array) -> Array:
+    """Return the effect (n,) that outcomes of the voting design are spiked with.
+
+    Examples
+    --------
+    >>> voting_effect(np.array([[1.0, 50.0, 1.0, 2.0], [1.0, 50.0, 0.0, 2.0]])).tolist()
+    [-0.25, -0.0]
+    """
+    return np.asarray(-people[:, 2] / (2 + 100 / people[:, 1]))
 
 
 def stream(*words: int) -> np.random.Generator:

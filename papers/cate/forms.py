@@ -111,6 +111,9 @@ FORMS = {
     "ebm dr, known e": Form("DP-EBM DR, mended, known e", "published", "dr", known=True),
     "ebm r": Form("DP-EBM R, mended, known e = 1/2", "published", "r", known=True, half=True),
     "ebm s": Form("DP-EBM S, mended", "published", "s"),
+    "ebm dr, printed, known e": Form(
+        "DP-EBM DR, as printed but with known e", "published", "dr", known=True, printed=True
+    ),
     **{
         f"{learner}, not private": Form(f"{title}, not private", "none", learner)
         for learner, title in (("dr", "DR"), ("r", "R"), ("s", "S"), ("t", "T"),

@@ -50,7 +50,7 @@ class Cell(Settings):
         People on whom errors are measured.
     """
 
-    FORMAT: ClassVar[int] = 3
+    FORMAT: ClassVar[int] = 4
 
     design: str
     kind: str

@@ -158,13 +158,14 @@ DELTA = 1e-6
 FORMS = {
     "ridge": "ridge, not private",
     "output": "published, output perturbation",
-    "output, equation (10)": "the same, radius of equation (10) (not private)",
+    "output, equation (10)": "output perturbation, radius of equation (10) (not private)",
     "objective": "published, objective perturbation (no guarantee)",
-    "objective, equation (10)": "the same, radius of equation (10) (not private)",
-    "objective, normal": "the same, normal noise, delta 1e-6 (no guarantee)",
+    "objective, equation (10)": "objective perturbation, radius of equation (10) (not private)",
+    "objective, normal": "objective perturbation, normal noise, delta 1e-6 (no guarantee)",
     "strict": "strict, ridge weights",
     "uniform": "strict, equal weights",
 }
+"""Labels, each of one form alone: a report names its rows by them."""
 
 BOUNDS = {
     "output": ("output, printed", "output, corrected"),

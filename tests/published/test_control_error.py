@@ -74,7 +74,29 @@ def test_corollary_5_5_by_hand() -> None:
     assert one.closed_form(0.03) == pytest.approx(one.theorem(math.sqrt(8), distance))
     mended = ControlError(**PANEL)
     distance = (spread * 10 + 5) / (0.5 * 10 + 5)
-    assert mended.closed_form(0.03) == pytest.approx(mended.theorem(math.sqrt(8), distance))
+    for outside, default in ((0.25, 0.25), (None, 1.0)):
+        found = mended.closed_form(0.03, outside=outside)
+        assert found == pytest.approx(mended.theorem(math.sqrt(8), distance + default))
+
+
+def test_lemma_5_6_fails_outside_the_space_of_the_donors_and_the_mended_one_holds() -> None:
+    """Donors in 2 of 8 dimensions, isotropic there; half of the true weights' square is outside."""
+    n, k, T0, lam = 8, 2, 400, 400.0
+    rng = np.random.default_rng(3)
+    space, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    f = (space[:, 0] + space[:, -1]) / math.sqrt(2)
+    X = space[:, :k] @ rng.choice([-1.0, 1.0], (k, T0))
+    assert np.abs(X).max() <= 1
+    y = space[:, 0] @ X / math.sqrt(2) + rng.uniform(-1, 1, T0) * 0.01
+    facts = PANEL | {"n": n, "T0": T0, "lam": lam, "sigma": 0.01 / math.sqrt(3)}
+    distance = float(np.linalg.norm(minimiser(X, y, lam) - f))
+    printed = ControlError(**facts, printed=True).weight_distance(0.01)
+    assert printed < 0.3 < 0.7 < distance
+    own = ControlError(**facts).weight_distance(0.01, outside=math.sqrt(0.5))
+    assert distance < own < ControlError(**facts).weight_distance(0.01)
+    # what is inside is learnt
+    inside = float(np.linalg.norm(minimiser(X, y, lam) - space[:, 0] / math.sqrt(2)))
+    assert inside < ControlError(**facts).weight_distance(0.01, outside=0.0)
 
 
 def test_no_ridge_weight_is_above_the_public_bound() -> None:
@@ -109,3 +131,7 @@ def test_mistakes_are_refused(wrong: dict[str, object], words: str) -> None:
         ControlError(**PANEL | wrong)
     with pytest.raises(ParameterError, match="xi=2"):
         ControlError(**PANEL).closed_form(0.1, xi=2)
+    with pytest.raises(ParameterError, match="outside=2; give a number from 0 to 1"):
+        ControlError(**PANEL).closed_form(0.1, outside=2)
+    with pytest.raises(ParameterError, match="leave it out with printed=True"):
+        ControlError(**PANEL, printed=True).closed_form(0.1, outside=0.1)

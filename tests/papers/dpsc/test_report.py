@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
 from papers.dpsc import rerun
+from papers.dpsc.claims import claims
 from papers.dpsc.forms import FORMS
-from papers.dpsc.report import write_figures
+from papers.dpsc.report import SHOWN, write_figures
+from papers.dpsc.run import LAMBDAS, SIZES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +24,57 @@ def test_the_report_says_which_form_has_no_guarantee(tmp_path: Path) -> None:
     # the printed bounds hold for the printed mean length, and not for the printed density
     exceeded = "exceeded with the radius of equation (10), by more than three Monte Carlo errors, "
     assert exceeded + "in 0 of 8" in report
+
+
+def test_no_two_forms_share_a_label() -> None:
+    assert len(set(FORMS.values())) == len(FORMS)
+
+
+def test_the_report_prints_the_numbers_of_its_table(tmp_path: Path) -> None:
+    """Every form, in every setting that is shown: error and error before treatment."""
+    rerun(tmp_path, draws=5, quick=True)
+    table = pd.read_csv(tmp_path / "rmse.csv")
+    text = (tmp_path / "report.md").read_text("utf-8")
+    for form, label in FORMS.items():
+        own = table[table["form"].eq(form)].set_index(["n", "epsilon", "lambda"])
+        rows = [own.loc[n, e, 10.0 * m] for n, e, m in SHOWN]
+        errors = [f"{row['rmse']:,.4g} ({row['se']:,.2g})" for row in rows]
+        before = [f"{row['before']:,.4g}" for row in rows]
+        for cells in (errors, before):
+            assert text.count(f"\n| {label} | {' | '.join(cells)} |\n") == 1
+
+
+def table_of(output: dict[int, float], objective: dict[int, float]) -> pd.DataFrame:
+    """Errors that are smallest at these lambdas, by T0; and smaller with normal noise."""
+    rows = [
+        {"n": n, "T0": T0, "epsilon": e, "lambda": float(lam), "form": form,
+         "rmse": size / e * (1 + abs(math.log(lam / best[T0]))) * (n if form == "output" else 1),
+         "se": 0.01, "bound.printed": 1e4, "bound.ours": 1e5}
+        for n, T0 in SIZES for e, lams in [(100.0, LAMBDAS), (2.0, (T0,)), (4.0, (T0,))]
+        for lam in lams
+        for form, best, size in (
+            ("ridge", output, 0.1), ("output", output, 9.0), ("objective", objective, 8.0),
+            ("objective, normal", objective, 7.0), ("output, equation (10)", output, 3.0),
+            ("objective, equation (10)", objective, 2.0))
+    ]  # fmt: skip
+    return pd.DataFrame(rows).drop_duplicates(["n", "T0", "epsilon", "lambda", "form"])
+
+
+def test_what_the_paper_says_of_its_figures_is_checked_against_the_errors() -> None:
+    at_T0 = {T0: float(T0) for T0 in (10, 100)}
+    held = {(one.figure, one.law): one for one in claims(table_of(at_T0, at_T0))}
+    assert held["7", "density"].holds
+    assert held["7", "density"].found.endswith("objective 10, 10, 100, 100")
+    by_said = {one.said.partition(":")[0]: one for one in claims(table_of(at_T0, {10: 2, 100: 20}))
+               if one.figure in "37" and one.law == "equation (10)"}  # fmt: skip
+    assert by_said["output"].holds
+    assert (by_said["objective"].holds, by_said["objective"].found) == (False, "smallest at 2")
+    seven = next(one for words, one in by_said.items() if words.startswith("smallest errors"))
+    assert (seven.holds, seven.found.endswith("objective 2, 2, 20, 20")) == (False, True)
+    six = [one for one in claims(table_of(at_T0, at_T0)) if one.figure == "6"]
+    assert [one.law for one in six] == ["equation (10)", "density", "density", "density"]
+    # a quick run has too few settings for any
+    assert claims(table_of(at_T0, at_T0).query("epsilon == 2")) == []
 
 
 def test_what_varies_is_drawn(tmp_path: Path) -> None:
