@@ -517,6 +517,9 @@ class Certificate:
         What Stata and R commands find on a calibrated file.
     regressions : tuple of RegressionWorth
         What the regressions of the study's do-files are worth on the file, where it names some.
+    study : str
+        SHA-256 of what a study file asked for: method, options, budget and every public fact; empty
+        where the release was made without one.
     """
 
     guarantee: Guarantee
@@ -535,6 +538,7 @@ class Certificate:
     values: ValuesDigest | None = None
     reading: Reading | None = None
     regressions: tuple[RegressionWorth, ...] = ()
+    study: str = ""
 
     def __post_init__(self) -> None:
         if self.guarantee.simulation:
@@ -570,6 +574,8 @@ class Certificate:
             content["reading"] = self.reading.to_dict()
         if self.regressions:
             content["regressions"] = [asdict(one) for one in self.regressions]
+        if self.study:
+            content["study"] = {"sha256": self.study}
         return content
 
     @classmethod
@@ -600,6 +606,7 @@ class Certificate:
                 values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
                 reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
                 regressions=tuple(RegressionWorth(**r) for r in content.get("regressions", ())),
+                study=content["study"]["sha256"] if "study" in content else "",
             )
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
             raise ParameterError(

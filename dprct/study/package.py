@@ -54,7 +54,7 @@ from dprct.study.package_allowed import (
     roots,
 )
 from dprct.study.package_page import Side, report_page
-from dprct.study.protect import protected_certificate, read_header, texts_beside
+from dprct.study.protect import identity_of, protected_certificate, read_header, texts_beside
 from dprct.study.readme import PackageNote
 from dprct.study.verdicts import of_table
 
@@ -333,17 +333,11 @@ def is_made(study: Study) -> bool:
     if not os.path.lexists(study.output):
         return False
     certificate = protected_certificate(study)
-    schema = study.declared(read_header(study))
-    # a fate that the study leaves out is filled in by some methods
-    fates = {c.name: "derived" if c.derived is not None else c.fate for c in schema.columns}
-    same = set(fates) == set(certificate.fates) and all(
-        fate in (None, certificate.fates[name]) for name, fate in fates.items()
-    )
-    if certificate.dataset_id != study.dataset_id or not same:
+    if certificate.dataset_id != study.dataset_id or certificate.study != identity_of(study):
         raise FileError(
-            f"{study.output.name!r} was made from another version of the study, with other fates "
-            "of its columns; take the study file of then, or give [release] output another name "
-            "and protect again, which charges the ledger again"
+            f"{study.output.name!r} was made from another version of the study: of its method, "
+            "options, budget or columns; take the study file of then, or give [release] output "
+            "another name and protect again, which charges the ledger again"
         )
     return True
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
+from dprct.arguments import spelled_out
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
@@ -289,6 +291,7 @@ def written_files(
             found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
+        made = replace(made, issued=replace(made.certificate(), study=identity_of(study)))
         with writing_at(study.output):
             certificate = made.write_dta(study.output)
             return (study.output, *accompany(study, certificate))
@@ -304,6 +307,14 @@ def written_files(
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
     return (study.output, text_path(study.output), *also)
+
+
+def identity_of(study: Study) -> str:
+    """SHA-256 of what a study asks for, however its file spells it: method, budget, facts."""
+    release = study.release
+    facts = study.declared(read_header(study)).digest()
+    asked = [release.method, release.epsilon, release.delta, facts, study.asked.spec]
+    return hashlib.sha256(spelled_out(asked).encode("utf-8")).hexdigest()
 
 
 def _check_results(study: Study) -> None:

@@ -389,6 +389,25 @@ def test_a_file_of_another_version_of_the_study_is_not_packed(package: Path, mad
         is_made(study)
 
 
+def test_a_covariate_that_becomes_filler_is_no_other_version(shops: Path) -> None:
+    text = STUDY.replace("sales ~ flyer", "sales ~ flyer + owner")
+    text = text.replace('specifications = ["C(town)"]\n', "").partition("[[table]]")[0]
+    text = text.replace('fate = "withheld"', 'fate = "modelled"\nbounds = [0, 300]\nclip = true')
+    path = shops / "study.toml"
+    path.write_text(text + 'missing = "never"\n')
+    study = study_of(path)
+    model = bound_model(study)
+    written_files(study, model, protected(study, model))
+    assert is_made(study)
+    path.write_text(path.read_text().replace("[0, 300]", "[0.0, 300]   # spelled otherwise"))
+    assert is_made(study_of(path))
+    for old, new in (("epsilon = 4.0", "epsilon = 4.5"), ("[0.0, 300]", "[0.0, 299]")):
+        path.write_text(path.read_text().replace(old, new))
+        with pytest.raises(FileError, match="another version of the study"):
+            is_made(study_of(path))
+        path.write_text(path.read_text().replace(new, old))
+
+
 def test_a_do_file_that_changes_meanwhile_stops_the_package(package: Path, made: Path) -> None:
     study = study_of(made / "study.toml")
     contents = check_package(study)
