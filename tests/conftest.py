@@ -85,7 +85,11 @@ NEEDS = {"browser", "compiled", "rscript", "spark"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what ``make test`` leaves to ``make test-full``; nothing else has the marker."""
+    """Mark what ``make test`` leaves to ``make test-full`` for its folder or its fixtures.
+
+    Searches and simulations have the marker where they stand, and so have all but some of the cases
+    of a contract or replay (``tests/sampling.py``).
+    """
     folders = [CHECKOUT / "tests" / name for name in LONG]
     for item in items:
         far = any(item.path.is_relative_to(folder) for folder in folders)

@@ -77,6 +77,7 @@ def legal(column: Column, values: Any) -> bool:
     return broken_rules(column, eager(pd.DataFrame(data))) == []
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(columns(), st.integers(0, 2**32))
 def test_every_code_decodes_to_a_legal_value_of_that_code(column: Column, seed: int) -> None:
@@ -101,6 +102,7 @@ def legal_grid(column: Column) -> list[float]:
     return (found.astype(np.float32) if column.type == "float" else found).astype(float).tolist()
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(columns().filter(lambda c: not c.is_text and not (c.levels is None and c.step is None)))
 def test_every_legal_value_has_the_code_of_its_own_cell(column: Column) -> None:
@@ -118,6 +120,7 @@ def test_every_legal_value_has_the_code_of_its_own_cell(column: Column) -> None:
 odd = [NAN, INF, -INF, 1e308, -1e308, 0.0, -0.0, 5e-324, 1.5, -7.25, 99.0, *tagged([1, 5, 26])]
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(columns())
 def test_whatever_a_row_holds_has_a_code_on_every_engine_the_same(column: Column) -> None:
@@ -213,6 +216,7 @@ def test_declared_edges_are_open_below_and_closed_above() -> None:
     assert coded(column, [0, 0.25, eps[0], 0.3, eps[1], 1]) == [0, 0, 1, 1, 2, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bins", [2, 3, 7, 10, 64, 97, 100, 286, 1000])
 @pytest.mark.parametrize("bounds", [(0, 1), (0, 100), (-4, 4), (0.1, 0.7), (15, 60)])
 def test_equal_bins_count_the_edges_below(bounds: tuple[float, float], bins: int) -> None:

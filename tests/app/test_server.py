@@ -157,6 +157,7 @@ def test_without_the_extra_it_says_how_to_get_it(
     assert not survey.with_suffix(".toml").exists()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_a_process_prints_one_address_and_ends_when_asked(

@@ -81,6 +81,7 @@ def test_drawn_assignments_pass_their_own_check(design):
         design.check(data).require()
 
 
+@pytest.mark.long
 @every_design
 def test_propensities_are_those_of_the_draws(design):
     draws, rng = 400, np.random.default_rng(6)

@@ -83,6 +83,7 @@ def ledger_of(folder: Path) -> Accountant:
     return Accountant.load(folder / "survey-1.ledger.json")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 def test_a_process_killed_at_any_step_has_spent_what_it_may_have_drawn(
     step: str,

@@ -121,6 +121,7 @@ def test_warnings_are_notes_and_the_old_way_of_showing_them_returns(
     assert warnings.showwarning is before
 
 
+@pytest.mark.long
 def test_a_process_of_its_own_ends_alike(
     shell: Callable[..., subprocess.CompletedProcess[str]], study: Path, folder: Path
 ) -> None:
@@ -154,6 +155,7 @@ sys.addaudithook(watch)
 """
 
 
+@pytest.mark.long
 def test_nothing_opens_a_connection(
     shell: Callable[..., subprocess.CompletedProcess[str]], study: Path, folder: Path
 ) -> None:

@@ -177,6 +177,7 @@ def test_a_ledger_that_contradicts_a_certificate_is_named(
     assert dprct("verify", folder / "survey_protected.dta").code == 1
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_an_interrupt_in_the_middle_of_the_moves_leaves_a_whole_release(

@@ -18,6 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.sampling import sampled
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -189,11 +191,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name in ("strict", "subject"):
         if name in metafunc.fixturenames:
             chosen = [s for s in every if name == "subject" or not s.published]
-            metafunc.parametrize(name, chosen, ids=[s.name for s in chosen])
+            method = lambda subject: subject.name.split(",")[0]  # noqa: E731
+            metafunc.parametrize(name, sampled(chosen, method, lambda s: s.name, each=len(chosen)))
     given = [str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize")]
     if "case" in metafunc.fixturenames and not any("case" in names for names in given):
         cases = beside("refusals").CASES
-        metafunc.parametrize("case", cases, ids=[case.words for case in cases])
+        method, words = (lambda case: case.method), (lambda case: case.words)
+        metafunc.parametrize("case", sampled(cases, method, words, each=6))
     in_engines = "engine" in metafunc.fixturenames and not any("engine" in each for each in given)
     asked = "query" in metafunc.fixturenames
     engines = beside("engines")

@@ -224,6 +224,7 @@ BOUNDS: dict[str, tuple[Bounds, Bounds]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", BOUNDS)
 @pytest.mark.parametrize("name", MODELS)
 def test_bounds_are_taken_or_refused_before_the_charge(name: str, words: str) -> None:

@@ -128,6 +128,7 @@ def test_neighbours_look_alike(case: Any, drawn: list[str]) -> None:
         assert facts is None or words in facts
 
 
+@pytest.mark.long
 def test_tables_of_a_case_are_legal_and_differ_in_one_record(case: Any) -> None:
     legal = []
     for words, base, moved in case.neighbours():

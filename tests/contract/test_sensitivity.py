@@ -243,6 +243,7 @@ def in_engine(data: pl.DataFrame) -> Any:
 
 
 # arms whose members are public are told by their columns in an engine, not by codes of rows
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in QUERIES if not QUERIES[name].design_public])
 def test_neighbours_are_the_same_in_an_engine(name: str) -> None:
     """Sensitivities are proved of these numbers: legal or not, an engine has no others.

@@ -162,6 +162,7 @@ def test_missing_cells_are_passed_over() -> None:
     assert found(",".join(["a", *cells(17)[:1], ".", *cells(17)[2:]]), table) == [1]
 
 
+@pytest.mark.long
 def test_a_long_text_is_searched_in_parts() -> None:
     line = ",".join(cells(250))
     parts = [Text("a", "no rows here 1 2 3\n" * 50_000, 1 + 50_000 * k) for k in range(4)]

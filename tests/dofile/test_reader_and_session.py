@@ -119,6 +119,7 @@ def test_bounds_end_a_reading_and_are_said(
     assert note is None or any(note in one for one in found.notes)
 
 
+@pytest.mark.long
 def test_the_work_of_a_reading_is_bounded(read: Callable[..., Reading]) -> None:
     text = "reg y t\n" + "forv i=1/9999 {\nforv j=1/9999 {\ngen x`i'`j' = `i'\n}\n}\nreg z t"
     found = read(text)
@@ -128,6 +129,7 @@ def test_the_work_of_a_reading_is_bounded(read: Callable[..., Reading]) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_lines_are_within_the_bound(tmp_path: Path) -> None:
     lines = [
         f"gen x{n} = y{n}*t if z=={n}" if n % 100 else f"reg y{n} t x1 if a=={n}, cluster(v)"

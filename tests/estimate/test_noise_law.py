@@ -202,6 +202,7 @@ def test_the_tabulated_values_are_reached_within_their_tolerance(
     assert exact > tabulated - 0.0075
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 0.05, 1e-4])
 @pytest.mark.parametrize("rho", [0.01, 3.0, 1e4])
 def test_no_ratio_of_a_fine_grid_has_less_coverage(rho: float, alpha: float) -> None:
@@ -212,6 +213,7 @@ def test_no_ratio_of_a_fine_grid_has_less_coverage(rho: float, alpha: float) -> 
     assert found.min() <= 1 - alpha + 2e-3 * alpha
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("ratio", "rho", "c"), [(0.2, 1.6, 0.49), (20.0, 32.0, 0.4)])
 def test_the_coverage_is_that_of_simulated_intervals(ratio: float, rho: float, c: float) -> None:
     draws = 200_000

@@ -69,6 +69,7 @@ def test_long_text_comes_back_as_the_same_bytes(
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_pieces")
 def test_files_of_stata_come_back_as_the_writer_in_memory_writes_them(
     shared: Path, tmp_path: Path

@@ -57,6 +57,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(ROUTES))
 @given(values=st.lists(NUMBERS, min_size=1, max_size=30))
 def test_numbers_and_missing_codes_come_back_bit_by_bit(

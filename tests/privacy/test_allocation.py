@@ -104,6 +104,7 @@ def test_what_is_not_proved_is_not_booked() -> None:
     assert book.ledger == ()
 
 
+@pytest.mark.long
 @settings(max_examples=25)  # the other accountant takes seconds where many parts are small
 @given(st.lists(st.floats(0.05, 3), min_size=1, max_size=6))
 def test_gaussian_composition_is_that_of_dp_accounting(epsilons: list[float]) -> None:

@@ -93,6 +93,7 @@ def test_an_append_that_was_cut_off_is_as_if_it_had_not_begun(
     assert [one.name for one in path.parent.iterdir() if one.name.startswith(".")] == []
 
 
+@pytest.mark.long
 def test_every_cut_and_every_flipped_byte_is_refused(path: Path) -> None:
     sound = path.read_bytes()
     for at in range(0, len(sound), 7):

@@ -40,6 +40,7 @@ def test_the_extremal_pair_attains_the_l2_bound(n: int, T0: int, penalty: float)
     assert found == pytest.approx(ridge_l2(math.sqrt(T0), T0, lam), rel=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
     ("n", "T0", "penalty"), [(2, 3, 0.5), (4, 3, 2.0), (6, 2, 20.0), (3, 2, 5)]

@@ -159,6 +159,7 @@ def test_rows_follow_the_noisy_proportions():
     assert stats.chisquare(counts, shifted * n).pvalue < ALPHA
 
 
+@pytest.mark.long
 def test_one_person_is_found_where_epsilon_promises_nothing_of_the_kind():
     """All rows are distinct: a combination is released only if its person is there."""
     schema = Schema((Column("a", "byte"), Column("b", "byte")))
@@ -177,6 +178,7 @@ def test_one_person_is_found_where_epsilon_promises_nothing_of_the_kind():
     assert audit.refutes(4 * epsilon)
 
 
+@pytest.mark.long
 def test_the_same_audit_does_not_refute_the_strict_form():
     schema = Schema((Column("b", "byte"),)).declare(
         b={"levels": [*range(5), 77], "missing": "never"}

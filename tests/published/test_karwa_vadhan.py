@@ -57,6 +57,7 @@ def agrees(draws, bins, law):
     return stats.chisquare(observed, expect).pvalue
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 @pytest.mark.parametrize(
     "counts",
@@ -86,6 +87,7 @@ def test_a_wrong_scale_is_seen():
     assert agrees(draws, bins, winning_law(counts, 11, 1.0)) < ALPHA
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 @pytest.mark.parametrize(
     "counts",
@@ -179,6 +181,7 @@ def test_the_promise_per_value_holds_exactly(epsilon):
     assert 0.4 * epsilon < worst <= epsilon * (1 + 1e-6)
 
 
+@pytest.mark.long
 def test_an_attack_on_one_value_stays_below_the_claim():
     """Alarms at 1e-9; the same attack on a range of epsilon = 3 finds more than 1."""
     x = np.concatenate([np.zeros(5), np.full(4, 2.0)])

@@ -23,6 +23,7 @@ def model(**options: Any) -> SyntheticControl:
     return SyntheticControl.from_arrays(X, X.mean(axis=0), 4, 1.0, **options)
 
 
+@pytest.mark.long
 def test_the_path_spreads_as_it_must() -> None:
     """Mean and variance of the path are those of the algorithm, computed by hand."""
     rng, made = np.random.default_rng(1), model()

@@ -199,6 +199,7 @@ def of_engine(frame: Any, engine: str, treatment: Any, features: Any, e: float, 
     return [_open(one).tolist() for one in sealed]
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     ANY_ROWS,

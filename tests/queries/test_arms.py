@@ -60,6 +60,7 @@ def moved(arms: Arms) -> np.ndarray[Any, Any]:
     return most
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", [n for n in DESIGNS if n != "blocked"])
 def test_no_neighbour_is_further_than_claimed_and_some_are_as_far(design: str) -> None:
     most = moved(DESIGNS[design])
@@ -69,6 +70,7 @@ def test_no_neighbour_is_further_than_claimed_and_some_are_as_far(design: str) -
     assert tight.all() if "clusters" not in design else tight[[0, 2, 3]].all()
 
 
+@pytest.mark.long
 def test_a_blocked_neighbour_is_not_further_than_claimed() -> None:
     arms = DESIGNS["blocked"]
     rng = np.random.default_rng(3)
@@ -170,6 +172,7 @@ BLOCKED_CLUSTERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["person", "cluster"])
 def test_blocked_clusters_move_as_much_as_claimed_and_no_more(unit: Any) -> None:
     """One record, a person or a whole cluster, is set to every corner of the bounds."""

@@ -62,6 +62,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=400, deadline=None)
 @given(numbers, numbers, st.integers(1, 120), st.integers(0, 2**32))
 def test_a_key_counts_the_edges_below_in_exact_arithmetic(
@@ -138,6 +139,7 @@ def test_what_is_missing_is_at_the_lower_bound() -> None:
         assert codes(key_of(rule), [np.nan, -INF, INF]) == [0, 0, rule.bins - 1]
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(-1000, 1000), st.integers(2, 1000), st.integers(2, 40), st.integers(0, 3),

@@ -50,6 +50,7 @@ def test_steps_that_no_double_holds_are_refused_in_every_layout(per_unit: float)
 CELLS = MomentCells(treatment=("t",), values=((0.0,), (1.0,)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constant", [1, STEPS // 3, STEPS // 2, STEPS])
 @pytest.mark.parametrize("other_group", [False, True])
 def test_no_neighbour_moves_the_sums_further_and_some_as_far(
@@ -143,6 +144,7 @@ def round_half_up(number: Fraction) -> int:
     return (2 * number.numerator + number.denominator) // (2 * number.denominator)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constant", [1, STEPS // 4, STEPS])
 def test_no_unit_moves_sums_without_its_means_further_and_some_as_far(constant: int) -> None:
     of, rng = less_means(constant, 2), np.random.default_rng(constant)

@@ -46,6 +46,7 @@ def aggregates(rows: tuple[tuple[float, float], ...], arms: PrivateArms) -> list
     return [_open(part).astype(object) for part in parts]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4)])
 def test_no_neighbour_is_further_than_claimed_and_some_are_as_far(share: Fraction) -> None:
     arms = two(3, share)

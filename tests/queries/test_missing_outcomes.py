@@ -40,6 +40,7 @@ def test_a_sum_and_its_count_move_by_what_the_sum_alone_does() -> None:
     assert found == {"values": 2 * GRID, "missing": 2 * GRID}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("centres", [(0, 0), (GRID, -GRID), (-3, GRID // 3)])
 def test_squares_about_any_centre_move_by_at_most_their_reach(centres: tuple[int, ...]) -> None:
     found = largest(lambda frame: observed_squares(frame, Y, ARMS, centres))

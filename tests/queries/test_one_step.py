@@ -146,6 +146,7 @@ ENDS = [(-1.0, -8.0), (-1.0, 8.0), (3.0, -8.0), (3.0, 8.0), (1.0, 0.0)]
 """Outcome and covariate of a person: what may be, and where sensitivities are reached."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("clusters", [False, True])
 @pytest.mark.parametrize("several", [1, 3])
 def test_no_person_moves_a_vector_further_and_some_as_far(clusters: bool, several: int) -> None:
@@ -200,6 +201,7 @@ def test_no_person_moves_a_vector_further_and_some_as_far(clusters: bool, severa
     assert largest[2] > (0.95 if several == 1 else 0.8)
 
 
+@pytest.mark.long
 def test_treatment_that_varies_within_clusters_has_squares_alone() -> None:
     rng = np.random.default_rng(9)
     largest = 0.0

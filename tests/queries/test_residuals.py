@@ -46,6 +46,7 @@ def test_covariates_are_numbers_or_text() -> None:
     assert found["age"].dtype == np.float64
 
 
+@pytest.mark.long
 def test_a_record_with_its_covariates_moves_no_more_than_the_bounds_of_the_residual() -> None:
     """Outcome and covariate of one record take all corners, and values far outside."""
     values = (-1.0, 0.5, 2.0, 1e300, np.nan, -np.inf)

@@ -43,6 +43,7 @@ def sums(data: Any, of: ScoreMap, rows: int) -> Any:
     return np.array(_open(found), dtype=object)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("per_unit", [1e-6, 1e200])
 def test_no_unit_moves_the_scores_further_and_some_as_far(rows: int, per_unit: float) -> None:
@@ -64,6 +65,7 @@ def test_no_unit_moves_the_scores_further_and_some_as_far(rows: int, per_unit: f
         assert Fraction(largest, SCORE_SQUARED) > Fraction(9, 10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [2, 5])
 @pytest.mark.parametrize("constant", [1, STEPS])
 def test_rows_of_one_unit_move_moments_no_further_than_proved(rows: int, constant: int) -> None:
@@ -87,6 +89,7 @@ def test_rows_of_one_unit_move_moments_no_further_than_proved(rows: int, constan
     assert Fraction(largest, of.l2_squared) > Fraction(99, 100)
 
 
+@pytest.mark.long
 def test_the_rows_of_a_unit_fit_in_the_ball_together_wherever_they_stand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

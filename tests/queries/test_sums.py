@@ -187,6 +187,7 @@ def test_names_of_columns_do_not_get_in_the_way() -> None:
 # large values
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", [pd, pl])
 def test_sums_of_squares_beyond_int64_are_exact(engine: Any) -> None:
     n = 2**23 + 8
@@ -275,6 +276,7 @@ def test_the_sensitivity_of_cells_is_attained(relation: str) -> None:
     assert claimed.relation == relation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("query", ["one-way counts", "sums", "products"])
 def test_a_sensitivity_is_attained_and_never_exceeded(query: str, relation: str) -> None:

@@ -103,6 +103,7 @@ def check(name: str, runs: int, seed: int) -> None:
         assert (covered >= stats.binom.ppf(FALSE_ALARM, runs, 1 - level)).all()
 
 
+@pytest.mark.long
 def test_the_readers_interval_covers() -> None:
     check("two arms, zero-inflated", 60, 1)
 

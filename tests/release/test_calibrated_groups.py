@@ -260,6 +260,7 @@ def hc1(y: np.ndarray[Any, Any], right: list[Any]) -> tuple[float, float]:
     return float(b[0]), float(np.sqrt(cov[0, 0]))
 
 
+@pytest.mark.long
 def test_no_error_is_too_small_in_any_design() -> None:
     # 60 draws of sizes, effects and errors; joined() alone, so that every ratio is seen
     rng = np.random.default_rng(11)

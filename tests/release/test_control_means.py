@@ -197,6 +197,7 @@ def laws_of(
     return means, (b, raised), variances[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("p", "sizes"),
     [(0.005, (1500, 1500)), (0.3, (1500, 1500)), (0.5, (250, 150)), (0.1, (80, 900))],
@@ -211,6 +212,7 @@ def test_the_interval_of_the_control_mean_covers(p: float, sizes: tuple[int, int
     assert (np.abs(means - p) <= 1.96 * np.sqrt(own)).mean() < 0.5
 
 
+@pytest.mark.long
 def test_the_check_of_coverage_has_power() -> None:
     floor = stats.binom.ppf(FALSE_ALARM, RUNS, 0.95)
     assert floor / RUNS > 0.93

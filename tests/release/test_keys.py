@@ -95,6 +95,7 @@ def test_wide_keys_are_padded_no_further_than_a_person_reads(storage: str, width
     assert all(key.isdigit() for key in keys)
 
 
+@pytest.mark.long
 def test_every_order_of_the_keys_is_equally_likely() -> None:
     generator = rng()
     column = Column("k", "int")
@@ -115,6 +116,7 @@ def test_relabelling_is_a_bijection_of_the_units(ids: list[int], storage: str) -
     assert set(keys) == set(fresh_keys(Column("id", storage), len(numbered), rng(2)))
 
 
+@pytest.mark.long
 def test_every_bijection_of_the_units_is_equally_likely() -> None:
     generator = rng()
     units = np.array([0, 0, 0, 1, 1, 2])
@@ -139,6 +141,7 @@ def test_a_panel_stays_one(storage: str) -> None:
     new.validate(table)
 
 
+@pytest.mark.long
 def test_neither_the_key_nor_the_row_tells_a_unit_s_place() -> None:
     """Units with 1, 2 and 3 rows: which stands first, and which gets which key, is chance."""
     data, schema = panel({10: 1, 20: 2, 30: 3})

@@ -162,6 +162,7 @@ def outside(one: Calibrated, words: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_a_neighbour_without_a_value_leads_to_the_same_file(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +178,7 @@ def test_a_neighbour_without_a_value_leads_to_the_same_file(
     assert found[0] == found[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_a_neighbour_without_a_value_resumes_to_the_same_file(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -98,6 +98,7 @@ def test_without_noise_five_in_a_hundred_are_significant() -> None:
     assert spurious_share(500, SparseHistogram(1, 10**60, 500)) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::dprct.errors.DprctWarning")  # which the plan printed
 def test_a_real_release_shows_what_the_plan_says() -> None:
     """Of 60 releases; the share of the plan is .86, its standard error here .045."""

@@ -44,6 +44,7 @@ def lazy(frame: pl.DataFrame) -> list[Any]:
     return [frame.lazy(), duckdb.from_arrow(frame.to_arrow())]
 
 
+@pytest.mark.long
 def test_numbers_are_refused_alike() -> None:
     said = set()
     for column, values in itertools.product(COLUMNS.values(), VALUES):

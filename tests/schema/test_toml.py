@@ -85,6 +85,7 @@ def ordered(schema: Schema) -> list[Any]:
     return [schema.names, [(name, list(sets[name].items())) for name in sets]]
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(schemas())
 def test_any_schema_comes_back_from_a_file(tmp_path_factory: Any, schema: Schema) -> None:
@@ -99,6 +100,7 @@ def test_any_schema_comes_back_from_a_file(tmp_path_factory: Any, schema: Schema
     assert from_document(tomllib.loads(path.read_bytes().decode("utf-8"))) == again
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(schemas(), schemas())
 def test_saving_over_any_other_schema_is_saving(

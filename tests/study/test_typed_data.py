@@ -146,6 +146,7 @@ def made_up(names: list[str], rng: np.random.Generator) -> Table:
     return Table(pd.DataFrame(data), {})
 
 
+@pytest.mark.long
 def test_published_do_files_give_no_alarm(shared: Path) -> None:
     rng = np.random.default_rng(3)
     paths = sorted((shared / "data" / "do_files").rglob("*.do"))

@@ -47,6 +47,7 @@ def simulated(terms, budget, part, rounds):
     return np.array(hits).sum(axis=0), np.mean(halves)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", ["all", "noise"])
 @pytest.mark.parametrize(
     ("budget", "rounds"),

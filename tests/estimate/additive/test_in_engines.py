@@ -87,6 +87,7 @@ def fitted(data: Any, delta: float, **options: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_seed_gives_the_same_fit_in_every_engine(engine: str) -> None:
     for delta in (0, 1e-6):

@@ -40,6 +40,7 @@ def test_alone_a_feature_takes_what_it_is_correlated_with(schema):
     assert alone == pytest.approx(0.5 - 0.25 * 0.5, abs=0.05)
 
 
+@pytest.mark.long
 def test_its_errors_are_those_of_many_fits(schema):
     """120 draws of noise and people; a ratio is within 0.45 of 1 but once in 1e9."""
     budget = Budget.asked(2, 1e-5)

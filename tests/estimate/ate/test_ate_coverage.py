@@ -65,6 +65,7 @@ def check(name: str, runs: int) -> None:
     assert found.covered[0.05] >= plain - 6 * (runs * 0.05) ** 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS.FAST)
 def test_intervals_cover_in_a_thousand_experiments(name: str) -> None:
     check(name, 1_000)

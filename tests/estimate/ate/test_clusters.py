@@ -121,6 +121,7 @@ def test_a_calibrated_file_has_the_errors() -> None:
     assert any("intra-cluster correlation" in one for one in release.guarantee.public_facts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reaches", [(Fraction(1, 290),), (Fraction(1, 290), Fraction(1, 280))])
 @pytest.mark.parametrize("inflation", [1, 4, 37, 200])
 def test_shares_are_the_best_of_all(reaches: tuple[Fraction, ...], inflation: int) -> None:
@@ -192,12 +193,14 @@ HELD: list[tuple[float, float, Any]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", range(len(HELD)))
 def test_intervals_cover_where_facts_hold(place: int) -> None:
     # 40 clusters of unequal sizes and skewed means: normality alone costs CR1 up to .01
     assert covered(*HELD[place]) >= FLOOR - 0.01
 
 
+@pytest.mark.long
 def test_a_bound_that_is_too_narrow_does_not_cover() -> None:
     assert covered(0.4, 0.2, Correlated(Fraction(0))) < 0.75
     assert covered(0.4, 0.2, within(0.38, 0.42)) < 0.6

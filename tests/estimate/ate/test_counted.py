@@ -212,6 +212,7 @@ def check(name: str, runs: int, seed: int) -> None:
     assert hits >= int(stats.binom.ppf(FALSE_ALARM, runs, 0.95))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAST)
 def test_intervals_cover_in_three_hundred_experiments(name: str) -> None:
     check(name, 300, 40)

@@ -236,6 +236,7 @@ def check(name: str, runs: int, seed: int) -> None:
     assert count >= int(stats.binom.ppf(FALSE_ALARM, runs, level))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAST)
 def test_intervals_cover_in_five_hundred_experiments(name: str) -> None:
     check(name, 500, 30)

@@ -107,6 +107,7 @@ KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_plan_tells_the_noise_that_fits_have(kind: str) -> None:
     """Fits of the same rows differ by their noise alone; its variance is within five errors."""
@@ -199,6 +200,7 @@ def covered(kind: str, runs: int, level: float = 0.05) -> tuple[int, int]:
     return hits, total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", COVERAGE)
 def test_intervals_cover(kind: str) -> None:
     """Of 240 intervals, half counted as independent; .70 is rejected with probability .97."""
@@ -371,6 +373,7 @@ def test_outcomes_have_no_ball(option: str) -> None:
         PrivateATE(trial(), schema(), outcome="y", treatment="t", **{option: 2.0})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", ["normal", "exponential", "lognormal", "sd three times too small"])
 def test_an_effect_is_kept_whatever_the_law(law: str) -> None:
     """Its estimand is the effect on the outcome clipped at its bounds, and nothing else of it.

@@ -83,6 +83,7 @@ def test_the_errors_are_those_of_people_times_the_design_effect() -> None:
         assert (parts / before)[order] == pytest.approx(effects, rel=1e-9)
 
 
+@pytest.mark.long
 def test_intervals_and_joint_tests_hold() -> None:
     """100 experiments: an interval that misses 5 % is refused once in 1e7; one without the design
     effect misses a third, and is found out nearly always."""

@@ -69,6 +69,7 @@ def test_scales_are_sensitivity_over_epsilon(sizes: tuple[int, ...]) -> None:
     assert first.variances[0].rho == pytest.approx(first.variances[0].scale / first.scales[0] ** 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(40, 10), (40, 10, 20)])
 def test_the_noise_has_the_scales_that_are_claimed(sizes: tuple[int, ...]) -> None:
     given, noise = outcome(*sizes), source(2)

@@ -84,6 +84,7 @@ def within(data: pd.DataFrame, name: str, level: Any, outcome: str = "y") -> flo
     return float(means[1.0] - means[0.0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("private", [False, True])
 def test_effects_within_levels_are_found_with_the_noise_that_the_plan_tells(private: bool) -> None:
     """Fits of the same rows differ by their noise alone."""
@@ -113,6 +114,7 @@ def test_effects_within_levels_are_found_with_the_noise_that_the_plan_tells(priv
     assert planned["y: t"] == pytest.approx(np.sqrt(3) * alone_noise, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("private", [False, True])
 def test_intervals_within_levels_cover(private: bool) -> None:
     """Rows are drawn again in every run: at most four binomial errors off 95 %."""

@@ -90,6 +90,7 @@ def fitted(data: Any, delta: float = 1e-6, **options: Any) -> dict[str, Any]:
     return {name: saved(fit.sums) for name, fit in result.models.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", {**ONE_STEP, **STAGED})
 def test_a_seed_gives_the_same_effects_in_every_engine(form: str, engine: str) -> None:

@@ -40,6 +40,7 @@ def too_many(count: int, runs: int) -> bool:
     return bool(stats.binom.sf(count - 1, runs, 0.05) < FALSE_ALARM)
 
 
+@pytest.mark.long
 def test_intervals_cover(arrays: Callable[..., Any]) -> None:
     assert not too_many(missed(arrays, 40, 2000, 1.0), 40)
     assert not too_many(missed(arrays, 20, 2000, 4.0, hajek=True), 20)

@@ -106,6 +106,7 @@ def scanned(data: pd.DataFrame, folder: Path) -> Any:
     return pl.scan_parquet(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [VARIANTS[k] for k in (0, 3, 4, 7, 8)], ids=str)
 def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
     study: Callable[..., pd.DataFrame], schema: Schema, options: dict[str, Any], tmp_path: Path

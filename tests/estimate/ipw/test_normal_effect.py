@@ -16,6 +16,7 @@ def test_with_a_known_variance_it_is_almost_the_normal_interval() -> None:
     assert effect.standard_error((0.05,)) == pytest.approx(0.13**0.5, rel=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("scale", [0.001, 0.1, 2.0])
 def test_the_interval_covers_with_a_noisy_variance(alpha: float, scale: float) -> None:

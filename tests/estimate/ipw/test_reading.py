@@ -47,6 +47,7 @@ def test_the_penalty_widens_the_interval_by_what_it_took() -> None:
     assert part.at(0.05) - without.at(0.05) == pytest.approx((2.0 * 0.2) ** 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
 def test_an_interval_of_variance_and_squared_bias_covers(alpha: float) -> None:
     bias = np.linspace(0, 20, 2001)
@@ -69,6 +70,7 @@ def test_the_ladder_rounds_up_to_where_the_correction_is_not_smaller() -> None:
     assert correction(ladder(0.3)) >= correction(0.3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 def test_the_error_of_the_weights_is_covered_whatever_its_size(alpha: float) -> None:
     """On its own, N (0, N^2) with N + Laplace(1) released; false alarm 1e-9, power by less a."""
@@ -85,6 +87,7 @@ def test_the_error_of_the_weights_is_covered_whatever_its_size(alpha: float) -> 
     assert min(least) < 1 - alpha - 6.2 * spread
 
 
+@pytest.mark.long
 def test_the_sampling_and_the_weights_are_covered_together() -> None:
     """Worst over a grid of both variances and both noises, at 95 %."""
     rng, runs = np.random.default_rng(2), 40_000

@@ -92,6 +92,7 @@ def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
     assert spread == pytest.approx(np.sqrt(np.square(x).mean()), rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_the_noise_that_is_told_is_the_noise_that_is_drawn(
     study: Callable[..., pd.DataFrame], schema: Schema, noise: str

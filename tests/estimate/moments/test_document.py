@@ -185,6 +185,7 @@ def refusal(path: Any) -> str:
     return ""
 
 
+@pytest.mark.long
 def test_hostile_files_with_a_right_digest_end_in_one_sentence_or_in_a_release(
     moments: Moments, tmp_path: Any
 ) -> None:

@@ -50,6 +50,7 @@ def test_kappa_is_that_of_the_printed_table(alpha, table):
         assert worst_miss(ratio, 0.99 * kappa(ratio, alpha), alpha) > alpha
 
 
+@pytest.mark.long
 def test_kappa_covers_where_simulation_says_so():
     rng, ratio = np.random.default_rng(3), 4.0
     for variance in (0.0, 1.0, 3.0, 10.0):

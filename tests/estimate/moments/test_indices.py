@@ -48,6 +48,7 @@ def test_released_scales_are_those_of_the_control_group(rows, from_rows):
     assert 1 < found.bse["one"] / fixed.bse["one"] < 1.05
 
 
+@pytest.mark.long
 def test_the_delta_method_is_the_spread_of_large_effects(from_rows):
     rng = np.random.default_rng(1)
     found = []

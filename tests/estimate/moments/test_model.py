@@ -375,6 +375,7 @@ def test_what_is_wrong_is_said_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_delta_is_needed_and_hundreds_of_columns_are_refused() -> None:
     with pytest.raises(ParameterError, match="delta > 0"):
         model(columns=["wage"]).plan(1)

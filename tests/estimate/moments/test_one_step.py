@@ -399,6 +399,7 @@ def test_levels_of_a_partition_cost_as_one() -> None:
     np.testing.assert_allclose(drawn[0].bse_noise, one, rtol=0.02)
 
 
+@pytest.mark.long
 def test_intervals_of_a_condition_cover_its_own_effect() -> None:
     rng = np.random.default_rng(5)
     rows, hits, times = ROWS.assign(block=0.0), 0, 120

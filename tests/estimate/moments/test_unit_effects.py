@@ -85,6 +85,7 @@ def test_it_is_the_regression_with_an_effect_of_every_unit() -> None:
     assert (abs(pooled.params["hours"] - raw.params["hours"]) / raw.bse["hours"]) > 20
 
 
+@pytest.mark.long
 def test_noise_is_in_its_errors() -> None:
     """36 of a normal law, 6 of each seed: none beyond 6, and a mean square of about 1."""
     raw = dprct.ols(FORMULA, (ROWS, SCHEMA), cluster="worker").params

@@ -53,6 +53,7 @@ def test_ridge_weights_find_whom_the_treated_unit_is_like() -> None:
     assert ridge.donor_weights.iloc[:3].sum() > 0.8
 
 
+@pytest.mark.long
 def test_the_law_of_the_path_is_the_one_that_is_stated() -> None:
     """The path less its noiseless value, over 4,000 fits: spread within 6 standard errors."""
     X, y = factors(n=20, T=12, T0=10)

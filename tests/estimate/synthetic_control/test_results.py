@@ -65,6 +65,7 @@ def test_noise_alone_is_no_interval() -> None:
     assert not {name for name in result.tidy() if name.startswith("conf")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", ["uniform", "ridge"])
 def test_with_unlike_donors_the_band_misses_the_effect(rule: str) -> None:
     """The treated unit grows as no donor does; measured in docs/synthetic_control.md."""

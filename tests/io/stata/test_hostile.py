@@ -48,6 +48,7 @@ def refused(attempt, damaged, reader=read_dta):
     return refusal.value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", [read_dta, read_header])
 @pytest.mark.parametrize("content", CASES, indirect=True)
 def test_a_cut_file_is_refused_with_its_place(content, reader, attempt):
@@ -60,6 +61,7 @@ def test_a_cut_file_is_refused_with_its_place(content, reader, attempt):
             assert 0 <= error.offset <= length
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("content", CASES, indirect=True)
 def test_flipped_bits_are_read_or_refused(content, attempt):
     rng = random.Random(4)

@@ -116,6 +116,7 @@ def file(tmp_path_factory):
     return tmp_path_factory.mktemp("properties") / "any.dta"
 
 
+@pytest.mark.long
 @given(table=tables())
 @LONG
 def test_any_table_survives(table, file, same):
@@ -132,6 +133,7 @@ def test_release_119_holds_what_118_does(table, file, same):
     same((data, wider), read_dta(file))
 
 
+@pytest.mark.long
 @given(table=tables(), mutate=st.data())
 @LONG
 def test_damage_is_read_or_refused(table, mutate, file):

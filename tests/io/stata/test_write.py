@@ -38,6 +38,7 @@ def test_the_default_is_the_release_that_was_read_else_118(everything, tmp_path)
     assert read_header(tmp_path / "a.dta").file.release == 118
 
 
+@pytest.mark.long
 def test_more_than_32767_variables_are_release_119(tmp_path):
     names = [f"v{i}" for i in range(32_768)]
     data = pd.DataFrame(np.arange(2.0 * len(names)).reshape(2, -1), columns=names)
