@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import Column, shown
 from dprct.schema.facts import FLOAT_LIMITS
+from dprct.study.methods import METHODS, UNPROMISED
 from dprct.study.release_section import check_printable
 from dprct.study.sections import named, unmatched
 
@@ -51,9 +53,7 @@ name = "person"                    # what one row is
 
 {scope}
 [release]
-method = "mv_histogram"            # a table without effects; for those of a treatment "calibrated"
-# (a file) or "moments" (numbers). Others: "marginals", "private_ate", "ipw", "cate",
-# "private_additive", "synthetic_control": see docs/study_file.md
+{method}
 epsilon = 1.0
 delta = 0.0
 # formula = ""                     # for "calibrated": the paper's regression, "y ~ treat + age";
@@ -167,6 +167,7 @@ def draft(
         used |= {name for name in filled.used if name in schema.names}
     some = len(used) < len(schema.columns) and (bool(columns) or filled is not None)
     head = _HEAD.format(
+        method=_method(effects=False),
         scope=_SOME if some else _ALL,
         name=_one_line(study.name),
         data=_text(_relative(data, study.absolute().parent).as_posix()),
@@ -203,16 +204,28 @@ def _head_of(head: str, filled: Prefill) -> str:
     return head
 
 
+def _method(*, effects: bool) -> str:
+    """Return the line of the method, with the others as its comment."""
+    chosen, said = (
+        ("calibrated", 'a file that keeps the effects; "moments" gives numbers')
+        if effects
+        else ("mv_histogram", 'a table without effects; "calibrated" and "moments" have them')
+    )
+    others = [key for key in METHODS if _text(key) not in said and key not in {chosen, *UNPROMISED}]
+    listed = f"Others: {', '.join(map(_text, others))}: see docs/study_file.md"
+    lines = [
+        f"{f'method = {_text(chosen)}':<35}# {said}",
+        *(f"# {text}" for text in textwrap.wrap(listed, 96, break_on_hyphens=False)),
+    ]
+    return "\n".join(lines)
+
+
 def _effects_first(head: str, formula: str) -> str:
     """Return the head of a study of effects, of which a histogram is no release."""
     if not formula:
         return head
     blanks = {
-        'method = "mv_histogram"            # a table without effects; for those of a treatment '
-        '"calibrated"\n# (a file) or "moments" (numbers). Others: "marginals",': (
-            'method = "calibrated"              # a file that keeps the effects; or "moments" '
-            '(numbers).\n# Others: "mv_histogram" (a table without effects), "marginals",\n#'
-        ),
+        _method(effects=False): _method(effects=True),
         '# formula = ""                     # for "calibrated"': (
             f'formula = {_text(formula)}\n{" " * 35}# for "calibrated"'
         ),

@@ -15,6 +15,7 @@ from dprct.privacy.ledger import checked_id
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import Fate
 from dprct.study.draft import draft
+from dprct.study.methods import METHODS, UNPROMISED
 from dprct.study.sections import ReleaseSection
 from dprct.study.study import asked_from, load_study, study_from
 
@@ -154,3 +155,9 @@ def test_a_study_of_effects_does_not_begin_with_a_histogram() -> None:
     assert (asked["method"], asked["formula"]) == ("calibrated", "earn ~ treat")
     plain = tomllib.loads(draft(Schema(columns[1:]), Path("a.dta"), Path("study.toml")))
     assert plain["release"]["method"] == "mv_histogram"
+
+
+def test_a_draft_offers_every_method_of_the_registry() -> None:
+    text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
+    assert all(f'"{key}"' in text for key in {*METHODS} - UNPROMISED)
+    assert not any(key in text for key in UNPROMISED)
