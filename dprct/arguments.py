@@ -40,7 +40,17 @@ T = TypeVar("T", bound=Callable[..., Any])
 Kind = Callable[[Any], bool]
 
 CLASSES = frozenset(
-    {"Accountant", "Axes", "Budget", "Charge", "Column", "DataFrame", "Design", "Guarantee"}
+    {
+        "Accountant",
+        "Axes",
+        "Budget",
+        "Charge",
+        "Column",
+        "DataFrame",
+        "Design",
+        "Generator",
+        "Guarantee",
+    }
     | {"LinearResults", "Row", "Regression", "Schema", "Style", "Unit"}
 )
 """Classes that are told by their name, so that no signature has to import them."""
@@ -52,6 +62,7 @@ _NAMED = {
     "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
     "DataFrame": "``a DataFrame``",
     "Design": "a design, such as ``dprct.Simple('treated')``",
+    "Generator": "a generator, such as ``numpy.random.default_rng()``",
     "Guarantee": "a guarantee, such as the one of a release",
     "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
     "Regression": "a regression, such as ``dprct.Regression('y ~ t')``",
@@ -274,6 +285,7 @@ _SIMPLE: dict[str, tuple[Kind, str]] = {
     "bool": (_is_bool, "``True`` or ``False``"),
     "int": (_is_int, "a whole number"),
     "float": (_is_float, "a number"),
+    "Fraction": (lambda value: isinstance(value, (Real, Decimal, str)), "a number"),
     "Path": (_is_path, "a file name"),
     "PathLike": (_is_path, "a file name"),
     "Source": (

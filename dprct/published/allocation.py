@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dprct.arguments import checked
 from dprct.errors import BudgetError, ParameterError
 from dprct.privacy.budget import Budget, Real, exact
 
@@ -96,6 +97,7 @@ class Division:
                 yield f"{name}: {coefficient}", Budget(share.noise)
 
 
+@checked
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """The rule by which GenModel divides (epsilon, delta).

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from dprct.arguments import checked, numbers_given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 
@@ -129,6 +130,7 @@ def check_within(own: Mapping[str, Budget], budget: Budget) -> None:
             )
 
 
+@checked
 def parallel_delta(budgets: Sequence[Budget], epsilon: float) -> float:
     """Return the delta at an epsilon of an algorithm whose disjoint parts have these budgets.
 
@@ -157,6 +159,8 @@ def parallel_delta(budgets: Sequence[Budget], epsilon: float) -> float:
     """
     if not budgets:
         raise ParameterError("there is no part; give the budget of each")
+    if not math.isfinite(epsilon):
+        raise ParameterError(f"``epsilon={epsilon}``; give a finite number")
     return max(_delta_at(one, epsilon) for one in budgets)
 
 
@@ -169,6 +173,7 @@ def _delta_at(budget: Budget, epsilon: float) -> float:
     return delta + (1 - delta) * gap
 
 
+@checked
 def parallel_tradeoff(budgets: Sequence[Budget], alpha: Array) -> Array:
     """Return the type II error (m,) that tests of size alpha (m,) have at least (Theorem 3.3).
 
@@ -198,7 +203,7 @@ def parallel_tradeoff(budgets: Sequence[Budget], alpha: Array) -> Array:
             hull.pop()
         hull.append(point)
     x, y = np.array(hull).T
-    return np.asarray(np.interp(alpha, x, y))
+    return np.asarray(np.interp(numbers_given(alpha, "alpha"), x, y))
 
 
 def _vertices(budget: Budget) -> list[tuple[float, float]]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import check_choice, checked, given
 from dprct.errors import ParameterError
 from dprct.published.synthetic_control import objective_of, output_scale
 
 PERTURBED = ("output", "objective")
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlError:
     """What the paper proves of the error of ``published.SyntheticControl``, for your own panel.

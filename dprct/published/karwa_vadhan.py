@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dprct.arguments import check_choice
+from dprct.arguments import check_choice, checked, numbers_given
 from dprct.errors import ParameterError
 from dprct.privacy.budget import Budget
 
@@ -164,6 +164,7 @@ class NoisyMode:
         return int(occupied[best])
 
 
+@checked
 @dataclass(frozen=True, slots=True, init=False)
 class DPVariance:
     """Karwa and Vadhan's private variance of a normal sample (dp_rct.txt, Algorithm 4).
@@ -251,12 +252,14 @@ class DPVariance:
         ParameterError
             If there is no pair.
         """
+        x = numbers_given(x, "x").ravel()
         mode = self.mode(len(x))
         pairs = np.abs(x[1::2][: mode.values] - x[: 2 * mode.values : 2])
         exponent = mode.draw(_below_powers(pairs[pairs > 0]), rng)
         return math.ldexp(1.0, 2 * exponent + 4)
 
 
+@checked
 @dataclass(frozen=True, slots=True, init=False)
 class DPRange:
     """Karwa and Vadhan's private range of a normal sample (dp_rct.txt, Algorithm 5).
@@ -337,6 +340,8 @@ class DPRange:
 
     def half_width(self, values: int) -> float:
         """Return ``4 sd sqrt(log(n / alpha))`` for n values."""
+        if values < 1:
+            raise ParameterError("there are no values to find the range of; give at least one")
         return 4 * self.sd * math.sqrt(math.log(values / self.alpha))
 
     def mode(self, values: int) -> NoisyMode:
@@ -346,12 +351,11 @@ class DPRange:
 
     def draw(self, x: Array, rng: np.random.Generator) -> tuple[float, float]:
         """Return the lower and the upper end of the private range of ``x`` (n,)."""
-        if len(x) == 0:
-            raise ParameterError("there are no values to find the range of; give at least one")
+        x = numbers_given(x, "x").ravel()
+        half = self.half_width(len(x))
         limit = float(_MOST_BINS)
         numbers = np.clip(np.ceil(x / self.sd - 0.5), -limit, limit).astype(np.int64)
         centre = self.sd * self.mode(len(x)).draw(numbers, rng)
-        half = self.half_width(len(x))
         return centre - half, centre + half
 
 

@@ -9,7 +9,7 @@ from typing import get_args
 import numpy as np
 from scipy.special import chdtrc, erfcx, ndtr
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import check_choice, checked, given
 from dprct.errors import ParameterError
 from dprct.published.ipw import Estimand
 
@@ -19,6 +19,7 @@ MOST_ROWS = 10**12
 _SPLITS = np.linspace(0.0, 1.0, 201)
 
 
+@checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignRisk:
     """The risk of a wrong sign in ``published.IPW``, from public numbers alone.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from dprct.arguments import given
+from dprct.arguments import checked, given
 from dprct.errors import ParameterError, withheld
 from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.budget import Budget
@@ -38,6 +38,7 @@ _LARGEST = 2**1000
 """Numbers and sensitivities end here, so that with noise they are still doubles."""
 
 
+@checked
 @dataclass(frozen=True, slots=True, init=False)
 class Laplace:
     """Laplace noise on numbers that the caller computed: pure privacy, if the sensitivity holds.
@@ -119,6 +120,7 @@ class Laplace:
         return _like(x, mechanism.release(sealed, source(rng)).values)
 
 
+@checked
 @dataclass(frozen=True, slots=True, init=False)
 class Gaussian:
     """Gaussian noise on numbers that the caller computed: (epsilon, delta), if sensitivity holds.
@@ -196,6 +198,7 @@ class Gaussian:
         return _like(x, mechanism.release(sealed, source(rng)).values)
 
 
+@checked
 @dataclass(frozen=True, slots=True, init=False)
 class RandomizedResponse:
     """Answers of people of which each is told with a chance of being another: local privacy.

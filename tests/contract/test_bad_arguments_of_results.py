@@ -10,8 +10,10 @@ import random
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+import dprct
 from dprct.errors import DprctError
 
 from .test_bad_arguments import BAD
@@ -84,3 +86,60 @@ def test_a_method_refuses_in_a_sentence_or_works(
         asked.walk(result, name)
     assert not asked.faults, f"{len(asked.faults)} faults:\n" + "\n".join(asked.faults)
     assert asked.tried or name.startswith("published.")
+
+
+def of_published() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Return a good call of each published building block, and of its methods."""
+    budget, x = dprct.Budget(1, 1e-5), np.array([0.1, 0.2, 0.4])
+    blocks: dict[str, dict[str, Any]] = {
+        "ControlError": {
+            "n": 10, "T0": 8, "K": 2, "lam": 5.0, "eps1": 1.0, "eps2": 1.0, "sigma": 0.1,
+            "perturb": "output", "delta": 0.0, "c": None, "psi": None, "printed": False,
+        },
+        "DPRange": {"sd": 1.0, "epsilon": 1, "delta": 0, "v": 50.0, "alpha": 0.05},
+        "DPVariance": {"epsilon": 1, "delta": 0, "sigma_min": 0.001, "sigma_max": 1000.0},
+        "Gaussian": {"epsilon": 0.5, "delta": 1e-5, "sensitivity": 1},
+        "Laplace": {"epsilon": 1, "sensitivity": 1},
+        "RandomizedResponse": {"epsilon": 1, "levels": ["a", "b"]},
+        "SignRisk": {
+            "n1": 1000, "n2": 1000, "covariates": 3, "lam": 0.1, "epsilon": 1.0, "delta": 1e-5,
+            "radius": 1.0, "trim": 0.1,
+        },
+        "parallel_delta": {"budgets": [budget], "epsilon": 0.5},
+        "parallel_tradeoff": {"budgets": [budget], "alpha": x},
+    }  # fmt: skip
+    given = {
+        "answers": ["a", "b"], "told": ["a", "b"], "values": 100, "x": x,
+        "rng": np.random.default_rng(1),
+    }  # fmt: skip
+    found = {name: (getattr(dprct.published, name), of) for name, of in blocks.items()}
+    for name, (function, of) in [*found.items()]:
+        if inspect.isclass(function):
+            made = function(**of)
+            for method in (one for one in dir(made) if not one.startswith("_")):
+                call = getattr(made, method)
+                if inspect.ismethod(call):
+                    parameters = inspect.signature(call).parameters
+                    own = {
+                        one: given.get(one, 0.5) if p.default is p.empty else p.default
+                        for one, p in parameters.items()
+                    }
+                    found[f"{name}.{method}"] = call, own
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", of_published())
+def test_a_published_building_block_refuses_in_a_sentence_or_works(name: str) -> None:
+    function, good = of_published()[name]
+    function(**good)
+    faults = []
+    for argument in good:
+        for what, value in BAD.items():
+            try:
+                function(**good | {argument: value})
+            except DprctError:
+                pass
+            except Exception as error:
+                faults.append(f"{argument}={what}: {type(error).__name__}: {str(error)[:80]!r}")
+    assert not faults, "\n".join(faults)

@@ -121,7 +121,7 @@ def test_no_ridge_weight_is_above_the_public_bound() -> None:
     [
         ({"n": 0}, "n=0; give a number above 0"),
         ({"sigma": math.nan}, "sigma=nan; give a number above 0"),
-        ({"lam": True}, "lam=True; give a number above 0"),
+        ({"lam": True}, "lam= is True; give a number"),
         ({"delta": 1e-6}, "leave it out with perturb='output'"),
         ({"perturb": "both"}, "perturb="),
     ],
