@@ -27,7 +27,8 @@ from scipy.stats import norm
 
 from dprct import Column, PrivateMoments, Schema
 from dprct.errors import ParameterError
-from dprct.estimate.moments.effects import Combinations, effects_of, means_of, weights_of
+from dprct.estimate.contrasts import arm_contrasts
+from dprct.estimate.moments.effects import Combinations, Unit, arm_means, effects_of, means_of
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.noisy import NoisyMoments
@@ -407,6 +408,16 @@ ARMS = tuple(
 )
 
 
+TREATED = arm_contrasts(("control", "t"))
+
+
+def means_of_arms(cells: list[NoisyMoments]) -> Combinations:
+    """Return the means of both arms, a cell each; columns are in units of their noise."""
+    J = len(cells[0].names)
+    units = [Unit(j, 0.0, 1.0, 1.0) for j in range(J)]
+    return arm_means([means_of(one) for one in cells], units, np.tile(np.eye(2), (J, 1, 1)))
+
+
 def effects_row(arm: tuple[Any, ...], runs: int) -> tuple[str, bool]:
     """Return one row of the table of effects."""
     law, sizes, epsilon, private = arm
@@ -425,9 +436,7 @@ def effects_row(arm: tuple[Any, ...], runs: int) -> tuple[str, bool]:
             released(x.sum(axis=0), x.T @ x, len(x), scale, rng, names, private=private)
             for x in inside
         ]
-        weights, offsets = weights_of(cells, names, [(-1, 1)])
-        means = tuple(means_of(one) for one in cells)
-        for one in Combinations(means, weights, offsets, np.zeros((J, J))).each():
+        for one in means_of_arms(cells).contrasted(TREATED, J).each():
             plain = math.sqrt(max(0.0, float(one.parts.sum())) + one.noise)
             away = abs(one.value - truth)
             halves = (one.half_width(0.05), one.half_width(0.01), 1.959964 * plain)
@@ -490,7 +499,10 @@ def index_row(case: tuple[int, int, float], runs: int) -> tuple[str, bool]:
         for at in (0.0, 0.2):
             x = arm(n // 2, at)
             cells.append(released(x.sum(axis=0), x.T @ x, n // 2, scale, rng, names))
-        found = effects_of(cells, names, {"t": (-1, 1)}, guarantee=NONE)
+        found = effects_of(
+            means_of_arms(cells), names, TREATED, ("control", "t"), [math.nan] * J, guarantee=NONE,
+            nobs=n, df_resid=float(n - 2), units=np.ones((2, J)), columns=names,
+        )  # fmt: skip
         t = (found.params.to_numpy() - shift) / found.bse.to_numpy()
         single = 2 * special.ndtr(-np.abs(t))
         adjusted = family_pvalues(single, found.combinations.covariance())

@@ -97,7 +97,7 @@ def row(case: tuple[str, int, float, str, bool], runs: int) -> tuple[str, bool]:
         allocation = model._allocated(budget)
         drawn, none = model._draw(allocation, noise), cast("Any", None)  # it is read without a plan
         fit: Any = model._read(drawn, none, allocation, model.guarantee(budget), "", noise)
-        for name, found, true in (("whole", fit, whole), ("within", fit.by("g"), truth)):
+        for name, found, true in (("whole", fit, whole), ("within", fit.effects(where="g"), truth)):
             for alpha in LOW:
                 ends = found.conf_int(alpha).to_numpy()
                 inside = (ends[:, 0] <= true) & (true <= ends[:, 1])

@@ -65,20 +65,6 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
-    """A comparison of arm means.
-
-    Parameters
-    ----------
-    weights : tuple of Fraction, length A
-        Of sum zero, the control group first.
-    """
-
-    name: str
-    weights: tuple[Fraction, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class NoisyVariance:
     """A released variance, as drawn: it may be below zero.
 

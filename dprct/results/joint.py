@@ -84,7 +84,8 @@ def restrictions(
     >>> found.weights.tolist(), found.values.tolist()
     ([[1.0, -1.0], [0.0, 1.0]], [0.0, 0.0])
     """
-    several = [wanted] if isinstance(wanted, (str, Mapping)) else list(wanted)
+    one = isinstance(wanted, (str, Mapping)) or not isinstance(wanted, Sequence)
+    several: list[Any] = [wanted] if one else list(wanted)
     texts: list[str] = []
     rows: list[Array] = []
     for one in several:

@@ -108,9 +108,7 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @param categorical,pairs,projection Features without an order; a list of pairs; features of a
 #'   linear projection.
 #' @param subgroups Columns whose levels are subgroups; for `private_ate()`, with `delta`:
-#'   `effects(fit, by = "female")` shows the effects within them.
-#' @param object What [fit()] of `private_ate()` returned.
-#' @param by One of its subgroups.
+#'   [`effects(fit, where = "female")`][moments] shows the effects within them.
 #' @param ... Not used: a misspelt argument is refused by name.
 #' @return An object of class `dprct_model`; see [fit()]. For fits of `cate()` and
 #'   `private_additive()`, [predict()] evaluates the function at new rows.
@@ -145,14 +143,6 @@ private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, a
     blocks = blocks, privacy_unit = privacy_unit, index = index, index_columns = index_columns,
     index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
   )
-}
-
-#' @rdname estimates
-#' @export
-effects.dprct_private <- function(object, by, ...) {
-  only_known(...)
-  if (missing(by)) refuse("parameter", "by is missing; give the columns of subgroups, such as by = \"region\"")
-  dprct_call("effects_by", result = object, by = by, .call = sys.call())
 }
 
 #' @rdname estimates

@@ -36,8 +36,9 @@
 #'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
 #'   gives each an effect of its own.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
-#' @param where Among one group alone: a list such as `list(female = 1)`. Of `regression()`: text
-#'   as after Stata's `if`, such as `"female == 1"`.
+#' @param where Among one group alone: a list such as `list(female = 1)`; of `effects()`, `"female"` is
+#'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
+#'   `"female == 1"`.
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.
@@ -293,9 +294,13 @@ effects.dprct_moments <- function(object, outcomes = NULL, where = NULL, ...) {
   only_known(...)
   if (!is.null(outcomes)) outcomes <- as.list(outcomes)
   dprct_call("moments_effects",
-    moments = object, outcomes = outcomes, where = where, .call = sys.call()
+    result = object, outcomes = outcomes, where = where, .call = sys.call()
   )
 }
+
+#' @rdname moments
+#' @export
+effects.dprct_private <- effects.dprct_moments
 
 #' @rdname moments
 #' @export

@@ -61,7 +61,6 @@ NEW = pd.DataFrame(
 )  # fmt: skip
 FORMULAS = [{"formula": text} for text in ("y ~ t + w", "y ~ w", "w ~ t", "y ~ 1")]
 ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
-    ("by", "subgroup"): [{"subgroup": "block"}],
     ("check", "confirm"): [{"confirm": True}],
     ("contrast", "contrast"): [{"contrast": {"t": 1.0}}, {"contrast": "t"}],
     ("effect", "new_data"): [{"new_data": NEW}],

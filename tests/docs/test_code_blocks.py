@@ -264,7 +264,7 @@ def test_the_subgroups_of_calibrated() -> None:
     release = names["release"]
     rows = release.protected[release.protected["region"] == 1]
     fit = dprct.ols("harvest ~ seed", rows, release.schema)
-    effect = release.estimates.by("region").params["harvest if region=1: seed"]
+    effect = release.estimates.effects(where="region").params["harvest if region=1: seed"]
     assert fit.params["seed"] == pytest.approx(effect, abs=1e-9)
 
 

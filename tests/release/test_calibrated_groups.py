@@ -92,7 +92,7 @@ def test_every_level_returns_its_released_effects_and_errors(
     name: str, releases: dict[str, Release]
 ) -> None:
     release = releases[name]
-    by, arms = release.estimates.by("soil"), arms_of(release)
+    by, arms = release.estimates.effects(where="soil"), arms_of(release)
     for outcome in ("yield", "loans"):
         for level in LEVELS:
             fit = within(release, outcome, level)
@@ -132,7 +132,7 @@ def test_crossed_arms_return_effects_and_their_differences(
     name: str, releases: dict[str, Release]
 ) -> None:
     release, arms = releases[name], arms_of(releases[name])
-    by = release.estimates.by("soil")
+    by = release.estimates.effects(where="soil")
     fit = dprct.ols(f"loans ~ ({' + '.join(arms)})*C(soil)", release.protected, release.schema)
     for arm in arms:
         first = f"loans if soil=1: {arm}"
@@ -152,7 +152,7 @@ def test_sets_of_covariates_return_the_effects_of_everybody() -> None:
     release = model(
         farms(THREE), covariates=["C(soil)", "age", "I(age**2)"], specifications=sets
     ).fit(3, DELTA)  # fmt: skip
-    arms, by = ["seed", "tools"], release.estimates.by("soil")
+    arms, by = ["seed", "tools"], release.estimates.effects(where="soil")
     for outcome in ("yield", "loans"):
         wanted = [f"{outcome}: {arm}" for arm in arms]
         for right in ("", "+ C(soil)", "+ C(soil) + age", "+ C(soil) + age + I(age**2)"):
@@ -183,7 +183,10 @@ def test_where_shares_differ_factors_compare_like_with_like(releases: dict[str, 
     fit = dprct.ols("yield ~ seed + C(soil)", release.protected, release.schema)
     assert fit.notes[0].startswith("Calibrated:")
     # least squares weighs the levels by n p (1 - p)
-    by, sizes = release.estimates.by("soil"), np.array([APART[level] for level in LEVELS])
+    by, sizes = (
+        release.estimates.effects(where="soil"),
+        np.array([APART[level] for level in LEVELS]),
+    )
     weights = sizes.prod(axis=1) / sizes.sum(axis=1)
     weights = weights / weights.sum()
     names = [f"yield if soil={level:g}: seed" for level in LEVELS]
@@ -242,7 +245,7 @@ def test_missing_values_that_are_public_keep_effects_in_levels() -> None:
         assignment=dprct.Block("seed", block="soil", shares=None), attrition=True,
         covariate_release="filler",
     ).fit(3, DELTA)  # fmt: skip
-    by = release.estimates.by("soil")
+    by = release.estimates.effects(where="soil")
     for level in LEVELS:
         fit = within(release, "yield", level)
         assert fit.nobs == 90

@@ -15,7 +15,7 @@ import dprct
 from dprct import Block, Calibrated, Cluster, Complete, Simple, ols, read_dta
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ConfirmationError, ParameterError, SchemaError
-from dprct.estimate.ate import JointATEResults, PrivateATEResults
+from dprct.estimate.ate import EffectResults, PrivateATEResults
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import sequential
@@ -59,7 +59,7 @@ def calibrated(data: pd.DataFrame, schema: Schema, formula: str = TWO, *,
 def agrees(release: Release, right: str = "age + C(region)", outcomes: Any = None) -> None:
     """Every declared regression returns the released effects and their errors."""
     found = release.estimates
-    assert isinstance(found, JointATEResults)
+    assert isinstance(found, EffectResults)
     for outcome in outcomes or found.outcomes:
         fit = ols(f"{outcome} ~ {' + '.join([*ARMS, right])}", release.protected, release.schema)
         names = [f"{outcome}: {arm}" if len(found.outcomes) > 1 else arm for arm in ARMS]

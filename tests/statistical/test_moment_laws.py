@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.estimate.moments.effects import Combinations, means_of, weights_of
+from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.system import Regressor, fit, inverse_of, rows_of, system_of
+from tests.estimate.moments.of_cells import means_of_cells
 
 ALPHA = 1e-9
 SEED = 20_261_122
@@ -53,9 +54,8 @@ def effects_errors(shrunk, private):
             released(x.sum(0), x.T @ x, len(x), 6.0, 12.0, rng, private=private, shrunk=shrunk)
             for x in rows
         ]
-        weights, offsets = weights_of(cells, cells[0].names, [(-1, 1)])
-        means = tuple(means_of(cell) for cell in cells)
-        each = Combinations(means, weights, offsets, np.zeros((6, 6))).each()
+        means, _ = means_of_cells(cells, cells[0].names)
+        each = means.contrasted(arm_contrasts(("control", "t")), 6).each()
         found += [(one.value - t) / one.noise_sd for one, t in zip(each, truth, strict=True)]
     return np.array(found)
 

@@ -207,7 +207,7 @@ def test_levels_of_a_text_have_regressions_of_their_own(rscript: str, tmp_path: 
     (tmp_path / "v.do").write_text("\n".join(['use "v.dta"', *commands]), "utf-8")
     assert [one.kind for one in of_file([tmp_path / "v.do"], file)] == ["valid"] * 6
     told = [float(x) for x in re.findall(r"reldif\(_b\S+ (\S+)\)", made[STATA])]
-    by, effects = release.estimates.by("soil").params, release.estimates.params
+    by, effects = release.estimates.effects(where="soil").params, release.estimates.params
     expected = []
     for y in ("y", "w"):
         expected += [

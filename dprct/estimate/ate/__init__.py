@@ -2,10 +2,9 @@
 
 from dprct.estimate.ate.facts import ATEFacts, Bounds, IndexRule
 from dprct.estimate.ate.joint import (
-    JointATEResults,
     drawn_jointly,
+    known_levels,
     smallest_arm,
-    standard_error,
     with_pairs,
 )
 from dprct.estimate.ate.joint import results as results_jointly
@@ -21,9 +20,10 @@ from dprct.estimate.ate.release import (
     released,
 )
 from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
-from dprct.estimate.ate.within import blocks_of_levels, known_levels
+from dprct.estimate.ate.within import blocks_of_levels
 from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
+from dprct.estimate.moments.effects import EffectResults
 from dprct.estimate.moments.release import DrawnMoments
 
 __all__ = [
@@ -35,9 +35,9 @@ __all__ = [
     "Bounds",
     "CountedOutcome",
     "DrawnMoments",
+    "EffectResults",
     "HiddenOutcome",
     "IndexRule",
-    "JointATEResults",
     "Outcome",
     "PrivateATE",
     "PrivateATEResults",
@@ -57,7 +57,6 @@ __all__ = [
     "results_jointly",
     "results_of",
     "smallest_arm",
-    "standard_error",
     "state_of",
     "states_of",
     "with_bounds",

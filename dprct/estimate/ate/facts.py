@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Design
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.effects import Contrast
+    from dprct.estimate.contrasts import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.model import BoundTable
     from dprct.queries.horvitz_thompson import PrivateArms

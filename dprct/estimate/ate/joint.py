@@ -8,47 +8,33 @@ root of their number, where Laplace noise on each would grow with the number.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy import special
 
-from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate.clusters import design_effects
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
-from dprct.estimate.ate.results import TITLE, compared_words, parse_contrast
-from dprct.estimate.ate.within import (
-    arm_means,
-    condition,
-    pooled,
-    strata_of,
-)
-from dprct.estimate.experiment import Experiment
-from dprct.estimate.moments.effects import (
-    LEAST_ROWS,
-    CellMeans,
-    Combinations,
-    EffectResults,
-    means_of,
-    tabulated,
-)
-from dprct.estimate.moments.groups import Group, Grouping, cells_of
+from dprct.estimate.ate.results import TITLE
+from dprct.estimate.contrasts import compared_words
+from dprct.estimate.experiment import Experiment, blocks_of
+from dprct.estimate.moments.effects import LEAST_ROWS, CellMeans, means_of
+from dprct.estimate.moments.groups import Group, Grouping, cells_of, spelled
 from dprct.estimate.moments.layout import (
     layout_of,
     places_of,
+    scales_of,
     weighted_alike,
     with_outcomes,
 )
+from dprct.estimate.moments.reading import PublicGroups, ReleasedGroups
 from dprct.estimate.moments.release import (
     DrawnMoments,
     asked_moments,
     count_noise,
     drawn_moments,
     gaussian_of,
-    moments_of,
 )
 from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
@@ -62,11 +48,10 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.ate.within import Stratum
-    from dprct.estimate.effects import Contrast
-    from dprct.estimate.moments.effects import Combined
+    from dprct.estimate.contrasts import Contrast
+    from dprct.estimate.moments.effects import Combined, EffectResults
+    from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.layout import Layout, Place
-    from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Guarantee, Relation
@@ -139,17 +124,6 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
         )
 
 
-def as_clustered(cell: CellMeans, effects: Array) -> CellMeans:
-    """Return means of people in clusters: their sampling covariance times the design effects.
-
-    ``effects`` (J,) are those of the columns.  Between two columns it is the root of the product:
-    what clusters share of two outcomes is taken to correlate as the outcomes of people do.
-    """
-    root = np.sqrt(effects)
-    sampling = cell.sampling * np.outer(root, root)
-    return replace(cell, sampling=sampling, spread=cell.spread * effects)
-
-
 def cluster_effects(outcomes: Sequence[AnyOutcome]) -> list[Array] | None:
     """Return the design effects (J,) of every block and arm; None without clusters."""
     first = outcomes[0]
@@ -160,8 +134,8 @@ def cluster_effects(outcomes: Sequence[AnyOutcome]) -> list[Array] | None:
     return [np.array(cell) for cell in zip(*flat, strict=True)]
 
 
-def places(outcomes: Sequence[AnyOutcome], sd: Mapping[str, float]) -> tuple[Place, ...]:
-    """Return every outcome, clipped at its own bounds about their middle, with its scale.
+def places(outcomes: Sequence[AnyOutcome]) -> tuple[Place, ...]:
+    """Every outcome, clipped at its own bounds about their middle, with its scale.
 
     Where it is public whose value is missing, the centre stands for it, which adds nothing to any
     sum: divided by the public number of values, the sums are those of the others.
@@ -172,7 +146,7 @@ def places(outcomes: Sequence[AnyOutcome], sd: Mapping[str, float]) -> tuple[Pla
         variables = [
             Variable(o.column.name, (Part(o.column, fill=fills[o.column.name]),)) for o in outcomes
         ]
-        return weighted_alike(with_outcomes(places_of(variables, sd, {}), names))
+        return weighted_alike(with_outcomes(places_of(variables, *scales_of(variables)), names))
 
     fills: dict[str, float | None] = {o.column.name: o.fill for o in outcomes}
     for outcome, place in zip(outcomes, of(fills), strict=True):
@@ -181,15 +155,13 @@ def places(outcomes: Sequence[AnyOutcome], sd: Mapping[str, float]) -> tuple[Pla
     return of(fills)
 
 
-def layout(
-    outcomes: Sequence[AnyOutcome], sd: Mapping[str, float], *, cells: bool = False
-) -> Layout:
-    """Return where the noise goes: by bounds and declared scales alone.
+def layout(outcomes: Sequence[AnyOutcome], *, cells: bool = False) -> Layout:
+    """Where the noise goes: by bounds and declared scales alone.
 
     ``cells`` says that there are private subgroups, whose sizes are released.
     """
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in outcomes)
-    return layout_of(places(outcomes, sd), 0.0, "effects", count=hidden or cells)
+    return layout_of(places(outcomes), 0.0, "effects", count=hidden or cells)
 
 
 def layout_with(place: Place, of: Layout) -> Layout:
@@ -199,34 +171,75 @@ def layout_with(place: Place, of: Layout) -> Layout:
 
 
 def groups(outcomes: Sequence[AnyOutcome]) -> int:
-    """Return the number of groups of the release: arms, in every block that weighs."""
+    """Public groups of the release, counted: arms, in every block that weighs."""
     first = outcomes[0]
     if isinstance(first, HiddenOutcome):
         return len(first.arms.shares)
     return sum(len(row) for row in first.arms.sizes)
 
 
+def arms_in_blocks(facts: ATEFacts) -> tuple[tuple[str, ...], tuple[Group, ...]]:
+    """Names of what tells public blocks apart, and every arm in every block.
+
+    Names are the columns of blocks where these are subgroups, a number of the block elsewhere, and
+    none where one block is all there is.
+    """
+    experiment = facts.comparison
+    if not isinstance(experiment, Experiment):
+        return (), tuple(map(Group, facts.arms))
+    names: tuple[str, ...] = ("block",) if len(experiment.units.labels) > 1 else ()
+    labels: list[Any] = list(range(len(experiment.units.labels)))
+    if len(facts.private_subgroups) < len(facts.subgroups):
+        names, labels = blocks_of(experiment.design, "weight"), list(experiment.units.labels)
+    everybody = (o.arms.sizes for o in facts.outcomes
+                 if isinstance(o, Outcome) and not o.among_observed)  # fmt: skip
+    sizes = next(everybody, None) or experiment.counted().sizes
+    found = []
+    for label, row in zip(labels, sizes, strict=True):
+        at: tuple[tuple[str, Value], ...] = tuple(
+            (name, value if value is None or isinstance(value, str) else float(value))
+            for name, value in zip(names, label if len(names) > 1 else (label,), strict=False)
+        )
+        found += [Group(a, at, rows=size) for a, size in zip(facts.arms, row, strict=True)]
+    return names, tuple(found)
+
+
+def groups_of(facts: ATEFacts) -> tuple[Group, ...]:
+    """Every arm in every block, with its private cells."""
+    _, known = arms_in_blocks(facts)
+    levels = facts.private_subgroups
+    if not levels:
+        return known
+    return tuple(c for g in known for c in cells_of(replace(g, rows=None), None, levels))
+
+
+def known_levels(facts: ATEFacts) -> dict[str, list[Value]]:
+    """Levels of every subgroup; none of blocks while the design is known, and no table."""
+    weighted, _ = arms_in_blocks(facts)
+    found: dict[str, list[Value]] = {}
+    for name in facts.subgroups:
+        every = dict.fromkeys(dict(group.values).get(name) for group in groups_of(facts))
+        known: list[Value] = [level for level in every if level is not None]
+        found[name] = sorted(known, key=spelled) if name in weighted else known
+    return found
+
+
 def grouping(facts: ATEFacts) -> Grouping:
-    """Return the groups that rows are added in."""
-    first, arms, levels = facts.outcomes[0], facts.arms, facts.private_subgroups
+    """Layout of the groups that rows are added in, each with its private cells."""
+    first, levels, known = facts.outcomes[0], facts.private_subgroups, groups_of(facts)
     if isinstance(first, HiddenOutcome):
         cells = MomentCells(
             treatment=first.arms.columns, values=first.arms.values, levels=levels,
             present=first.arms.present,
         )  # fmt: skip
-        known = tuple(cell for arm in arms for cell in cells_of(Group(arm), None, levels))
-        return Grouping(known, cells, first.arms.columns, facts.subgroups, (first.arms.n,), arms)
-    assert isinstance(facts.comparison, Experiment)
-    everybody = facts.comparison.counted()
+        return Grouping(
+            known, cells, first.arms.columns, facts.subgroups, (first.arms.n,), facts.arms
+        )
+    everybody = facts.experiment.counted()
     sizes = tuple(size for row in everybody.sizes for size in row)
-    known = tuple(
-        cell
-        for arm, size in zip(arms * len(everybody.sizes), sizes, strict=True)
-        for cell in cells_of(Group(arm, rows=None if levels else size), None, levels)
-    )
     cells = MomentCells(len(sizes), everybody.codes, everybody.combinations, levels=levels)
     columns = facts.comparison.design.columns
-    return Grouping(known, cells, columns, facts.subgroups, sizes, arms)
+    return Grouping(known, cells, columns, facts.subgroups, sizes, facts.arms)
 
 
 def together(table: BoundTable, facts: ATEFacts) -> NDArray[np.int64] | None:
@@ -289,252 +302,166 @@ def smallest_arm(layout: Layout, facts: ATEFacts, allocation: Allocation) -> tup
     return expected_sizes[0], LEAST_ROWS * noise
 
 
-def cell_means(moments: NoisyMoments, counts: NDArray[np.int64] | None) -> CellMeans:
-    """Return the means of a group, each over the rows that have a value, and their covariance.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ArmGroups(PublicGroups):
+    """Arms in blocks, each with its private cells, as an experiment's effects are read off them.
 
-    ``counts`` (J, J) are numbers of rows that have two values.  With n_j, n_l and n_jl of them,
-    Cov(mean_j, mean_l) = n_jl s_jl / (n_j n_l), where s_jl is the covariance among those that have
-    both, about the means of all that have one.
+    Parameters
+    ----------
+    asked : tuple of Contrast
+        The effects that are reported.
+    weighted : tuple of str
+        What tells public blocks apart.
+    sizes : (G, J) array
+        People in every public group who have a value of each outcome; expected ones where
+        treatment is private.
+    factors : list of (J,) arrays or None
+        Design effects of the clusters of every public group.
+    inner : int
+        Private cells of each.
     """
-    if counts is None:
-        return means_of(moments)
-    both = counts.astype(np.float64)
-    n = np.diag(both)
-    mean = moments.totals / n
-    around = moments.cross - both * np.outer(mean, mean) + np.diag(moments.s1**2 / n)
-    # n_jl s_jl, of which n_jl - 1 products are free
-    spread = np.where(both > 1, around * both / np.maximum(both - 1, 1), 0.0)
-    return CellMeans(
-        mean, spread / np.outer(n, n), np.diag((moments.s1 / n) ** 2),
-        moments.s2 / (n * (n - 1)), n, usable=True,
-    )  # fmt: skip
+
+    asked: tuple[Contrast, ...]
+    weighted: tuple[str, ...]
+    sizes: Array
+    factors: list[Array] | None
+    inner: int
+
+    @property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Which effects are reported."""
+        return self.asked
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """What tells public blocks apart, each of which weighs as much as it has rows."""
+        return self.weighted
+
+    def _rows(self, groups: list[int], outcomes: Sequence[str]) -> Sequence[float]:
+        at = [self.outcomes.index(name) for name in outcomes]
+        rows: list[float] = self.sizes[groups[0] // self.inner][at].tolist()
+        return rows
 
 
-def shares_of(outcomes: Sequence[AnyOutcome]) -> list[list[float]]:
-    """Return what each block weighs, of every outcome."""
-    return [
-        [1.0] if isinstance(outcome, HiddenOutcome) else [float(w) for w in outcome.arms.weights]
-        for outcome in outcomes
-    ]
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ReleasedEffects(ArmGroups, ReleasedGroups):
+    """The release of all outcomes of an experiment.
+
+    Parameters
+    ----------
+    counts : (G, J, J) array of int or None
+        Public numbers of people who have values of two outcomes, where not everybody has.
+    said : tuple of str
+        Sentences below the effects.
+    """
+
+    counts: NDArray[np.int64] | None
+    said: tuple[str, ...]
+
+    @property
+    def _title(self) -> str:
+        """First line of effects."""
+        return TITLE
+
+    def _means(self, groups: list[int]) -> CellMeans:
+        counts = None if self.counts is None else self.counts[groups[0] // self.inner]
+        return means_of(self._added(groups), counts)
+
+    def _inflated(self, cell: CellMeans, groups: list[int]) -> CellMeans:
+        if self.factors is None:
+            return cell
+        d = self.factors[groups[0] // self.inner]
+        # about a mean that clusters move, squares sum to (n - d) / (n - 1) of what they should
+        return cell.inflated(d * (cell.rows - 1) / (cell.rows - d))
+
+    def _notes(self, outcomes: Sequence[str]) -> tuple[str, ...]:
+        return self.said
 
 
-def contrasted(means: Combinations, contrasts: Sequence[Contrast], q: int) -> Combinations:
-    """Return the contrasts of the arms of each of q outcomes, outcomes first."""
-    one = np.array([[float(w) for w in contrast.weights] for contrast in contrasts])
-    return means.transformed(np.kron(np.eye(q), one))
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PlannedEffects(ArmGroups):
+    """Effects of size 0 as they are expected to be released, from public facts alone.
+
+    Parameters
+    ----------
+    spreads : (J,) array
+        Standard deviation of every outcome within an arm, in units of z.
+    s1, s2 : float
+        Noise of the sums and squares of one cell.
+    share : float
+        Of the people of each arm who are meant.
+    """
+
+    spreads: Array
+    s1: float
+    s2: float
+    share: float = 1.0
+
+    def _means(self, groups: list[int]) -> CellMeans:
+        n = np.maximum(self.share * self.sizes[groups[0] // self.inner], 2.0)
+        root = math.sqrt(len(groups))
+        return CellMeans(
+            np.zeros(len(n)), np.diag(self.spreads**2 / n), np.diag((root * self.s1 / n) ** 2),
+            root * self.s2 / (n * (n - 1)), n, usable=True,
+        )  # fmt: skip
+
+    def _inflated(self, cell: CellMeans, groups: list[int]) -> CellMeans:
+        factors = self.factors
+        return cell if factors is None else cell.inflated(factors[groups[0] // self.inner])
+
+    def each(self, where: Mapping[str, Value] | None) -> tuple[Combined, ...]:
+        """Effects among the people of a condition, outcomes first."""
+        means = self._read(self.outcomes, where).means
+        return means.contrasted(self.asked, len(self.outcomes)).each()
 
 
-def expected(
-    outcomes: Sequence[AnyOutcome],
-    found: Layout,
-    sigma: float,
-    sds: Mapping[str, float],
-    contrasts: Sequence[Contrast],
-    *,
-    cells: int = 1,
-    share: float = 1.0,
-    blocks: Sequence[int] | None = None,
+def _read_by(facts: ATEFacts, found: Layout) -> dict[str, Any]:
+    """Facts that both released and planned effects are read by."""
+    weighted, _ = arms_in_blocks(facts)
+    return {
+        "layout": found, "groups": groups_of(facts), "arms": facts.arms, "treatment": (),
+        "subgroups": facts.subgroups, "outcomes": tuple(o.column.name for o in facts.outcomes),
+        "n": facts.n, "asked": facts.contrasts, "weighted": weighted, "inner": facts.inner,
+        "sizes": np.array([_sizes(outcome) for outcome in facts.outcomes], np.float64).T,
+        "factors": cluster_effects(facts.outcomes),
+    }  # fmt: skip
+
+
+def planned(
+    facts: ATEFacts, found: Layout, sigma: float, where: Mapping[str, Value] | None = None
 ) -> tuple[Combined, ...]:
-    """Return effects of size 0 as they are expected to be released, from public facts alone.
+    """Effects of size 0 as they are expected to be released, outcomes first.
 
     Parameters
     ----------
     sigma : float
         Standard deviation of the noise of one number.
-    sds : mapping from outcome to number
-        Of the outcome within an arm; half the width of the bounds, the worst case, if undeclared.
-    cells : int
-        Private cells of each arm that are added up.
-    share : float
-        Of the people of each arm who are in them.
-    blocks : sequence of int, optional
-        Among the people in these blocks alone.
+    where : mapping from subgroup to level, optional
+        Among these people alone.  How many have a level of a private subgroup is not known: as many
+        as any other.
     """
-    s1, s2 = (math.sqrt(cells) * s for s in found.noise(sigma))
-    spreads = np.array(
-        [
-            place.weight / place.scale * spread_of(outcome, sds)
-            for outcome, place in zip(outcomes, found.places, strict=True)
-        ]
-    )
-    sizes = share * np.array([_sizes(outcome) for outcome in outcomes], np.float64).T  # (G, J)
-    shares = shares_of(outcomes)
-    if blocks is not None:
-        arms = len(sizes) // len(shares[0])
-        sizes = sizes[[block * arms + a for block in blocks for a in range(arms)]]
-        shares = [[one[b] / sum(one[k] for k in blocks) for b in blocks] for one in shares]
-    means = [
-        CellMeans(
-            np.zeros(len(n)), np.diag(spreads**2 / n), np.diag((s1 / n) ** 2), s2 / (n * (n - 1)),
-            n, usable=True,
-        )
-        for n in np.maximum(sizes, 2.0)
-    ]  # fmt: skip
-    if (effects := cluster_effects(outcomes)) is not None:
-        means = [as_clustered(*pair) for pair in zip(means, effects, strict=True)]
-    return contrasted(arm_means(outcomes, found, means, shares), contrasts, len(outcomes)).each()
+    s1, s2 = found.noise(sigma)
+    spreads = [
+        place.weight / place.scale * spread_of(outcome)
+        for outcome, place in zip(facts.outcomes, found.places, strict=True)
+    ]
+    groups = PlannedEffects(**_read_by(facts, found), spreads=np.array(spreads), s1=s1, s2=s2)
+    for name in where or {}:
+        if name not in groups.weighted:
+            groups = replace(groups, share=1 / len(known_levels(facts)[name]))
+    return groups.each(where)
 
 
-def spread_of(outcome: AnyOutcome, sds: Mapping[str, float]) -> float:
-    """Return the declared standard deviation of an outcome, or half the width of its bounds."""
-    return sds.get(outcome.column.name, float(outcome.width) / 2)
+def spread_of(outcome: AnyOutcome) -> float:
+    """Spread of an outcome: its declared standard deviation, or half the width of its bounds."""
+    sd = outcome.column.sd
+    return float(outcome.width) / 2 if sd is None else sd
 
 
 def _sizes(outcome: AnyOutcome) -> list[float]:
     if isinstance(outcome, HiddenOutcome):
         return [float(outcome.arms.n * share) for share in outcome.arms.shares]
     return [float(size) for row in outcome.arms.sizes for size in row]
-
-
-def standard_error(effect: Combined, alphas: Sequence[float]) -> float:
-    """Return the largest half width over its normal quantile: ``-+ z se`` covers at all levels."""
-    if not math.isfinite(effect.value):
-        return math.nan
-    return max(effect.half_width(alpha) / -float(special.ndtri(alpha / 2)) for alpha in alphas)
-
-
-def detectable(effect: Combined, alpha: float, power: float) -> float:
-    """Return the effect that a test of size alpha finds with this power."""
-    spread = math.sqrt(float(effect.parts.sum()) + effect.noise)
-    return effect.half_width(alpha) + float(special.ndtri(power)) * spread
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class JointATEResults(EffectResults):
-    """Private effects on all outcomes from one Gaussian release, with their joint covariance.
-
-    Parameters
-    ----------
-    effects : tuple of Combined, length k
-        In the order of ``params``.
-    alphas : tuple of float
-        Sizes of tests at which ``params -+ z bse`` is valid.
-    control : (q,) DataFrame
-        For each outcome, the ``mean`` of the control group (clipped), the standard deviation of its
-        ``noise``, and the released standard deviation ``sd`` of the group, NaN where noise hides
-        it.
-    ledger : str
-        Where the budget was charged.
-    arms : tuple of str, length A
-        The control group first.
-    outcomes : tuple of str, length q
-    means : Combinations
-        The means of all arms, outcomes first, that contrasts are made of.
-
-    Notes
-    -----
-    ``bse`` is the largest half width divided by z over the declared alphas; :meth:`conf_int`
-    computes each level itself.  Between outcomes the covariance is that of sampling error and
-    noise together, so that :meth:`wald_test`, :meth:`simultaneous` and :meth:`adjusted_pvalues`
-    hold across outcomes.
-    """
-
-    alphas: tuple[float, ...]
-    ledger: str = ""
-    arms: tuple[str, ...] = ()
-    outcomes: tuple[str, ...] = ()
-    means: Combinations
-    contrasts: tuple[Contrast, ...] = ()
-    strata: Mapping[str, Stratum] = field(default_factory=dict)
-
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The control group, and the effects within every subgroup."""
-        within = {f"effects by {name}": self.by(name).tidy() for name in self.strata}
-        return {"control": self.control, **within}
-
-    def by(self, subgroup: str) -> JointATEResults:
-        """Return the effects within every level of a subgroup; free, for they were released too.
-
-        Parameters
-        ----------
-        subgroup : str
-            One of ``subgroups`` of the model.
-
-        Returns
-        -------
-        JointATEResults
-            Outcomes are named ``"y if female=1"``.  The covariance is joint over the levels, whose
-            people differ, so that ``lincom`` and ``wald_test`` compare subgroups.
-
-        Raises
-        ------
-        ParameterError
-            If it is no subgroup of this release.
-        """
-        if not isinstance(subgroup, str) or subgroup not in self.strata:
-            raise ParameterError(
-                f"``{given(subgroup)}`` is no subgroup of this release; it has "
-                f"{', '.join(self.strata) or 'none'}"
-            )
-        found = self.strata[subgroup]
-        names = tuple(
-            condition(name, subgroup, level) for level in found.levels for name in self.outcomes
-        )
-        labels, facets = _named(names, self.contrasts)
-        made = tabulated(
-            contrasted(found.means, self.contrasts, len(names)), labels, facets, like=self,
-            units=found.units, control=_control(found.means, names, len(self.arms)),
-            title=f"{self.title}: by {subgroup}",
-        )  # fmt: skip
-        assert isinstance(made, JointATEResults)
-        return _at_levels(replace(made, outcomes=names, means=found.means, strata={}))
-
-    def contrast(self, contrast: str | Mapping[str, float]) -> JointATEResults:
-        """Compare arms with each other; free, for it uses what was released already.
-
-        Parameters
-        ----------
-        contrast : str or mapping from arm to weight
-            ``"a - b"``, ``"0.5*a + 0.5*b - control"`` or ``{"a": 1, "b": -1}``; of sum zero.
-
-        Returns
-        -------
-        JointATEResults
-            With one effect per outcome, under the same guarantee.
-
-        Raises
-        ------
-        ParameterError
-            If it is not a contrast of the arms.
-        """
-        wanted = parse_contrast(contrast, self.arms)
-        notes = (f"Effect: the contrast {wanted.name} of arm means.", *self.notes)
-        combinations = contrasted(self.means, (wanted,), len(self.outcomes))
-        names, facets = _named(self.outcomes, (wanted,))
-        found = tabulated(
-            combinations, names, facets, like=self, notes=notes,
-            title=f"{self.title}: {wanted.name}",
-        )  # fmt: skip
-        assert isinstance(found, JointATEResults)
-        return _at_levels(found)
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return the lines above the table, as (name, value)."""
-        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
-        return (
-            ("Outcome", self.outcome),
-            ("Observations", f"{self.nobs:,}"),
-            ("Std err", f"valid at {valid}"),
-            ("Inference", "normal, Gaussian noise"),
-        )
-
-
-def _at_levels(found: JointATEResults) -> JointATEResults:
-    """Return the result with standard errors that are valid at its levels."""
-    cov = found.cov.copy()
-    values = cov.to_numpy(copy=True)
-    np.fill_diagonal(values, [standard_error(e, found.alphas) ** 2 for e in found.effects])
-    return replace(found, cov=pd.DataFrame(values, index=cov.index, columns=cov.columns))
-
-
-def _named(
-    outcomes: Sequence[str], contrasts: Sequence[Contrast]
-) -> tuple[list[str], tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]]:
-    """Return the names of effects, outcomes first, and the panels in which they are drawn."""
-    each, k = tuple(c.name for c in contrasts), len(contrasts)
-    names = [f"{y}: {c}" if len(outcomes) > 1 else c for y in outcomes for c in each]
-    return names, tuple((y, each, tuple(range(i * k, (i + 1) * k))) for i, y in enumerate(outcomes))
 
 
 def results(
@@ -544,71 +471,19 @@ def results(
     alphas: tuple[float, ...],
     guarantee: Guarantee,
     ledger: str,
-) -> JointATEResults:
+) -> EffectResults:
     """Return the results object: post-processing of what was released."""
-    outcomes, arms, contrasts = facts.outcomes, facts.arms, facts.contrasts
-    names = tuple(outcome.column.name for outcome in outcomes)
-    made_of = grouping(facts)
-    released = [
-        moments_of(found, sums, drawn.sigma, group.rows)
-        for sums, group in zip(drawn.sums, made_of.groups, strict=True)
-    ]
-    rows = made_of.totals if isinstance(facts.comparison, Experiment) else [None] * len(arms)
-    whole = pooled(released, rows)
-    counts = [None] * len(whole) if facts.together is None else list(facts.together)
-    cells = [cell_means(one, number) for one, number in zip(whole, counts, strict=True)]
-    if (effects := cluster_effects(outcomes)) is not None:
-        cells = [
-            # about a mean that clusters move, squares sum to (n - d) / (n - 1) of what they should
-            as_clustered(cell, d * (cell.rows - 1) / (cell.rows - d))
-            for cell, d in zip(cells, effects, strict=True)
-        ]
-    shares = shares_of(outcomes)
-    means = arm_means(outcomes, found, cells, shares)
-    labels, facets = _named(names, contrasts)
-    table = tabulated(
-        contrasted(means, contrasts, len(names)),
-        labels,
-        facets,
-        df_inference=math.inf,
-        df_resid=math.inf,
-        nobs=facts.n,
-        cov_type="private",
-        guarantee=guarantee,
-        outcome=", ".join(names),
-        formula=f"{' + '.join(names)} ~ {' + '.join(arms[1:])}",
-        title=TITLE,
-        notes=(),
-        units=np.array([one.scale / one.weight for one in whole]),
-        columns=names,
-        control=_control(means, names, len(arms)),
-    )
-    held = {part.name: getattr(table, part.name) for part in fields(EffectResults)}
-    held["notes"] = (*_notes(outcomes, facts, found), *table.notes)
-    made = JointATEResults(
-        **held, alphas=alphas, ledger=ledger, arms=arms, outcomes=names, means=means,
-        contrasts=contrasts, strata=strata_of(facts, found, released, cells, shares, means_of),
+    released = ReleasedEffects(
+        **_read_by(facts, found), totals=grouping(facts).totals, drawn=drawn,
+        guarantee=guarantee, ledger=ledger, alphas=alphas, counts=facts.together,
+        said=_notes(facts),
     )  # fmt: skip
-    return _at_levels(made)
+    return released.effects()
 
 
-def _control(means: Combinations, outcomes: Sequence[str], arms: int) -> pd.DataFrame:
-    """Return mean, noise and standard deviation of the control group."""
-    every = means.each()
-    first = [every[j * arms] for j in range(len(outcomes))]
-    spread = []
-    for one in first:
-        # of several blocks the variance of one person is not that of the mean
-        total = float((one.parts * (one.df + 1)).sum()) if len(one.parts) == 1 else math.nan
-        spread.append(math.sqrt(total) if total > 0 else math.nan)
-    return pd.DataFrame(
-        {"mean": [o.value for o in first], "noise": [o.noise_sd for o in first], "sd": spread},
-        index=pd.Index(list(outcomes), dtype=object),
-    )
-
-
-def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tuple[str, ...]:
-    compared, notes = compared_words(facts.arms, facts.contrasts), []
+def _notes(facts: ATEFacts) -> tuple[str, ...]:
+    outcomes, notes = facts.outcomes, []
+    compared = compared_words(facts.arms, facts.contrasts)
     for outcome in outcomes:
         bounds = outcome.column.bounds
         assert bounds is not None
@@ -635,6 +510,6 @@ def _notes(outcomes: Sequence[AnyOutcome], facts: ATEFacts, found: Layout) -> tu
             "people do."
         )
     if facts.subgroups:
-        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see by().")
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)}: see effects(where=).")
     notes += [f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks]
     return (*notes, "Errors and intervals contain sampling and privacy noise.")

@@ -50,13 +50,12 @@ from dprct.estimate.ate.release import (
     released,
     sums_of,
 )
-from dprct.estimate.ate.results import (
-    EffectRule,
-    PrivateATEResults,
-    contrasts_of,
-    results_of,
-)
+from dprct.estimate.ate.results import PrivateATEResults, results_of
 from dprct.estimate.ate.within import check_within, private_names
+from dprct.estimate.contrasts import (
+    EffectRule,  # read from annotations
+    contrasts_of,
+)
 from dprct.estimate.effects import NoisyEffect, NoisyMean, NoisyVariance, levels_of, with_bounds
 from dprct.estimate.experiment import (
     BlockRule,
@@ -72,6 +71,7 @@ from dprct.estimate.experiment import (
     likely_arms,
     policy_of,
 )
+from dprct.estimate.moments.effects import EffectResults
 from dprct.estimate.moments.release import (
     MOST_NUMBERS,
     DrawnMoments,
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate.facts import Index
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.effects import Contrast
+    from dprct.estimate.contrasts import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout
     from dprct.privacy.budget import Guarantee, Real
@@ -387,9 +387,7 @@ class ATESpec(Spec[ATEFacts]):
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
-        sds = sds_of(facts.outcomes)
-        cells = bool(facts.private_subgroups)
-        return joint.layout(facts.outcomes, sds, cells=cells)
+        return joint.layout(facts.outcomes, cells=bool(facts.private_subgroups))
 
     def guarantee(self, facts: ATEFacts, allocation: Allocation) -> Guarantee:
         """Return what a fit promises."""
@@ -449,7 +447,7 @@ def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFac
 AnyDrawn = tuple[Released, ...] | DrawnMoments
 
 
-class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.JointATEResults]):
+class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectResults]):
     """Average treatment effects of an experiment, under differential privacy.
 
     Parameters
@@ -658,7 +656,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | joint.Jo
         guarantee: Guarantee,
         ledger: str,
         noise: NoiseSource,
-    ) -> PrivateATEResults | joint.JointATEResults:
+    ) -> PrivateATEResults | EffectResults:
         if isinstance(drawn, DrawnMoments):
             layout = self.spec.layout(self.facts)
             return joint.results(drawn, self.facts, layout, self.spec.alphas, guarantee, ledger)

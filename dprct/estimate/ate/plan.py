@@ -16,9 +16,9 @@ from dprct.errors import ParameterError
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
-from dprct.estimate.ate.within import condition, known_levels
 from dprct.estimate.experiment import Experiment, cluster_unit
 from dprct.estimate.moments.plan import effect_error, kept_said, middle_said
+from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.moments.variables import clipped_words
 from dprct.estimate.noise_law import quantile
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
-    from dprct.estimate.effects import Contrast, NoisyEffect
+    from dprct.estimate.contrasts import Contrast
+    from dprct.estimate.effects import NoisyEffect
     from dprct.estimate.moments.effects import Combined
     from dprct.estimate.moments.layout import Layout
     from dprct.privacy.mechanisms import Allocation
@@ -383,9 +384,7 @@ def joint_plan(
     """
     outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
     mechanism = gaussian_of(allocation)
-    effects = joint.expected(
-        outcomes, layout, mechanism.noise_sd, sds, contrasts, cells=facts.inner
-    )
+    effects = joint.planned(facts, layout, mechanism.noise_sd)
     k = len(contrasts)
     shown = {
         "n": f"{facts.n:,} rows",
@@ -405,21 +404,21 @@ def joint_plan(
         declared = "declared" if sd is not None else "the most that the bounds allow"
         shown[name] = (
             f"bounds {bounds[0]:g} to {bounds[1]:g}, sd "
-            f"{joint.spread_of(outcome, sds):.4g} ({declared}); {_arms(outcome, facts.arms)}"
+            f"{joint.spread_of(outcome):.4g} ({declared}); {_arms(outcome, facts.arms)}"
         )
         alone = expected(outcome, budget.epsilon, sd, contrasts)
         here = effects[place * k : (place + 1) * k]
         for contrast, effect, other in zip(contrasts, here, alone, strict=True):
-            error = joint.standard_error(effect, alphas)
+            error = effect.standard_error(alphas)
             pure = _alone(other, tuple(alphas))
             better += error <= pure
-            found = joint.detectable(effect, alphas[0], _POWER)
+            found = effect.detectable(alphas[0], _POWER)
             shown[f"{name}: {contrast.name}"] = (
                 f"std err {error:.4g} (the same epsilon without delta {pure:.4g}); noise sd "
-                f"{effect.noise_sd:.4g} against sampling {math.sqrt(float(effect.parts.sum())):.4g}"
+                f"{effect.noise_sd:.4g} against sampling {effect.sampling:.4g}"
                 f"; effect found with 80% power {found:.4g}"
             )
-            if found > joint.spread_of(outcome, sds):
+            if found > joint.spread_of(outcome):
                 warnings.append(
                     f"not usable at this n: only an effect of {contrast.name} on {name} above one "
                     "standard deviation would be found; spend more, or declare narrower bounds"
@@ -470,7 +469,7 @@ def joint_is_better(
     """Whether the release is as precise as epsilon alone for more than half of the effects."""
     outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
     sigma = gaussian_of(allocation).noise_sd
-    here = joint.expected(outcomes, layout, sigma, sds, contrasts)
+    here = joint.planned(facts, layout, sigma)
     alone = [
         effect
         for outcome in outcomes
@@ -478,8 +477,7 @@ def joint_is_better(
     ]
     levels = tuple(alphas)
     better = sum(
-        joint.standard_error(a, alphas) <= _alone(b, levels)
-        for a, b in zip(here, alone, strict=True)
+        a.standard_error(alphas) <= _alone(b, levels) for a, b in zip(here, alone, strict=True)
     )
     return 2 * better > len(here)
 
@@ -501,25 +499,25 @@ def joint_power_table(
     def at(times: Fraction) -> list[Combined]:
         asked = Budget(budget.epsilon * times, budget.delta)
         drawn = AnalyticGaussian(asked, mechanism.l2_squared, mechanism.size)
-        return list(joint.expected(outcomes, layout, drawn.noise_sd, sds, contrasts))
+        return list(joint.planned(facts, layout, drawn.noise_sd))
 
     mu = math.sqrt(mechanism.l2_squared) / mechanism.noise_sd
     records, index = [], []
     names = [(o, c) for o in outcomes for c in contrasts]
     each = zip(names, at(Fraction(1)), at(Fraction(1, 2)), at(Fraction(2)), strict=True)
     for (outcome, contrast), now, half, double in each:
-        sampling = math.sqrt(float(now.parts.sum()))
-        found = joint.detectable(now, alphas[0], _POWER)
-        spread = joint.spread_of(outcome, sds)
+        sampling = now.sampling
+        found = now.detectable(alphas[0], _POWER)
+        spread = joint.spread_of(outcome)
         equal = np.inf
         if sampling:
             equal = epsilon_of(mu * now.noise_sd / sampling, float(budget.delta))
         records.append(
             (
-                joint.standard_error(now, alphas), now.noise_sd, sampling, found,
-                joint.standard_error(half, alphas), joint.standard_error(double, alphas),
-                joint.detectable(half, alphas[0], _POWER),
-                joint.detectable(double, alphas[0], _POWER), equal, spread, found <= spread,
+                now.standard_error(alphas), now.noise_sd, sampling, found,
+                half.standard_error(alphas), double.standard_error(alphas),
+                half.detectable(alphas[0], _POWER),
+                double.detectable(alphas[0], _POWER), equal, spread, found <= spread,
             )
         )  # fmt: skip
         index.append((outcome.column.name, contrast.name))
@@ -571,24 +569,20 @@ def _within_said(
             f"the effects of everybody have {math.sqrt(facts.inner):.3g} times the noise that they "
             "would have without them"
         )
-    known = known_levels(facts) if facts.subgroups else {}
-    for name, levels in known.items():
-        for level, (cells, share, blocks) in levels.items():
-            found = joint.expected(
-                facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,
-                blocks=blocks,
-            )  # fmt: skip
-            wanted = [(o.column.name, c.name) for o in facts.outcomes for c in facts.contrasts]
-            for (outcome, contrast), effect in zip(wanted, found, strict=True):
-                part = f"{condition(outcome, name, level)}: {contrast}"
-                error = joint.standard_error(effect, alphas)
-                guessed = "" if blocks else ", if all levels are as frequent"
-                shown[part] = f"std err {error:.4g}, noise sd {effect.noise_sd:.4g}{guessed}"
-                numbers.append(
-                    PlannedNumber(
-                        kind="coefficient", part=part, noise_sd=effect.noise_sd, std_error=error
-                    )
+    wanted = [(o.column.name, c.name) for o in facts.outcomes for c in facts.contrasts]
+    private = {column.name for column in facts.private_subgroups}
+    for name, level in ((n, x) for n, of in joint.known_levels(facts).items() for x in of):
+        found = joint.planned(facts, layout, sigma, {name: level})
+        guessed = ", if all levels are as frequent" if name in private else ""
+        for (outcome, contrast), effect in zip(wanted, found, strict=True):
+            part = f"{within(outcome, name, level)}: {contrast}"
+            error = effect.standard_error(alphas)
+            shown[part] = f"std err {error:.4g}, noise sd {effect.noise_sd:.4g}{guessed}"
+            numbers.append(
+                PlannedNumber(
+                    kind="coefficient", part=part, noise_sd=effect.noise_sd, std_error=error
                 )
+            )
     return shown
 
 

@@ -40,7 +40,7 @@ from dprct.queries.together import summed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dprct.estimate.effects import Contrast
+    from dprct.estimate.contrasts import Contrast
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget
     from dprct.privacy.noise import NoiseSource

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from dprct.estimate.moments.release import ReleasedMoments
+    from dprct.estimate.moments.reading import ReleasedMoments
 
 VERSION = 5
 """Versions 1 to 4 had outcomes in the ball, which bent effects; they are refused."""

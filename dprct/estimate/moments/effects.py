@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,11 @@ from scipy import special
 
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
+from dprct.estimate.contrasts import Contrast, parse_contrast
 from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
 from dprct.plots import Labels, watermark_of
-from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.results.joint import (
     WaldTest,
     family_pvalues,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.privacy.budget import Guarantee
     from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
@@ -70,6 +71,22 @@ class CellMeans:
     rows: float | Array
     usable: bool
 
+    @classmethod
+    def none(cls, size: int, rows: float = 0.0) -> CellMeans:
+        """Means that are not read, of too few rows."""
+        nothing = np.full((size, size), np.nan)
+        return cls(nothing[0], nothing, nothing, math.nan, rows, usable=False)
+
+    def inflated(self, factors: Array) -> CellMeans:
+        """Means of people in clusters: sampling variances times the design effects (J,).
+
+        Between two columns it is the root of the product: what clusters share of two outcomes is
+        taken to correlate as the outcomes of people do.
+        """
+        root = np.sqrt(factors)
+        sampling = self.sampling * np.outer(root, root)
+        return replace(self, sampling=sampling, spread=self.spread * factors)
+
     def spread_of(self, w: Array) -> float:
         """Return the standard deviation of the noise of w' sampling w."""
         if isinstance(self.spread, np.ndarray):
@@ -83,23 +100,45 @@ class CellMeans:
         return self.rows
 
 
-def means_of(cell: NoisyMoments) -> CellMeans:
-    """Return means of a cell and their covariance.
+def means_of(cell: NoisyMoments, counts: NDArray[np.int64] | None = None) -> CellMeans:
+    """Means of a cell and their covariance.
 
+    Parameters
+    ----------
+    counts : (J, J) array of int, optional
+        Public numbers of rows that have two values, where missing ones add 0 to every sum.
+
+    Notes
+    -----
     With n rows, the sum of squares around the mean is Q - S S' / n; S carries noise s1, and where
     n is noisy too (standard deviation c), S / n has the further error -c mean / n, to first order.
-    w' N w for the noise N of Q has the standard deviation s2 |w|^2.
+    w' N w for the noise N of Q has the standard deviation s2 |w|^2.  With n_j, n_l and n_jl rows
+    that have values, Cov(mean_j, mean_l) = n_jl s_jl / (n_j n_l), where s_jl is the covariance
+    among those that have both, about the means of all that have one.
     """
+    if counts is not None:
+        return _means_of_counts(cell, counts.astype(np.float64))
     p = len(cell.names)
     c = cell.n_noise
     if cell.n < 2 or cell.n < LEAST_ROWS * c:
-        nothing = np.full((p, p), np.nan)
-        return CellMeans(np.full(p, np.nan), nothing, nothing, math.nan, cell.n, usable=False)
+        return CellMeans.none(p, cell.n)
     n, mean = cell.n, cell.totals / cell.n
     own = cell.s1**2 * np.eye(p) + c**2 * np.outer(mean, mean)
     around = cell.cross - (np.outer(cell.totals, cell.totals) - own) / n
     pairs = n * (n - 1)
     return CellMeans(mean, around / pairs, own / n**2, cell.s2 / pairs, n, usable=True)
+
+
+def _means_of_counts(cell: NoisyMoments, both: Array) -> CellMeans:
+    n = np.diag(both)
+    mean = cell.totals / n
+    around = cell.cross - both * np.outer(mean, mean) + np.diag(cell.s1**2 / n)
+    # n_jl s_jl, of which n_jl - 1 products are free
+    spread = np.where(both > 1, around * both / np.maximum(both - 1, 1), 0.0)
+    return CellMeans(
+        mean, spread / np.outer(n, n), np.diag((cell.s1 / n) ** 2), cell.s2 / (n * (n - 1)), n,
+        usable=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,6 +171,11 @@ class Combined:
         """Standard deviation of the privacy noise."""
         return math.sqrt(self.noise)
 
+    @property
+    def sampling(self) -> float:
+        """Standard deviation of sampling error, of planned effects."""
+        return math.sqrt(float(self.parts.sum()))
+
     def kappa(self, alpha: float) -> float:
         """Amount by how many of its standard deviations the sampling variance is raised."""
         om = math.hypot(*self.spreads)
@@ -159,6 +203,17 @@ class Combined:
     def noise_half_width(self, alpha: float) -> float:
         """Half width without sampling error."""
         return float(-special.ndtri(alpha / 2)) * self.noise_sd
+
+    def standard_error(self, alphas: Sequence[float]) -> float:
+        """Largest half width over its normal quantile: ``-+ z se`` covers at all levels."""
+        if not math.isfinite(self.value):
+            return math.nan
+        return max(self.half_width(alpha) / -float(special.ndtri(alpha / 2)) for alpha in alphas)
+
+    def detectable(self, alpha: float, power: float) -> float:
+        """Effect that a test of size alpha finds with this power."""
+        spread = math.sqrt(float(self.parts.sum()) + self.noise)
+        return self.half_width(alpha) + float(special.ndtri(power)) * spread
 
     def p_value(self) -> float:
         """Return the two-sided p-value by inversion of the intervals; not below 1e-10."""
@@ -188,9 +243,10 @@ class Combinations:
 
     def each(self) -> tuple[Combined, ...]:
         """Every combination with the law of its error."""
-        return tuple(self._one(i) for i in range(len(self.weights)))
+        return tuple(self.one(i) for i in range(len(self.weights)))
 
-    def _one(self, i: int) -> Combined:
+    def one(self, i: int) -> Combined:
+        """Return one combination with the law of its error."""
         used = [g for g in range(len(self.cells)) if self.weights[i, g].any()]
         cells = [self.cells[g] for g in used]
         w = [self.weights[i, g] for g in used]
@@ -230,6 +286,62 @@ class Combinations:
         weights = np.tensordot(L, self.weights, axes=1)
         return Combinations(self.cells, weights, L @ self.offsets, L @ self.extra @ L.T)
 
+    def contrasted(self, contrasts: Sequence[Contrast], q: int) -> Combinations:
+        """Contrasts of the arms of each of q outcomes, outcomes first, of means of arms."""
+        one = np.array([[float(w) for w in contrast.weights] for contrast in contrasts])
+        return self.transformed(np.kron(np.eye(q), one))
+
+
+class Unit(NamedTuple):
+    """The place of an outcome among the columns of a release, and its unit per unit of z."""
+
+    column: int
+    centre: float
+    scale: float
+    weight: float
+
+
+def arm_means(cells: Sequence[CellMeans], outcomes: Sequence[Unit], shares: Array) -> Combinations:
+    """Means of outcomes in every arm, outcomes first.
+
+    ``shares`` (q, A, G) are what each cell weighs in the mean of an arm; they sum to 1.
+    """
+    (q, arms, count), size = shares.shape, len(cells[0].mean)
+    weights, offsets = np.zeros((q, arms, count, size)), np.zeros((q, arms))
+    for j, one in enumerate(outcomes):
+        weights[j, :, :, one.column] = shares[j] * one.scale / one.weight
+        offsets[j] = one.centre
+    m = q * arms
+    flat = weights.reshape(m, count, size)
+    return Combinations(tuple(cells), flat, offsets.ravel(), np.zeros((m, m)))
+
+
+def spread_within(cells: Sequence[CellMeans], outcome: Unit, shares: Array) -> float:
+    """Spread (sd) of an outcome in cells that weigh (G,); NaN where noise hides it."""
+    j, unit = outcome.column, outcome.scale / outcome.weight
+    rows = [one.rows[j] if isinstance(one.rows, np.ndarray) else one.rows for one in cells]
+    total = math.fsum(
+        float(share * unit * unit * n * one.sampling[j, j])
+        for share, n, one in zip(shares, rows, cells, strict=True)
+        if share
+    )
+    return math.sqrt(total) if total > 0 else math.nan
+
+
+def stacked(found: Sequence[Combinations]) -> Combinations:
+    """Return combinations of different cells below each other."""
+    if len(found) == 1:
+        return found[0]
+    cells = tuple(cell for one in found for cell in one.cells)
+    m, columns = sum(len(one.weights) for one in found), found[0].weights.shape[2]
+    weights, row, column = np.zeros((m, len(cells), columns)), 0, 0
+    for one in found:
+        k, g = one.weights.shape[:2]
+        weights[row : row + k, column : column + g] = one.weights
+        row, column = row + k, column + g
+    offsets = np.concatenate([one.offsets for one in found])
+    return Combinations(cells, weights, offsets, np.zeros((m, m)))
+
 
 def _raised(cell: CellMeans) -> Array:
     """Amount by which the sampling variance of each mean is raised for joint tests."""
@@ -246,16 +358,32 @@ def _raised(cell: CellMeans) -> Array:
     return np.full(size, raised)
 
 
+class Source(Protocol):
+    """A release that effects are read off."""
+
+    @property
+    def subgroups(self) -> tuple[str, ...]:
+        """Columns within whose levels there are effects."""
+
+    def effects(
+        self,
+        outcomes: str | Sequence[str] | None = None,
+        *,
+        where: str | Mapping[str, Value] | None = None,
+    ) -> EffectResults:
+        """Effects on some outcomes, among some people."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class EffectResults(LinearResults):
-    """Effects on released outcomes, with sampling error and privacy noise in every interval.
+    """Effects of arms on outcomes from one Gaussian release, with their joint covariance.
 
     Parameters
     ----------
     combinations : Combinations
         What the coefficients are made of.
-    effects : tuple of Combined
-        In the order of ``params``.
+    laws : tuple of Combined
+        The law of the error of each, in the order of ``params``.
     facets : tuple of (outcome, names, places)
         Which coefficients are drawn in which panel.
     units : (G, p) array
@@ -264,34 +392,120 @@ class EffectResults(LinearResults):
     control : DataFrame
         ``mean`` of the control group by outcome, ``noise`` of it, and its standard deviation
         ``sd``; NaN where noise hides it.
+    means : Combinations
+        The means of all arms, outcomes first, that contrasts are made of.
+    arms, outcomes : tuple of str
+        The control group first.
+    alphas : tuple of float
+        Sizes of tests at which ``params -+ z bse`` is valid.
+    ledger : str
+        Where the budget was charged.
+    source : Source or None
+        The release that effects are read off.
 
     Notes
     -----
-    ``bse`` is the half width of the 95 % interval over its normal quantile.  :meth:`conf_int`
-    computes each level itself.  An effect of a private cell whose noisy count is below five
-    standard deviations of its noise is not estimated and is NaN.
+    ``bse`` is the largest half width divided by z over the declared alphas; :meth:`conf_int`
+    computes each level itself.  Between outcomes the covariance is that of sampling error and
+    noise together, so that :meth:`wald_test`, :meth:`simultaneous` and :meth:`adjusted_pvalues`
+    hold across outcomes.  An effect of a private cell whose noisy count is below five standard
+    deviations of its noise is not estimated and is NaN.
     """
 
     inverts: ClassVar[bool] = True
 
     combinations: Combinations
-    effects: tuple[Combined, ...]
+    laws: tuple[Combined, ...]
     facets: tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]
     units: Array
     columns: tuple[str, ...]
     control: pd.DataFrame
+    means: Combinations
+    arms: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    alphas: tuple[float, ...] = (0.05,)
+    ledger: str = ""
+    source: Source | None = None
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The control group, and the effects within every subgroup."""
+        names = () if self.source is None else self.source.subgroups
+        within = {f"effects by {name}": self.effects(where=name).tidy() for name in names}
+        return {"control": self.control, **within}
+
+    def effects(
+        self,
+        outcomes: str | Sequence[str] | None = None,
+        *,
+        where: str | Mapping[str, Value] | None = None,
+    ) -> EffectResults:
+        """Return the effects of the same release on some outcomes, or among some people; free.
+
+        Parameters
+        ----------
+        outcomes : str or sequence of str, optional
+            By default all of the release.
+        where : str, or mapping from subgroup to level, optional
+            ``{"female": 1}``: among these people alone.  ``"female"``: within every level of this
+            subgroup, side by side; outcomes are then named ``"y if female=1"``, and the covariance
+            is joint over the levels, whose people differ, so that :meth:`lincom` and
+            :meth:`wald_test` compare subgroups.
+
+        Raises
+        ------
+        ColumnError
+            If it is no subgroup of this release.
+        """
+        if self.source is None:
+            raise ParameterError("these effects were not read off a release; read them again")
+        return self.source.effects(outcomes, where=where)
+
+    def contrast(self, contrast: str | Mapping[str, float]) -> EffectResults:
+        """Compare arms with each other; free, for it uses what was released already.
+
+        Parameters
+        ----------
+        contrast : str or mapping from arm to weight
+            ``"a - b"``, ``"0.5*a + 0.5*b - control"`` or ``{"a": 1, "b": -1}``; of sum zero.
+
+        Returns
+        -------
+        EffectResults
+            With one effect per outcome, under the same guarantee.
+
+        Raises
+        ------
+        ParameterError
+            If it is not a contrast of the arms.
+        """
+        wanted = parse_contrast(contrast, self.arms)
+        names, facets = named(self.outcomes, [wanted.name])
+        return tabulated(
+            self.means.contrasted((wanted,), len(self.outcomes)), names, facets, like=self,
+            notes=(f"Effect: the contrast {wanted.name} of arm means.", *self.notes),
+            title=f"{self.title}: {wanted.name}",
+        )  # fmt: skip
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        valid = ", ".join(f"{100 * (1 - alpha):g}%" for alpha in self.alphas)
+        return (
+            ("Outcome", self.outcome),
+            ("Observations", f"{self.nobs:,}"),
+            ("Std err", f"valid at {valid}"),
+            ("Inference", "normal, Gaussian noise"),
+        )
 
     @property
     def pvalues(self) -> pd.Series[float]:
         """Two-sided p-values by inversion of the intervals; not below 1e-10."""
-        return self._series(np.array([effect.p_value() for effect in self.effects]))
+        return self._series(np.array([law.p_value() for law in self.laws]))
 
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
         size = checked_alpha(alpha)
-        half = np.array([effect.half_width(size) for effect in self.effects])
-        values = self.params.to_numpy()
-        return pd.DataFrame(np.column_stack([values - half, values + half]), self.params.index)
+        return interval_frame(self.params, [law.half_width(size) for law in self.laws])
 
     def simultaneous(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals that all cover together with probability ``1 - alpha`` (max-t)."""
@@ -393,13 +607,22 @@ class EffectResults(LinearResults):
 
     def _panels(self) -> list[tuple[str, Sequence[str], list[Combined]]]:
         return [
-            (outcome, names, [self.effects[i] for i in places])
+            (outcome, names, [self.laws[i] for i in places])
             for outcome, names, places in self.facets
         ]
 
 
 def _numbered(texts: Sequence[str], count: int) -> tuple[str, ...]:
     return tuple(f"{'; '.join(texts)} ({i + 1})" for i in range(count))
+
+
+def named(
+    outcomes: Sequence[str], contrasts: Sequence[str]
+) -> tuple[list[str], tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]]:
+    """Names of effects, outcomes first, and the panels in which they are drawn."""
+    each, k = tuple(contrasts), len(contrasts)
+    names = [f"{y}: {c}" if len(outcomes) > 1 else c for y in outcomes for c in each]
+    return names, tuple((y, each, tuple(range(i * k, (i + 1) * k))) for i, y in enumerate(outcomes))
 
 
 def tabulated(
@@ -411,23 +634,21 @@ def tabulated(
     **facts: Any,
 ) -> EffectResults:
     """Return combinations as a result; what is not said is taken from the result ``like``."""
-    effects = combinations.each()
+    laws = combinations.each()
     index = pd.Index(list(names), dtype=object)
-    z = -special.ndtri(0.025)
+    alphas = facts.get("alphas", (0.05,)) if like is None else like.alphas
     cov = combinations.covariance()
-    np.fill_diagonal(cov, np.square([effect.half_width(0.05) / z for effect in effects]))
-    lost = [
-        str(name) for name, one in zip(names, effects, strict=True) if not np.isfinite(one.value)
-    ]
+    np.fill_diagonal(cov, np.square([law.standard_error(alphas) for law in laws]))
+    lost = [str(name) for name, one in zip(names, laws, strict=True) if not np.isfinite(one.value)]
     notes = facts.pop("notes", () if like is None else like.notes)
     if lost:
         notes = (*notes, f"Not estimated, for a private cell has too few rows: {', '.join(lost)}.")
     table: dict[str, Any] = {
-        "params": pd.Series([one.value for one in effects], index=index, dtype=np.float64),
+        "params": pd.Series([one.value for one in laws], index=index, dtype=np.float64),
         "cov": pd.DataFrame(cov, index=index, columns=index),
-        "bse_noise": pd.Series([one.noise_sd for one in effects], index=index, dtype=np.float64),
+        "bse_noise": pd.Series([one.noise_sd for one in laws], index=index, dtype=np.float64),
         "combinations": combinations,
-        "effects": effects,
+        "laws": laws,
         "facets": facets,
         "layout": tuple(str(name) for name in names),
         "notes": notes,
@@ -437,148 +658,59 @@ def tabulated(
     return EffectResults(**table, **facts)
 
 
-def weights_of(
-    cells: Sequence[NoisyMoments],
-    outcomes: Sequence[str],
-    contrasts: Sequence[Sequence[float]],
-) -> tuple[Array, Array]:
-    """Return (q k, G, J) weights in units of z and (q k,) offsets, outcomes first.
-
-    ``contrasts`` are k rows of G weights of the cells.
-    """
-    rows = np.asarray(contrasts, np.float64)
-    if rows.ndim != 2 or rows.shape[1] != len(cells) or not np.isfinite(rows).all():
-        raise ParameterError(f"a contrast needs one finite weight for each of {len(cells)} cells")
-    names = cells[0].names
-    if any(cell.names != names for cell in cells):
-        raise ParameterError("the cells of an experiment must have the same columns")
-    at = np.array([cells[0].where(name) for name in outcomes], np.intp)
-    weights = np.zeros((len(outcomes), len(rows), len(cells), len(names)))
-    offsets = np.zeros((len(outcomes), len(rows)))
-    for i, j in enumerate(at):
-        unit = np.array([cell.scale[j] / cell.weight[j] for cell in cells])
-        weights[i, :, :, j] = rows * unit
-        offsets[i] = rows @ np.array([cell.centre[j] for cell in cells])
-    return weights.reshape(-1, len(cells), len(names)), offsets.ravel()
-
-
 def effects_of(
-    cells: Sequence[NoisyMoments],
+    means: Combinations,
     outcomes: Sequence[str],
-    contrasts: Mapping[str, Sequence[float]],
-    *,
-    guarantee: Guarantee,
-    control: Sequence[float] | None = None,
-    title: str = "Effects from released moments",
-    notes: tuple[str, ...] = (),
+    contrasts: Sequence[Contrast],
+    arms: Sequence[str],
+    sd: Sequence[float],
+    **facts: Any,
 ) -> EffectResults:
-    """Return effects on every outcome, one per contrast of the cells.
+    """Return effects on every outcome, one per contrast of the arms.
 
     Parameters
     ----------
-    cells : sequence of G NoisyMoments
-        Disjoint, with noise of their own.
-    contrasts : mapping of name to (G,) weights
-        ``(-1, 1, 0)`` is cell 1 against cell 0.
-    control : (G,) weights, optional
-        Of the cells whose mean is shown as that of the control group; their sum is 1.
+    means : Combinations
+        Of all arms, outcomes first, as of :func:`arm_means`.
+    sd : sequence of float
+        Of every outcome in the control group.
+    facts
+        Of the result.
     """
     if not outcomes or not contrasts:
-        raise ParameterError("effects need at least one outcome and one contrast of cells")
-    means = tuple(means_of(cell) for cell in cells)
-    weights, offsets = weights_of(cells, outcomes, list(contrasts.values()))
-    m = len(weights)
-    combinations = Combinations(means, weights, offsets, np.zeros((m, m)))
-    several = len(outcomes) > 1
-    names = [f"{y}: {c}" if several else c for y in outcomes for c in contrasts]
-    k = len(contrasts)
-    facets = tuple(
-        (y, tuple(contrasts), tuple(range(i * k, (i + 1) * k))) for i, y in enumerate(outcomes)
-    )
-    rows = [cell.n for cell in cells]
+        raise ParameterError("effects need at least one outcome and one contrast of arms")
+    names, facets = named(outcomes, [one.name for one in contrasts])
+    control = [means.one(j * len(arms)) for j in range(len(outcomes))]
+    shown = {"mean": [o.value for o in control], "noise": [o.noise_sd for o in control], "sd": sd}
     return tabulated(
-        combinations,
-        names,
-        facets,
-        df_inference=math.inf,
-        df_resid=sum(rows) - len(cells),
-        nobs=round(sum(rows)),
-        cov_type="by arm",
-        guarantee=guarantee,
-        outcome=", ".join(outcomes),
-        title=title,
-        notes=notes,
-        units=np.array([cell.scale / cell.weight for cell in cells]),
-        columns=cells[0].names,
-        control=_control(cells, means, outcomes, control),
-    )
+        means.contrasted(contrasts, len(outcomes)), names, facets, means=means,
+        outcomes=tuple(outcomes), arms=tuple(arms), df_inference=math.inf, cov_type="by arm",
+        control=pd.DataFrame(shown, index=pd.Index(list(outcomes), dtype=object)), **facts,
+    )  # fmt: skip
 
 
-def _control(
-    cells: Sequence[NoisyMoments],
-    means: tuple[CellMeans, ...],
-    outcomes: Sequence[str],
-    weights: Sequence[float] | None,
-) -> pd.DataFrame:
-    if weights is None:
-        return pd.DataFrame({"mean": [], "noise": [], "sd": []}, dtype=np.float64)
-    w, offsets = weights_of(cells, outcomes, [weights])
-    together = Combinations(means, w, offsets, np.zeros((len(w), len(w)))).each()
-    share = np.asarray(weights, np.float64)
-    spread = []
-    for i, name in enumerate(outcomes):
-        unit = w[i].sum(axis=1) / np.where(share == 0, 1, share)
-        parts = [
-            s * u * u * c.rows * c.sampling[j, j]
-            for s, u, c in zip(share, unit, means, strict=True)
-            if s != 0
-            for j in (cells[0].where(name),)
-        ]
-        total = math.fsum(parts)
-        spread.append(math.sqrt(total) if total > 0 else math.nan)
-    return pd.DataFrame(
-        {
-            "mean": [one.value for one in together],
-            "noise": [one.noise_sd for one in together],
-            "sd": spread,
-        },
-        index=pd.Index(list(outcomes), dtype=object),
-    )
+def arm_shares(labels: Sequence[tuple[str, Any]], rows: Array, arms: Sequence[str]) -> Array:
+    """Shares of cells in the mean of each arm, (q, A, G), each block having that of its rows.
 
-
-def against_control(
-    arm_of: Sequence[str],
-    rows: Sequence[float],
-    control: str,
-    block_of: Sequence[str] | None = None,
-) -> tuple[dict[str, Array], Array]:
-    """Return each arm's contrast with control over cells, and the weights of the control mean.
-
-    Without blocks an arm's cells are pooled by their rows; with blocks each block weighs as much
-    as it has rows, whatever its share of an arm.
+    Parameters
+    ----------
+    labels : sequence of (arm, block)
+        Of every cell.
+    rows : (q, G) array
+        Of each outcome, those of every cell.
 
     Examples
     --------
-    >>> contrasts, _ = against_control(["c", "t", "c", "t"], [5, 5, 10, 20], "c", list("aabb"))
-    >>> contrasts["t"].tolist()
-    [-0.25, 0.25, -0.75, 0.75]
+    >>> cells = [("c", 1), ("t", 1), ("c", 2), ("t", 2)]
+    >>> arm_shares(cells, np.array([[5.0, 5, 10, 20]]), ["c", "t"])[0].tolist()
+    [[0.25, 0.0, 0.75, 0.0], [0.0, 0.25, 0.0, 0.75]]
     """
-    arms = np.asarray(list(arm_of), object)
-    size = np.asarray(rows, np.float64)
-    blocks = np.zeros(len(arms), object) if block_of is None else np.asarray(list(block_of), object)
-    if control not in arm_of:
-        raise ParameterError(f"{control!r} is no arm; arms are {', '.join(dict.fromkeys(arm_of))}")
-
-    def mean_over(arm: str) -> Array:
-        weights = np.zeros(len(arms))
-        for block in dict.fromkeys(blocks.tolist()):
-            here = blocks == block
-            cells = here & (arms == arm)
-            if not cells.any():
+    found = np.zeros((len(rows), len(arms), len(labels)))
+    for block in dict.fromkeys(block for _, block in labels):
+        here = [g for g, (_, one) in enumerate(labels) if one == block]
+        share = rows[:, here].sum(axis=1) / rows.sum(axis=1)
+        for a, arm in enumerate(arms):
+            if (arm, block) not in labels:
                 raise ParameterError(f"arm {arm!r} has no cell in block {block!r}; leave it out")
-            weights[cells] = size[here].sum() / size.sum() * size[cells] / size[cells].sum()
-        return weights
-
-    base = mean_over(control)
-    others = [arm for arm in dict.fromkeys(arm_of) if arm != control]
-    return {arm: mean_over(arm) - base for arm in others}, base
+            found[:, a, labels.index((arm, block))] = share
+    return found

@@ -27,6 +27,11 @@ Value = float | str | None
 _HAS, _MET = "__has_", "__met_"
 
 
+def spelled(value: Value) -> str:
+    """Level as it is named."""
+    return "." if value is None else value if isinstance(value, str) else f"{value:g}"
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """One public group or private cell of a release.
@@ -55,10 +60,7 @@ class Group:
     def name(self) -> str:
         """The group in words."""
         said = [self.arm] if self.arm else []
-        said += [
-            f"{column}={'.' if x is None else x if isinstance(x, str) else f'{x:g}'}"
-            for column, x in self.values[self.told :]
-        ]
+        said += [f"{column}={spelled(x)}" for column, x in self.values[self.told :]]
         said += [f"without {', '.join(self.absent)}"] if self.absent else []
         return ", ".join(dict.fromkeys(said)) or "everybody"
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.arguments import Checked
 from dprct.errors import ParameterError
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.one_step import (
@@ -40,12 +39,11 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.robust_errors import Scored
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
-    from dprct.privacy.budget import Budget, Guarantee, Relation
+    from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.group_moments import MomentsGrid
     from dprct.queries.one_step import Vector
     from dprct.queries.robust_errors import ScoreMap
-    from dprct.schema import Schema
 
 MOMENTS = "moments"
 """The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""
@@ -111,29 +109,6 @@ class DrawnMoments:
     clipped: tuple[int, ...] | None = None
     steps: tuple[DrawnStep, ...] = ()
     share: str = ""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReleasedMoments(Checked):
-    """What a release of moments publishes, for :class:`Moments` to read and a document to hold."""
-
-    schema: Schema
-    layout: Layout
-    groups: tuple[Group, ...]
-    totals: tuple[int, ...]
-    arms: tuple[str, ...]
-    treatment: tuple[str, ...]
-    subgroups: tuple[str, ...]
-    outcomes: tuple[str, ...]
-    n: int
-    drawn: DrawnMoments
-    guarantee: Guarantee
-    ledger: str
-    method: str
-    facts_sha256: str
-    sealed: str
-    declared: tuple[Declared, ...] = ()
-    withheld: str = ""
 
 
 def allocation_of(

@@ -6,22 +6,20 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pandas as pd
 
-from dprct.arguments import check_choice, given, listed_names
+from dprct.arguments import check_choice, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.declared_results import declared_results
 from dprct.estimate.moments.document import document_of, read_document, write_document
-from dprct.estimate.moments.effects import against_control, effects_of
-from dprct.estimate.moments.groups import blocks_of, public_rows
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
+from dprct.estimate.moments.reading import COUNTED, ReleasedMoments, where_note
 from dprct.estimate.moments.regression import regression_of
-from dprct.estimate.moments.release import Clipped, ReleasedMoments, clipped_of, moments_of
+from dprct.estimate.moments.release import Clipped, clipped_of
 from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor
 from dprct.estimate.moments.tables import table_of
@@ -67,7 +65,7 @@ if TYPE_CHECKING:
 _WIDTH = 88
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Moments(ReleasedMoments):
     """What :meth:`dprct.PrivateMoments.fit` released: every linear regression is post-processing.
 
@@ -94,9 +92,15 @@ class Moments(ReleasedMoments):
     guarantee : Guarantee
     ledger : str
         What was charged, and where.
+    alphas : tuple of float
+        Sizes of tests at which standard errors of effects are valid.
     method : str
     facts_sha256, sealed : str
         Of the schema that the release rests on.
+    declared : tuple of Declared
+        The regressions that one step served.
+    withheld : str
+        Why no errors are read off the moments; empty where they are.
 
     Notes
     -----
@@ -142,11 +146,6 @@ class Moments(ReleasedMoments):
         )  # fmt: skip
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """What is released, products among them; treatment and subgroups make groups."""
-        return self.layout.names
-
-    @property
     def within(self) -> str | None:
         """The column of the units whose means some columns lost, for fixed effects; or None."""
         return next(filter(None, (one.variable.within for one in self.layout.places)), None)
@@ -164,46 +163,15 @@ class Moments(ReleasedMoments):
             return None
         return clipped_of(self.layout, self.drawn, self.groups, [cell.n for cell in self.cells])
 
-    @cached_property
-    def cells(self) -> tuple[NoisyMoments, ...]:
-        """The released moments of every group, in units of z."""
-        return tuple(
-            moments_of(self.layout, sums, self.drawn.sigma, group.rows)
-            for sums, group in zip(self.drawn.sums, self.groups, strict=True)
-        )
-
-    @property
-    def group_columns(self) -> tuple[str, ...]:
-        """Treatment and subgroups, which are the same for all rows of a group."""
-        return tuple(dict.fromkeys([*self.treatment, *self.subgroups]))
-
     def effects(
         self,
         outcomes: str | Sequence[str] | None = None,
         *,
-        where: Mapping[str, Value] | None = None,
+        where: str | Mapping[str, Value] | None = None,
     ) -> EffectResults:
         """Return the effect of every arm on every outcome, with their joint covariance.
 
-        Parameters
-        ----------
-        outcomes : str or sequence of str, optional
-            By default those of the formulas of the release, else all its columns.
-        where : mapping from subgroup to level, optional
-            Among these people alone.
-
-        Returns
-        -------
-        EffectResults
-            Differences in means: of each arm and the control group.  Where blocks are subgroups,
-            each block weighs as much as it has rows.
-
-        Raises
-        ------
-        ParameterError
-            If the release has no arms.
-        ColumnError
-            If an outcome was not released.
+        See :meth:`ReleasedGroups.effects`.
         """
         self._check_withheld("effects")
         if len(self.arms) < 2:
@@ -213,30 +181,8 @@ class Moments(ReleasedMoments):
             )
         self._check_units("effects")
         asked = self.outcomes if outcomes is None else listed_names(outcomes, "outcomes")
-        for name in asked:
-            self.place(name)
-        self._check_explained(asked)
-        pooled = self._pooled(("arm", *self._blocks()), asked, where)
-        labels = [label for label, _ in pooled]
-        cells = [moments for _, moments in pooled]
-        block = [str(label[1:]) for label in labels] if self._blocks() else None
-        rows = [cell.n for cell in cells]
-        if block and len(self.groups) > len(self.totals):
-            # a noisy weight of a block would add an error that no variance has
-            members = self._members(("arm", *self._blocks()), asked, where, missing=True)
-            rows = [float(public_rows(self.groups, self.totals, gs)) for _, gs in members]
-        contrasts, control = against_control(
-            [str(label[0]) for label in labels], rows, self.arms[0], block
-        )
-        return effects_of(
-            cells,
-            asked,
-            {name: weights.tolist() for name, weights in contrasts.items()},
-            guarantee=self.guarantee,
-            control=control.tolist(),
-            title=f"Effects against {self.arms[0]}, from released moments",
-            notes=(*self._fit_notes(where, cells, asked), *self._jointly_note(asked)),
-        )
+        self._check_explained([self.place(name) for name in asked])
+        return super().effects(asked, where=where)
 
     def outcome_index(
         self,
@@ -266,7 +212,7 @@ class Moments(ReleasedMoments):
         """
         asked = listed_names(outcomes, "outcomes")
         found = self.effects(asked, where=where)
-        if scales is None and self._blocks():
+        if scales is None and self.blocks:
             raise ParameterError(
                 "the control group is in several blocks, so that no one standard deviation is "
                 "released; give public ``scales=`` of the outcomes"
@@ -632,15 +578,9 @@ class Moments(ReleasedMoments):
         """Return a linear combination of :meth:`effects`, such as ``"t1 - t2"``."""
         return self.effects().lincom(combination)
 
-    def place(self, name: str) -> str:
-        """Return the name of a released column, or refuse."""
-        if name not in self.columns:
-            raise ColumnError(
-                f"column {name!r} was not released; released: {', '.join(self.columns)}"
-                + (f"; groups: {', '.join(self.group_columns)}" if self.group_columns else "")
-                + (f"; declared regressions: {self._declared_said()}" if self.declared else "")
-            )
-        return name
+    def _there(self) -> str:
+        declared = f"; declared regressions: {self._declared_said()}" if self.declared else ""
+        return super()._there() + declared
 
     def save(self, path: str | Path) -> Path:
         """Write the release as a document, which may be published; see ``moments.schema.json``.
@@ -741,9 +681,6 @@ class Moments(ReleasedMoments):
     def __str__(self) -> str:
         return self.summary()
 
-    def __repr__(self) -> str:
-        return f"Moments({len(self.columns)} columns, {len(self.groups)} groups, n={self.n:,})"
-
     def _scores_said(self) -> tuple[tuple[str, str], ...]:
         known = [f"{one.outcome} on {', '.join(one.regressors)}" for one in self.drawn.scores]
         return (("scores", "; ".join(known)),) if known else ()
@@ -773,12 +710,6 @@ class Moments(ReleasedMoments):
             return ()
         return (f"Rows are weighted by {weight.column.name}, {weight.bounds[1]:g} at most.",)
 
-    def _where_note(self, where: Mapping[str, Value] | None) -> tuple[str, ...]:
-        if not where:
-            return ()
-        said = ", ".join(f"{name}={value}" for name, value in where.items())
-        return (f"Among those with {said}.",)
-
     def _jointly_note(self, outcomes: Sequence[str]) -> tuple[str, ...]:
         """Say whose effects several outcomes have together, where each may lack other rows."""
         gone = {name for group in self.groups for name in group.absent}
@@ -795,99 +726,11 @@ class Moments(ReleasedMoments):
     ) -> tuple[str, ...]:
         """Notes below every fit of these columns."""
         private = self.weights is None and any(not cell.n_is_public for cell in cells)
-        counted = "Observations are counted from released, noisy numbers of people in groups."
-        return (
-            self._estimand(names),
-            *self._weights_note(),
-            *self._where_note(where),
-            *((counted,) if private else ()),
-        )
+        counted = (COUNTED,) if private else ()
+        return (self._estimand(names), *self._weights_note(), *where_note(where), *counted)
 
-    def _blocks(self) -> tuple[str, ...]:
-        """Return the subgroups whose cells are public: blocks of a public design."""
-        return blocks_of(self.groups, self.totals, self.subgroups)
-
-    def _pooled(
-        self, by: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None
-    ) -> list[tuple[tuple[Value, ...], NoisyMoments]]:
-        """Return the moments of rows that have all ``columns``, added up by group columns.
-
-        ``by`` names group columns, or ``"arm"``.
-        """
-        inner = len(self.groups) // len(self.totals)
-        members = self._members(by, columns, where, missing=True)
-        return [(label, self._added(groups, inner)) for label, groups in members]
-
-    def _members(
-        self,
-        by: Sequence[str],
-        columns: Sequence[str],
-        where: Mapping[str, Value] | None,
-        *,
-        missing: bool = False,
-    ) -> list[tuple[tuple[Value, ...], list[int]]]:
-        """Return the groups of each label; without those of a missing one unless ``missing``."""
-        wanted = self._checked(where)
-        used = [
-            g
-            for g, group in enumerate(self.groups)
-            if all(group.value(name) == value for name, value in wanted.items())
-            and not (set(group.absent) & self._columns_of(columns))
-        ]
-        members: dict[tuple[Value, ...], list[int]] = {}
-        for g in used:
-            group = self.groups[g]
-            label = tuple(group.arm if name == "arm" else group.value(name) for name in by)
-            members.setdefault(label, []).append(g)
-        if not members:
-            raise ParameterError(
-                "no group of the release has values of all these columns; leave one out"
-            )
-        return [(label, gs) for label, gs in members.items() if missing or None not in label]
-
-    def _added(self, groups: Sequence[int], inner: int) -> NoisyMoments:
-        """Return groups together; of all cells of a public group, its public number of rows."""
-        first, *others = [self.cells[g] for g in groups]
-        whole: dict[int, int] = {}
-        for g in groups:
-            whole[g // inner] = whole.get(g // inner, 0) + 1
-        complete = (
-            self.weights is None and inner > 1 and all(count == inner for count in whole.values())
-        )
-        rows = sum(self.totals[one] for one in whole) if complete else None
-        return first.pooled(*others, rows=rows) if others or rows is not None else first
-
-    def _columns_of(self, names: Sequence[str]) -> set[str]:
-        return {
-            column
-            for place in self.layout.places
-            if place.variable.name in names
-            for column in place.variable.columns
-        }
-
-    def _checked(self, where: Mapping[str, Value] | None) -> dict[str, Value]:
-        """Condition on groups, checked."""
-        if where is None:
-            return {}
-        if not isinstance(where, Mapping):
-            raise ParameterError(
-                f"``where={given(where)}``; give a ``mapping``, such as ``{{'female': 1}}``"
-            )
-        found: dict[str, Value] = {}
-        for name, value in where.items():
-            if name not in self.group_columns:
-                raise ColumnError(
-                    f"``where=`` names ``{given(name)}``, which makes no groups of this release; "
-                    f"groups: {', '.join(self.group_columns) or 'none'}"
-                )
-            known = list(dict.fromkeys(group.value(name) for group in self.groups))
-            if value not in known:
-                raise ParameterError(
-                    f"``where=`` asks for ``{name}={given(value)}``; levels are "
-                    f"{', '.join('.' if x is None else str(x) for x in known)}"
-                )
-            found[name] = value
-        return found
+    def _notes(self, outcomes: Sequence[str]) -> tuple[str, ...]:
+        return (self._estimand(outcomes), *self._jointly_note(outcomes))
 
 
 def _spelled(formula: str) -> object:

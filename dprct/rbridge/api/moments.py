@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dprct.errors import ParameterError, SimulationError
-from dprct.estimate.ate.joint import JointATEResults
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import document_of, parts_of
+from dprct.estimate.moments.effects import EffectResults
 from dprct.estimate.moments.results import Moments
 from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
 from dprct.rbridge.api.spelling import in_r_names
@@ -73,22 +73,14 @@ def moments_write(moments: Moments, path: str) -> None:
 
 
 @export("moments_effects")
-def moments_effects(
-    moments: Moments, outcomes: Any = None, where: Mapping[str, Any] | None = None
-) -> Record:
-    """Return the effect of every arm on every outcome."""
-    return estimate_record(moments.effects(outcomes, where=_groups(where)), "dprct_private")
-
-
-@export("effects_by")
-def effects_by(result: Any, by: str) -> Record:
-    """Return the effects of a private fit within the levels of a subgroup."""
-    if not isinstance(result, JointATEResults):
+def moments_effects(result: Any, outcomes: Any = None, where: Any = None) -> Record:
+    """Return the effect of every arm on every outcome, of moments or of private_ate()."""
+    if not isinstance(result, Moments | EffectResults):
         raise ParameterError(
             "these effects are not of private_ate() with delta, which has subgroups; give what "
             "its fit() returned"
         )
-    return estimate_record(in_r_names(result.by(by)), "dprct_private")
+    return estimate_record(result.effects(outcomes, where=_groups(where)), "dprct_private")
 
 
 @export("moments_fit")
@@ -168,10 +160,10 @@ def moments_index(
     return estimate_record(found, "dprct_private")
 
 
-def _groups(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _groups(where: Any) -> Any:
     """Return a condition of R's, whose whole numbers and logicals are levels of the release."""
-    if where is None:
-        return None
+    if where is None or isinstance(where, str):
+        return where
     return {
         name: level if isinstance(level, str) or level is None else float(level)
         for name, level in where.items()

@@ -16,7 +16,6 @@ from dprct.defaults import (
 )
 from dprct.encoding import decoded, encodings
 from dprct.errors import SchemaError, marked
-from dprct.estimate.ate import standard_error
 from dprct.privacy.composition import per_row
 from dprct.privacy.histograms import (
     HistogramRelease,
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment.groups import Design
     from dprct.encoding import Coded
-    from dprct.estimate.ate import JointATEResults
+    from dprct.estimate.ate import EffectResults
     from dprct.model import BoundTable
     from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.mechanisms import NoisyVector
@@ -490,7 +489,7 @@ def targets_of(
 
 
 def joint_targets(
-    estimates: JointATEResults,
+    estimates: EffectResults,
     columns: Sequence[Column],
     indices: Array | None = None,
     *,
@@ -500,7 +499,7 @@ def joint_targets(
 
     Parameters
     ----------
-    estimates : JointATEResults
+    estimates : EffectResults
         Effects of each arm against control, by outcome.
     columns : sequence of q Column
         The outcomes, with bounds.
@@ -531,7 +530,7 @@ def joint_targets(
         )
         squares = np.array(
             [
-                standard_error(m, alphas) ** 2 if k else (high - low) ** 2
+                m.standard_error(alphas) ** 2 if k else (high - low) ** 2
                 for m, k in zip(means, known, strict=True)
             ]
         )
@@ -558,7 +557,7 @@ def joint_targets(
 
 def with_groups(
     targets: Sequence[Target],
-    estimates: JointATEResults,
+    estimates: EffectResults,
     subgroup: str,
     columns: Sequence[Column],
     weights: Sequence[Array | None],
@@ -568,28 +567,29 @@ def with_groups(
     ``weights`` (K - 1, G, K) are those of cells' means in a regression with factors of the levels;
     None of outcomes for which arms have the same shares in all levels.
     """
-    levels = len(estimates.strata[subgroup].levels)
-    every = joint_targets(estimates.by(subgroup), [*columns] * levels, clipped=False)
+    inside = estimates.effects(where=subgroup)
+    levels = len(inside.outcomes) // len(columns)
+    every = joint_targets(inside, [*columns] * levels, clipped=False)
     return [
         replace(
             target,
             within=tuple(every[j :: len(targets)]),
-            weighted=None if mine is None else _weighted(estimates, subgroup, mine, j),
+            weighted=None if mine is None else _weighted(inside, len(columns), mine, j),
         )
         for j, (target, mine) in enumerate(zip(targets, weights, strict=True))
     ]
 
 
 def _weighted(
-    estimates: JointATEResults, subgroup: str, weights: Array, outcome: int
+    estimates: EffectResults, outcomes: int, weights: Array, outcome: int
 ) -> tuple[Array, Array]:
     """Return combinations of the means of levels and arms, and the squares of their errors."""
     effects, levels, arms = weights.shape
-    every = np.zeros((effects, levels, len(estimates.outcomes), arms))
+    every = np.zeros((effects, levels, outcomes, arms))
     every[:, :, outcome] = weights
-    means = estimates.strata[subgroup].means.transformed(every.reshape(effects, -1))
+    means = estimates.means.transformed(every.reshape(effects, -1))
     found = means.each()
-    errors = [standard_error(one, estimates.alphas) for one in found]
+    errors = [one.standard_error(estimates.alphas) for one in found]
     return np.array([one.value for one in found]), np.diag(np.square(errors))
 
 

@@ -239,13 +239,14 @@ test_that("with a delta private_ate shows effects within subgroups", {
   expect_error(plan(model, epsilon = 1), "needs delta above 0")
   expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "2 of each arm, by black")
   result <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
-  within <- effects(result, by = "black")
+  within <- effects(result, where = "black")
   expect_identical(nrow(tidy(within)), 2L)
   expect_match(names(coef(within)), "black=[01]")
-  expect_error(effects(result, by = "age"), "is no subgroup of this release; it has black")
+  one <- effects(result, where = list(black = 1))
+  expect_identical(unname(coef(one)), unname(coef(within))[2L])
+  expect_error(effects(result, where = "age"), "makes no groups of this release; groups: black")
   plain <- fit(nsw_ate(), epsilon = 1, rng = 1)
-  expect_error(effects(plain), "by is missing", class = "dprct_parameter_error")
-  expect_error(effects(plain, by = "black"), "private_ate\\(\\) with delta")
+  expect_error(effects(plain), "private_ate\\(\\) with delta", class = "dprct_parameter_error")
 })
 
 test_that("ggplot2 draws effects with their intervals, and paths", {

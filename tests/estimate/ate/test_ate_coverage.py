@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
-from dprct.estimate.effects import Contrast
+from dprct.estimate.contrasts import Contrast
 from dprct.privacy.noise import source
 from dprct.schema import Column
 

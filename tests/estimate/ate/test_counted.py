@@ -16,7 +16,7 @@ from dprct.assignment import Block, Cluster
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
-from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.contrasts import arm_contrasts
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column

@@ -17,7 +17,7 @@ from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
 from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
-from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget

@@ -75,7 +75,7 @@ def test_the_errors_are_those_of_people_times_the_design_effect() -> None:
         size = rows.groupby("meal").apply(lambda n: (n**2).sum() / n.sum())
         d, n = 1 + rule[name] * (size.to_numpy() - 1), rows.groupby("meal").sum().to_numpy()
         effects = d * (n - 1) / (n - d)
-        parts, before = found.effects[place].parts, people.effects[place].parts
+        parts, before = found.laws[place].parts, people.laws[place].parts
         # control first, as the design effects are
         order = np.argsort(
             [2 * abs(p / b - effects[0]) for p, b in zip(parts, before, strict=True)]

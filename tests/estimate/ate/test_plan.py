@@ -20,7 +20,7 @@ from dprct.estimate.ate.plan import (
     warnings_of,
 )
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
-from dprct.estimate.ate.results import arm_contrasts
+from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.noise_law import cdf
 from dprct.privacy.budget import Budget
 from dprct.queries.horvitz_thompson import PrivateArms

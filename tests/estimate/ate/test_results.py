@@ -14,14 +14,8 @@ from dprct.assignment import Block, Complete, Factorial, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate import ATEFacts, PrivateATE
 from dprct.estimate.ate.release import Outcome, Released
-from dprct.estimate.ate.results import (
-    Contrast,
-    arm_contrasts,
-    contrasts_of,
-    parse_contrast,
-    results_of,
-    tabulated,
-)
+from dprct.estimate.ate.results import results_of, tabulated
+from dprct.estimate.contrasts import Contrast, arm_contrasts, contrasts_of, parse_contrast
 from dprct.estimate.effects import NoisyMean, NoisyVariance, combined
 from dprct.estimate.experiment import compared
 from dprct.privacy.budget import Budget, Guarantee
@@ -53,21 +47,12 @@ def test_contrasts_are_read_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("contrast", "words"),
-    [
-        ("a - c", "names 'c', not an arm"),
-        ("a + b", "do not sum to zero"),
-        ("a - a", "all zero"),
-        ("a b", "not read at character"),
-        ("a - ", "not read at character"),
-        ("", "names nothing"),
-        ({"a": True, "b": -1}, "finite numbers"),
-        ({"a": float("nan"), "b": -1}, "finite numbers"),
-        (3, "give 'a - b'"),
-    ],
-)
-def test_what_is_no_contrast_is_refused(contrast: Any, words: str) -> None:
-    with pytest.raises(ParameterError, match=words):
+    "contrast",
+    ["a - c", "a + b", "a - a", "a b", "a - ", "", "a - b = 1", "a = b = control",
+     {"a": True, "b": -1}, {"a": float("nan"), "b": -1}, 3],
+)  # fmt: skip
+def test_what_is_no_contrast_is_refused(contrast: Any) -> None:
+    with pytest.raises(ParameterError, match="compares no arms; write 'a - b'"):
         parse_contrast(contrast, ARMS)
 
 
@@ -187,7 +172,7 @@ def test_arms_are_compared_with_each_other_after_the_fit(
     three = result.contrast("t - 0.5*t2 - 0.5*control")
     assert len(three.effects[0].scales) == 3
     assert "contrast t - t2 of arm means" in found.summary()
-    with pytest.raises(ParameterError, match="not an arm"):
+    with pytest.raises(ParameterError, match="compares no arms"):
         result.contrast("t - u")
 
 

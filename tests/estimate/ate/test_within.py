@@ -12,7 +12,7 @@ from scipy import stats
 
 import dprct
 from dprct import Budget, Column, PrivateATE, Schema
-from dprct.errors import DprctError, ParameterError
+from dprct.errors import ColumnError, DprctError, ParameterError
 from dprct.privacy.noise import source
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def test_effects_within_levels_are_found_with_the_noise_that_the_plan_tells(priv
     data, runs = trial(), 80
     made = model(data, private=private)
     results = list(fits(made, 2, range(runs)))
-    found = pd.DataFrame([result.by("g").params for result in results])
+    found = pd.DataFrame([result.effects(where="g").params for result in results])
     assert list(found.columns[:3]) == ["y if g=1: t", "wage if g=1: t", "y if g=2: t"]
-    noise = results[0].by("g").bse_noise
+    noise = results[0].effects(where="g").bse_noise
     for level in (1.0, 2.0, 3.0):
         name = f"y if g={level:g}: t"
         # shrinking moves an effect by a few hundredths of itself
@@ -122,7 +122,7 @@ def test_intervals_within_levels_cover(private: bool) -> None:
     for seed in range(runs):
         made = model(trial(1500, seed + 100), private=private, outcome="y")
         (result,) = fits(made, 3, [seed])
-        intervals = result.by("g").conf_int().to_numpy()
+        intervals = result.effects(where="g").conf_int().to_numpy()
         truth = np.array(list(EFFECTS.values()))
         hits += int(((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])).sum())
     low, high = stats.binom.ppf([FALSE_ALARM, 1 - FALSE_ALARM], 3 * runs, 0.95)
@@ -132,22 +132,28 @@ def test_intervals_within_levels_cover(private: bool) -> None:
 def test_levels_are_compared_and_nothing_is_shown_twice() -> None:
     data = trial(20_000)
     (result,) = fits(model(data, subgroups=["g", "f"], outcome="y"), 4, [3])
-    by = result.by("g")
+    by = result.effects(where="g")
     more = by.lincom({"y if g=2: t": 1, "y if g=1: t": -1})
     assert abs(float(more.params.iloc[0]) - 0.6) < 5 * float(more.bse.iloc[0])
     assert float(more.bse.iloc[0]) == pytest.approx(
         np.hypot(by.bse["y if g=2: t"], by.bse["y if g=1: t"]), rel=0.05
     )
     assert by.wald_test(["y if g=2: t = y if g=1: t"]).pvalue < 1e-4
-    assert list(result.by("f").params.index) == ["y if f=m: t", "y if f=w: t"]
+    assert list(result.effects(where="f").params.index) == ["y if f=m: t", "y if f=w: t"]
     assert list(result.tables) == ["control", "effects by g", "effects by f"]
     assert by.control.index.tolist() == ["y if g=1", "y if g=2", "y if g=3"]
     again = by.contrast("t - control")
     assert again.params.tolist() == by.params.tolist()
-    with pytest.raises(ParameterError, match="'h' is no subgroup of this release; it has g, f"):
-        result.by("h")
-    with pytest.raises(ParameterError, match="it has none"):
-        by.by("g")
+    among = result.effects(where={"g": 2})
+    assert among.params["t"] == by.params["y if g=2: t"]
+    assert among.conf_int().loc["t"].tolist() == by.conf_int().loc["y if g=2: t"].tolist()
+    assert among.nobs == pytest.approx((data["g"] == 2).sum(), rel=0.02)
+    with pytest.raises(
+        ColumnError, match="'h', which makes no groups of this release; groups: g, f"
+    ):
+        result.effects(where="h")
+    with pytest.raises(ParameterError, match=r"g=4.*levels are 1\.0, 2\.0, 3\.0"):
+        result.effects(where={"g": 4})
 
 
 def test_blocks_are_public_groups() -> None:
@@ -161,7 +167,7 @@ def test_blocks_are_public_groups() -> None:
     assert made._allocated(Budget(4, DELTA)) == model(data, subgroups=[], **given)._allocated(
         Budget(4, DELTA)
     )
-    found = pd.DataFrame([one.by("site").params for one in fits(made, 4, range(40))])
+    found = pd.DataFrame([one.effects(where="site").params for one in fits(made, 4, range(40))])
     planned = plan.table.set_index("part")["noise_sd"]
     for level in (1.0, 2.0):
         name = f"y if site={level:g}: t"
@@ -176,7 +182,7 @@ def test_an_engine_gives_the_same_numbers(private: bool) -> None:
     made = [model(rows, private=private) for rows in (data, pl.from_pandas(data).lazy())]
     one, other = (next(iter(fits(each, 3, [5]))) for each in made)
     assert one.params.tolist() == other.params.tolist()
-    assert one.by("g").params.tolist() == other.by("g").params.tolist()
+    assert one.effects(where="g").params.tolist() == other.effects(where="g").params.tolist()
 
 
 def test_people_without_a_level_count_for_everybody_alone() -> None:
@@ -185,7 +191,7 @@ def test_people_without_a_level_count_for_everybody_alone() -> None:
     made = model(data, facts={"g": {"missing": ["."]}})
     assert made.facts.inner == 4
     (result,) = fits(made, 8, [1])
-    assert len(result.by("g").params) == 6
+    assert len(result.effects(where="g").params) == 6
     assert abs(result.params["y: t"] - within(data.assign(a=1), "a", 1)) < (
         5 * result.bse_noise["y: t"] + 0.03
     )

@@ -7,14 +7,9 @@ import pytest
 from scipy import stats
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.effects import (
-    against_control,
-    effects_of,
-    means_of,
-)
-from dprct.privacy.budget import Guarantee
+from dprct.estimate.moments.effects import arm_shares, means_of
+from tests.estimate.moments.of_cells import effects_of_cells as effects_of
 
-NONE = Guarantee.none("these are made-up rows")
 ARMS = {"cash": (-1, 1, 0), "both": (-1, 0, 1)}
 
 
@@ -37,7 +32,7 @@ def noisy_cells(rng, sizes, p, s1, s2, from_rows, **how):
 
 
 def test_without_noise_it_is_welch(rows, exact):
-    found = effects_of(exact, ["b", "a"], ARMS, guarantee=NONE, control=(1, 0, 0))
+    found = effects_of(exact, ["b", "a"], ARMS)
     assert list(found.params.index) == ["b: cash", "b: both", "a: cash", "a: both"]
     welch = stats.ttest_ind(rows[1][:, 1], rows[0][:, 1], equal_var=False)
     interval = welch.confidence_interval(0.9)
@@ -50,7 +45,7 @@ def test_without_noise_it_is_welch(rows, exact):
 
 
 def test_without_noise_the_joint_covariance_is_that_of_means(rows, exact):
-    found = effects_of(exact, ["a", "b"], ARMS, guarantee=NONE)
+    found = effects_of(exact, ["a", "b"], ARMS)
     of_means = [np.cov(x[:, :2].T) / len(x) for x in rows]
     joint = found.combinations.covariance()
     expected = of_means[0] + of_means[1]
@@ -62,9 +57,9 @@ def test_without_noise_the_joint_covariance_is_that_of_means(rows, exact):
 def test_units_and_order_of_columns_change_nothing(rows, from_rows):
     rng = np.random.default_rng(0)
     noisy = [from_rows(x, ("a", "b", "c"), 2.0, 5.0, rng) for x in rows]
-    found = effects_of(noisy, ["a", "c"], ARMS, guarantee=NONE)
+    found = effects_of(noisy, ["a", "c"], ARMS)
     turned = [cell.selected(("c", "b", "a")) for cell in noisy]
-    other = effects_of(turned, ["a", "c"], ARMS, guarantee=NONE)
+    other = effects_of(turned, ["a", "c"], ARMS)
     np.testing.assert_allclose(found.conf_int(), other.conf_int(), rtol=1e-12)
     scaled = []
     for x, seed in zip(rows, range(3), strict=True):
@@ -74,7 +69,7 @@ def test_units_and_order_of_columns_change_nothing(rows, from_rows):
             centre=[3.0] * 3, scale=[10.0] * 3,
         )  # fmt: skip
         scaled.append((cell, tenfold))
-    one, ten = (effects_of(c, ["b"], ARMS, guarantee=NONE) for c in zip(*scaled, strict=True))
+    one, ten = (effects_of(c, ["b"], ARMS) for c in zip(*scaled, strict=True))
     np.testing.assert_allclose(10 * one.conf_int(), ten.conf_int(), rtol=1e-9)
     np.testing.assert_allclose(one.pvalues, ten.pvalues, rtol=1e-9)
 
@@ -82,16 +77,16 @@ def test_units_and_order_of_columns_change_nothing(rows, from_rows):
 def test_contrasts_of_effects_are_effects_of_contrasts(rows, from_rows):
     rng = np.random.default_rng(2)
     noisy = [from_rows(x, ("a", "b", "c"), 1.0, 2.0, rng) for x in rows]
-    both = effects_of(noisy, ["a"], ARMS, guarantee=NONE)
+    both = effects_of(noisy, ["a"], ARMS)
     found = both.lincom("cash - both")
-    direct = effects_of(noisy, ["a"], {"d": (0, 1, -1)}, guarantee=NONE)
+    direct = effects_of(noisy, ["a"], {"d": (0, 1, -1)})
     np.testing.assert_allclose(found.conf_int(0.1), direct.conf_int(0.1), rtol=1e-12)
     shifted = both.lincom("cash - both = 2")
     assert shifted.params.iloc[0] == pytest.approx(direct.params["d"] - 2)
 
 
 def test_a_single_joint_test_is_close_to_its_own_p_value(exact):
-    found = effects_of(exact, ["a"], ARMS, guarantee=NONE)
+    found = effects_of(exact, ["a"], ARMS)
     test = found.wald_test("cash = 0")
     assert test.statistic == pytest.approx(
         found.params["cash"] ** 2 / found.combinations.covariance()[0, 0]
@@ -103,12 +98,12 @@ def test_a_single_joint_test_is_close_to_its_own_p_value(exact):
 
 def test_blocks_weigh_by_their_rows(rows, from_rows):
     cells = [from_rows(x, ("a", "b", "c")) for x in (rows[0], rows[1], rows[2][:15], rows[2][15:])]
-    contrasts, base = against_control("ctct", [c.n for c in cells], "c", list("uuvv"))
-    found = effects_of(cells, ["a"], contrasts, guarantee=NONE, control=base)
+    labels, rows_of = list(zip("ctct", "uuvv", strict=True)), np.array([[c.n for c in cells]])
+    found = effects_of(cells, ["a"], {"t": (-1, 1)}, arm_shares(labels, rows_of, "ct"))
     m = [x[:, 0].mean() for x in (rows[0], rows[1], rows[2][:15], rows[2][15:])]
     assert found.params["t"] == pytest.approx((m[1] - m[0]) * 50 / 90 + (m[3] - m[2]) * 40 / 90)
     with pytest.raises(ParameterError, match="no cell in block"):
-        against_control("ctc", [1, 2, 3], "c", list("uuv"))
+        arm_shares(labels[:3], rows_of[:, :3], "ct")
 
 
 def test_a_private_cell_of_few_rows_is_not_estimated(from_rows, scales):
@@ -116,7 +111,7 @@ def test_a_private_cell_of_few_rows_is_not_estimated(from_rows, scales):
     s1, s2 = scales(2.0, 2.0, 1.0)
     cells = noisy_cells(rng, (400, 400), 2, s1, s2, from_rows, private=True)
     few = noisy_cells(rng, (12,), 2, s1, s2, from_rows, private=True)
-    found = effects_of([*cells, *few], ["y0"], ARMS, guarantee=NONE)
+    found = effects_of([*cells, *few], ["y0"], ARMS)
     assert np.isfinite(found.params["cash"])
     assert np.isnan(found.params["both"])
     assert np.isnan(found.pvalues["both"])
@@ -127,7 +122,7 @@ def test_a_private_cell_of_few_rows_is_not_estimated(from_rows, scales):
 
 def test_it_is_drawn_and_printed(exact):
     pytest.importorskip("matplotlib")
-    found = effects_of(exact, ["a", "b"], ARMS, guarantee=NONE)
+    found = effects_of(exact, ["a", "b"], ARMS)
     axes = found.plot_outcomes()
     assert [ax.get_title() for ax in axes] == ["a", "b"]
     assert "of which noise" in found.summary()
@@ -137,7 +132,7 @@ def test_it_is_drawn_and_printed(exact):
 def test_family_wise_p_values_lie_between_single_and_holm(exact):
     from dprct.results.multiple_testing import holm
 
-    found = effects_of(exact, ["a", "b", "c"], ARMS, guarantee=NONE)
+    found = effects_of(exact, ["a", "b", "c"], ARMS)
     single, adjusted = found.pvalues.to_numpy(), found.adjusted_pvalues().to_numpy()
     assert (adjusted >= single).all()
     assert (adjusted <= holm(single) * 1.02 + 1e-3).all()
@@ -162,6 +157,4 @@ def test_means_of_a_cell_are_unbiased(from_rows):
 
 def test_empty_asks_are_refused(exact):
     with pytest.raises(ParameterError, match="at least one outcome"):
-        effects_of(exact, [], ARMS, guarantee=NONE)
-    with pytest.raises(ParameterError, match="one finite weight"):
-        effects_of(exact, ["a"], {"x": (1, -1)}, guarantee=NONE)
+        effects_of(exact, ["a"], {})

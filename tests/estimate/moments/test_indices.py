@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.effects import effects_of
 from dprct.estimate.moments.indices import index_of
-from dprct.privacy.budget import Guarantee
+from tests.estimate.moments.of_cells import effects_of_cells as effects_of
 
-NONE = Guarantee.none("these are made-up rows")
 ARMS = {"one": (-1, 1, 0), "two": (-1, 0, 1)}
 
 
@@ -24,7 +22,7 @@ def rows():
 def effects(rows, from_rows, s=0.0, **facts):
     rng = np.random.default_rng(0)
     cells = [from_rows(x, "abc", s, s, rng, **facts) for x in rows]
-    return effects_of(cells, ["a", "b", "c"], ARMS, guarantee=NONE)
+    return effects_of(cells, ["a", "b", "c"], ARMS)
 
 
 def test_public_scales_give_a_linear_combination(rows, from_rows):
@@ -55,7 +53,7 @@ def test_the_delta_method_is_the_spread_of_large_effects(from_rows):
     for _ in range(600):
         arms = rng.normal(size=(120, 1)), rng.normal(3, 1, size=(120, 1))
         cells = [from_rows(x, "a", 4.0, 6.0, rng) for x in arms]
-        both = effects_of(cells, ["a"], {"t": (-1, 1)}, guarantee=NONE)
+        both = effects_of(cells, ["a"], {"t": (-1, 1)})
         moved = index_of(both, ["a"], control=0)
         found.append((moved.params["t"], moved.cov.iloc[0, 0], both.cov.iloc[0, 0]))
     values, variances, without = np.array(found).T
