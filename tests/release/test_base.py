@@ -330,6 +330,7 @@ def _interrupted_at(call: int, step: str, monkeypatch: pytest.MonkeyPatch) -> Ca
     return lambda: calls[0] >= call
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
 @pytest.mark.parametrize("replacing", [False, True], ids=["new", "replacing"])

@@ -223,6 +223,7 @@ def score(counts: np.ndarray) -> np.ndarray:
     return np.minimum(counts[:, 0] - 50, 50 - counts[:, 1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("draw", "size"), [(releases, 4000), (fitted, 400)])
 def test_every_cell_has_its_exact_law(
     draw: Callable[[pd.DataFrame, Schema, float, int], np.ndarray], size: int
@@ -258,16 +259,19 @@ def audited(
     return lower_bound(*draws, alpha=ALPHA)
 
 
+@pytest.mark.long
 def test_a_fit_keeps_its_claim_and_needs_most_of_it() -> None:
     found = audited(FIRST, NEIGHBOUR, tiny(), 2.0)
     assert not found.refutes(2.0)
     assert found.epsilon > 1.3
 
 
+@pytest.mark.long
 def test_a_fit_with_half_the_noise_would_be_caught() -> None:
     assert audited(FIRST, NEIGHBOUR, tiny(), 4.0).refutes(2.0)
 
 
+@pytest.mark.long
 def test_a_person_with_two_rows_is_protected_as_a_whole() -> None:
     ids = [0.0, 0.0, *range(1, 99)]
     tables = [data.assign(id=ids) for data in (FIRST, TWO_MOVED)]

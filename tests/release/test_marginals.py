@@ -99,10 +99,12 @@ def bound(epsilon: float, size: int = 12_000) -> float:
     return lower_bound(*draws, alpha=ALPHA).epsilon
 
 
+@pytest.mark.long
 def test_a_fit_keeps_its_claim_and_needs_most_of_it() -> None:
     assert 2.0 < bound(4.0) <= 4.0
 
 
+@pytest.mark.long
 def test_noise_for_one_column_only_would_be_caught() -> None:
     assert bound(8.0) > 4.0
 
