@@ -1,4 +1,4 @@
-"""Write what lists the methods in files that cannot ask for them: ``dprct/__init__.py``, and R.
+"""Write what lists the methods and their options where it cannot be asked for: in types, and in R.
 
 The classes say what there is (:mod:`dprct.study.methods`); a test compares the files.
 
@@ -7,11 +7,13 @@ Usage: python scripts/registry.py
 
 from __future__ import annotations
 
+import inspect
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dprct.study.methods import BY_NAME, STRICT, makes_file, spec_class
+from dprct.study.methods import BY_NAME, STRICT, makes_file, r_name, spec_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,11 +50,63 @@ def by_name() -> str:
     return f"# Written by scripts/registry.py.\nby_name <- c(\n{listed}\n)\n"
 
 
+FIRST = {
+    "PrivateATE": ("treatment", "assignment"),
+    "SyntheticControl": ("outcome", "treated", "treatment_time", "unit", "time", "donors"),
+    "IPW": ("outcome",),
+    "CATE": ("treatment", "assignment"),
+    "PrivateAdditive": (),
+}
+"""Arguments of R's functions that may be given by their places, after data and schema."""
+
+
+def estimates() -> str:
+    """Text of ``r-wrapper/R/models.R``: a function of each estimate, with all of its options."""
+    made = "\n".join(_r_function(name, first) for name, first in FIRST.items())
+    return written(TOP / "r-wrapper" / "R" / "models.R", [made])
+
+
+def _r_function(name: str, first: tuple[str, ...]) -> str:
+    method = BY_NAME[name]
+    options = {
+        key: one
+        for key, one in inspect.signature(method).parameters.items()
+        if key not in ("data", "schema") and one.annotation not in (None, "None")
+    }
+    rest = [key for key in options if key not in first]
+    needed = {key for key in first if options[key].default is inspect.Parameter.empty}
+    formula = hasattr(method, "from_formula")
+    opening = f"{r_name(method)} <- function("
+    formals = [
+        *(["formula = NULL"] if formula else []),
+        "data", "schema = NULL",
+        *(key if key in needed else f"{key} = NULL" for key in first),
+        "...", *(f"{key} = NULL" for key in rest),
+    ]  # fmt: skip
+    passed = [*(f"{key} = {key}" for key in (*first, *rest)), "..."]
+    call = f'  model("{name}", {"formula" if formula else "NULL"}, data, schema,'
+    return "\n".join([
+        "#' @rdname estimates", "#' @export", _wrapped(opening, formals) + ") {", call,
+        _wrapped("    ", passed), "  )", "}", "",
+    ])  # fmt: skip
+
+
+def _wrapped(opening: str, parts: list[str]) -> str:
+    """Parts with commas, in lines of R that begin below each other."""
+    kept = [part.replace(" ", "\0") for part in parts]
+    text = textwrap.fill(
+        ", ".join(kept), 98, initial_indent=opening, subsequent_indent=" " * len(opening),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return text.replace("\0", " ")
+
+
 def files() -> Mapping[Path, str]:
     """All files that list methods, with their text."""
     return {
         TOP / "dprct" / "__init__.py": names(),
         TOP / "r-wrapper" / "R" / "by_name.R": by_name(),
+        TOP / "r-wrapper" / "R" / "models.R": estimates(),
     }
 
 

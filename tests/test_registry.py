@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,12 +11,13 @@ import pytest
 
 import dprct
 from dprct.model import Spec
-from dprct.study.methods import BY_NAME, EVERY, METHODS, STRICT, r_name, spec_class
+from dprct.study.methods import BY_NAME, ESTIMATES, EVERY, METHODS, STRICT, r_name, spec_class
 from scripts import registry
 from tests.contract.registry import SUBJECTS
 from tests.replay.cases import GIVEN
 
 DOCS = Path(__file__).parents[1] / "docs"
+PARAM = re.compile(r"^#' @param (\S+)", re.M)
 
 
 @pytest.mark.parametrize("path", registry.files(), ids=lambda path: path.name)
@@ -50,6 +52,23 @@ def test_a_method_has_subjects_in_the_contract_and_cases_in_the_replay(key: str)
     model = STRICT[key]
     assert any(name.split(",")[0] == model.__name__ for name in SUBJECTS)
     assert model in GIVEN
+
+
+@pytest.mark.parametrize("name", registry.FIRST)
+def test_every_option_of_an_estimate_is_explained_in_r(name: str) -> None:
+    """By the page of the function, or of those that it inherits from."""
+    text = (DOCS.parent / "r-wrapper" / "R" / "models.R").read_text("utf-8")
+    pages = [text[: text.index("#' @name estimates")], text.split("#' @name releases")[0]]
+    explained = {one for page in pages for line in PARAM.findall(page) for one in line.split(",")}
+    function = re.search(rf"^{r_name(BY_NAME[name])} <- function\((.*?)\) {{", text, re.M | re.S)
+    assert function is not None
+    formals = {one.split("=")[0].strip() for one in function[1].split(",")}
+    assert formals <= explained
+
+
+def test_estimates_in_r_are_all_but_those_that_read_formulas() -> None:
+    others = {model.__name__ for model in ESTIMATES.values()} - {*registry.FIRST}
+    assert others == {"PrivateMoments"}  # whose regressions are R's
 
 
 def test_keys_and_names_in_r_are_those_of_one_method() -> None:

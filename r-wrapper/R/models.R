@@ -130,6 +130,7 @@ calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignmen
 #' @name estimates
 NULL
 
+# methods, written by scripts/registry.py
 #' @rdname estimates
 #' @export
 private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
@@ -139,9 +140,10 @@ private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, a
                         attrition = NULL, neighbors = NULL) {
   model("PrivateATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, control = control,
-    budget_shares = budget_shares, subgroups = subgroups, effects = effects,
-    blocks = blocks, privacy_unit = privacy_unit, index = index, index_columns = index_columns,
-    index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors, ...
+    budget_shares = budget_shares, subgroups = subgroups, effects = effects, blocks = blocks,
+    privacy_unit = privacy_unit, index = index, index_columns = index_columns,
+    index_bounds = index_bounds, alphas = alphas, attrition = attrition, neighbors = neighbors,
+    ...
   )
 }
 
@@ -165,15 +167,13 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 #' @export
 ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
                 covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
-                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL,
-                treated = NULL, balance = NULL, overlap = NULL, errors = NULL,
-                treated_share = NULL, alphas = NULL) {
+                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, treated = NULL,
+                balance = NULL, overlap = NULL, errors = NULL, treated_share = NULL, alphas = NULL) {
   model("IPW", formula, data, schema,
     outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
     neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
-    budget_shares = budget_shares, hajek = hajek, treated = treated,
-    balance = balance, overlap = overlap, errors = errors, treated_share = treated_share,
-    alphas = alphas, ...
+    budget_shares = budget_shares, hajek = hajek, treated = treated, balance = balance,
+    overlap = overlap, errors = errors, treated_share = treated_share, alphas = alphas, ...
   )
 }
 
@@ -195,13 +195,20 @@ cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NU
 #' @export
 private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome = NULL,
                              features = NULL, clip = NULL, bins = NULL, categorical = NULL,
-                             pairs = NULL, subgroups = NULL, projection = NULL,
-                             neighbors = NULL) {
+                             pairs = NULL, subgroups = NULL, projection = NULL, neighbors = NULL) {
   model("PrivateAdditive", formula, data, schema,
     outcome = outcome, features = features, clip = clip, bins = bins, categorical = categorical,
-    pairs = pairs, subgroups = subgroups, projection = projection,
-    neighbors = neighbors, ...
+    pairs = pairs, subgroups = subgroups, projection = projection, neighbors = neighbors, ...
   )
+}
+# end of methods
+
+#' @rdname estimates
+#' @export
+effects.dprct_private <- function(object, by, ...) {
+  only_known(...)
+  if (missing(by)) refuse("parameter", "by is missing; give the columns of subgroups, such as by = \"region\"")
+  dprct_call("effects_by", result = object, by = by, .call = sys.call())
 }
 
 #' The papers' algorithms as published
