@@ -191,6 +191,19 @@ def test_every_option_and_choice_has_a_case(method: str, cases: list[Any]) -> No
     assert uncovered(method, options_of(method), cases) == []
 
 
+@pytest.mark.parametrize("method", ["PrivateATE", "Calibrated", "PrivateMoments"])
+def test_every_policy_of_missing_values_has_a_case(method: str, cases: list[Any]) -> None:
+    policies = {
+        facts.get("missing_policy")
+        for case in cases
+        if case.method == method
+        for facts in case.facts.values()
+        if isinstance(facts, dict)
+    }
+    assert {"public", "private"} <= policies
+    assert any(isinstance(policy, float) for policy in policies)
+
+
 def test_a_new_option_or_choice_is_missed(cases: list[Any]) -> None:
     known = options_of("PrivateATE")
     assert known["neighbors"] == ("replace-one-design-public", "replace-one")

@@ -152,5 +152,19 @@ def test_cases_have_names_of_their_methods() -> None:
 
 
 def test_every_fact_of_a_column_that_a_fit_uses_has_a_case() -> None:
-    told = {fact for case in CASES.values() for facts in case.facts.values() for fact in facts}
-    assert {"sd", "sd_within", "centre", "clip"} <= told
+    told: dict[str, set[Any]] = {}
+    for case in CASES.values():
+        for facts in case.facts.values():
+            for fact, value in facts.items():
+                told.setdefault(fact, set()).add(str(value))
+    assert {"sd", "sd_within", "centre", "clip", "missing_policy"} <= {*told}
+    assert {"public", "private", "0.5"} <= told["missing_policy"]
+
+
+@pytest.mark.parametrize(
+    "method", [dprct.PrivateATE, dprct.Calibrated], ids=lambda one: one.__name__
+)
+def test_every_fact_of_a_design_has_a_case(method: type) -> None:
+    designs = [given["assignment"] for given in GIVEN[method] if given.get("assignment")]
+    for fact in ("largest", "icc", "cluster_mean_bounds"):
+        assert any(getattr(design, fact, None) is not None for design in designs), fact
