@@ -38,6 +38,7 @@ _HOME = {
     "iv": "dprct.results.iv",
     "logit": "dprct.results.binary",
     "ols": "dprct.results.ols",
+    "poisson": "dprct.results.binary",
     "probit": "dprct.results.binary",
     "read": "dprct.io",
     "read_dta": "dprct.io.stata",
@@ -83,7 +84,7 @@ if TYPE_CHECKING:
     from dprct.release import Release
     from dprct.release.verify import verify
     from dprct.results.balance import balance_table
-    from dprct.results.binary import logit, probit
+    from dprct.results.binary import logit, poisson, probit
     from dprct.results.etable import etable
     from dprct.results.itt import itt_table
     from dprct.results.iv import iv

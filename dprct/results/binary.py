@@ -1,4 +1,4 @@
-"""Logit and probit with the standard errors that Stata prints, for ordinary fits."""
+"""Logit, probit and Poisson with the standard errors that Stata prints, for ordinary fits."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from dprct.results.covariance import Array, Codes
     from dprct.schema import Schema
 
-Link = Literal["logit", "probit"]
+Link = Literal["logit", "probit", "poisson"]
 COV_TYPES = ("nonrobust", "HC1", "cluster")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class BinaryResults(OrdinaryResults):
-    """A logit or probit; see :func:`logit`.
+    """A logit, probit or Poisson regression; see :func:`logit` and :func:`poisson`.
 
     Parameters
     ----------
-    link : {"logit", "probit"}
+    link : {"logit", "probit", "poisson"}
     llf, llnull : float
         Log likelihood, and that of the intercept alone.
     n_groups : int or None
@@ -74,7 +74,7 @@ class BinaryResults(OrdinaryResults):
     def predict(
         self, new_data: Any, *, interval: str | None = None, alpha: float = 0.05
     ) -> pd.Series[float] | pd.DataFrame:
-        """Return the probability of 1 for new rows; an interval is that of the index, mapped.
+        """Return probability or mean of new rows; the ends of an interval are the index's, mapped.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class BinaryResults(OrdinaryResults):
         return pd.DataFrame({"estimate": self._mean(index), "std.error": error, **ends})
 
     def margins(self, variable: str, data: Any) -> LinearResults:
-        """Return the average effect of a variable on the probability; ``margins, dydx()``.
+        """Return the average effect of a variable on probability or mean; ``margins, dydx()``.
 
         Parameters
         ----------
@@ -129,16 +129,70 @@ class BinaryResults(OrdinaryResults):
         G = np.array(gradients)
         return self.averaged(variable, list(moves), np.array(values), G, len(frame))
 
+    def odds_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a logit, as Stata's ``logistic`` prints them.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``estimate``, ``std.error`` (by the delta method), ``conf.low``, ``conf.high``
+            (the ends of the coefficients' intervals, mapped), one row per coefficient.
+
+        Raises
+        ------
+        ParameterError
+            If the fit is no logit.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 1, 0], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
+        >>> float(logit("y ~ t", rows).odds_ratios().loc["t", "estimate"].round(6))
+        9.0
+        """
+        return self._ratios("logit", "odds ratios", alpha)
+
+    def rate_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a Poisson regression; Stata's ``irr``.
+
+        Returns
+        -------
+        DataFrame
+            As of :meth:`odds_ratios`.
+
+        Raises
+        ------
+        ParameterError
+            If the fit is no Poisson regression.
+        """
+        return self._ratios("poisson", "rate ratios", alpha)
+
+    def _ratios(self, link: Link, what: str, alpha: float) -> pd.DataFrame:
+        if self.link != link:
+            raise ParameterError(f"a {self.link} has no {what}; fit dprct.{link} for them")
+        ratio = np.exp(self.params)
+        ends = np.exp(self.conf_int(alpha))
+        found = {"estimate": ratio, "std.error": ratio * self.bse}
+        return pd.DataFrame(
+            found | {"conf.low": ends.iloc[:, 0], "conf.high": ends.iloc[:, 1]},
+        )
+
     def _mean(self, index: Any) -> Array:
+        if self.link == "poisson":
+            return np.exp(np.asarray(index))
         return np.asarray(special.expit(index) if self.link == "logit" else special.ndtr(index))
 
     def _density(self, index: Array) -> Array:
+        if self.link == "poisson":
+            return np.asarray(np.exp(index))
         if self.link == "probit":
             return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
         p = special.expit(index)
         return np.asarray(p * (1 - p))
 
     def _slope_of_density(self, index: Array) -> Array:
+        if self.link == "poisson":
+            return np.asarray(np.exp(index))
         if self.link == "probit":
             return -index * self._density(index)
         return np.asarray(self._density(index) * (1 - 2 * special.expit(index)))
@@ -272,6 +326,51 @@ def probit(
     return _fit("probit", formula, data, schema, cov_type, cluster, guarantee)
 
 
+@checked
+def poisson(
+    formula: str,
+    data: Any,
+    schema: Schema | None = None,
+    cov_type: str = "nonrobust",
+    cluster: str | ArrayLike | None = None,
+    *,
+    guarantee: Guarantee | None = None,
+) -> BinaryResults:
+    """Fit a Poisson regression by maximum likelihood; everything else as of :func:`logit`.
+
+    Parameters
+    ----------
+    formula : str
+        ``"visits ~ treat + age"``; the outcome is 0 or above, a count or not.
+    data, schema, cov_type, cluster, guarantee
+        As of :func:`logit`.  Where the outcome is no Poisson draw, ``HC1`` is what holds.
+
+    Returns
+    -------
+    BinaryResults
+
+    Raises
+    ------
+    FormulaError, ColumnError
+    ParameterError
+        If the outcome is below 0 or always 0, if it is 0 wherever a regressor says so, or an option
+        is not one of those above.
+
+    References
+    ----------
+    StataCorp, manual entry ``poisson``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"y": [0, 2, 1, 1, 4, 2, 5, 1], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
+    >>> fit = poisson("y ~ t", rows, cov_type="HC1")
+    >>> float(fit.rate_ratios().loc["t", "estimate"].round(6))
+    3.0
+    """
+    return _fit("poisson", formula, data, schema, cov_type, cluster, guarantee)
+
+
 def _fit(
     link: Link,
     formula: str,
@@ -298,10 +397,7 @@ def _fit(
     frame = design(parsed, data, schema, keep=complete)
     check_finite(frame)
     y = frame.y[:, 0]
-    if not np.array_equal(np.unique(y), [0.0, 1.0]):
-        raise ParameterError(
-            f"{frame.outcomes[0]!r} must be 0 and 1 in the rows used, both of which occur"
-        )
+    _check_values(link, frame.outcomes[0], y)
     kept = independent(frame.X)
     X = frame.X[:, kept]
     codes = None if groups is None else cluster_codes(groups, complete)
@@ -313,7 +409,6 @@ def _fit(
         data, schema, (*parsed.names, *by_name), guarantee,
         by_row=cluster is not None and not by_name,
     )  # fmt: skip
-    share = float(y.mean())
     return BinaryResults(
         params=pd.Series(np.asarray(fit.params), index=names),
         cov=pd.DataFrame(cov, index=names, columns=names),
@@ -329,26 +424,51 @@ def _fit(
         levels=frame.levels,
         link=link,
         llf=float(fit.llf),
-        llnull=len(y) * float(special.xlogy(share, share) + special.xlogy(1 - share, 1 - share)),
+        llnull=_of_the_mean(link, y),
         n_groups=None if codes is None else int(codes.max()) + 1,
         rows_dropped=int((~complete).sum()),
         notes=(*void_notes(schema), *([RELEASED_NOTE] if known.is_released else [])),
     )
 
 
+def _check_values(link: Link, outcome: str, y: Array) -> None:
+    if link == "poisson":
+        if not (y >= 0).all() or not (y > 0).any():
+            raise ParameterError(
+                f"{outcome!r} must be 0 or above in the rows used, and above 0 in some"
+            )
+    elif not np.array_equal(np.unique(y), [0.0, 1.0]):
+        raise ParameterError(f"{outcome!r} must be 0 and 1 in the rows used, both of which occur")
+
+
+def _of_the_mean(link: Link, y: Array) -> float:
+    """Log likelihood of the intercept alone."""
+    mean = float(y.mean())
+    if link == "poisson":
+        return float((special.xlogy(y, mean) - mean - special.gammaln(y + 1)).sum())
+    return len(y) * float(special.xlogy(mean, mean) + special.xlogy(1 - mean, 1 - mean))
+
+
 def _maximised(link: Link, y: Array, X: Array) -> Any:
     """Let statsmodels maximise the likelihood; refuse what has no maximum."""
-    from statsmodels.discrete.discrete_model import Logit, Probit
+    from statsmodels.discrete.discrete_model import Logit, Poisson, Probit
     from statsmodels.tools.sm_exceptions import PerfectSeparationError
 
-    model = (Logit if link == "logit" else Probit)(y, X)
+    model = {"logit": Logit, "probit": Probit, "poisson": Poisson}[link](y, X)
+    start = None
+    if link == "poisson":  # from 0 the first step of Newton may go beyond what exp can hold
+        start = np.linalg.lstsq(X, np.log(y + y.mean() / 10), rcond=None)[0]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what they say is checked below
         try:
-            fit = model.fit(method="newton", maxiter=100, tol=1e-12, disp=False)
+            fit = model.fit(start, method="newton", maxiter=100, tol=1e-12, disp=False)
         except (PerfectSeparationError, np.linalg.LinAlgError):
             fit = None
-    decided = fit is None or bool((np.abs(fit.predict() - y) < 1e-9).any())
+    decided = fit is None or bool(
+        (fit.predict() < 1e-9 * y.mean()).any()
+        if link == "poisson"
+        else (np.abs(fit.predict() - y) < 1e-9).any()
+    )
     if fit is None or decided or not fit.mle_retvals["converged"]:
         raise ParameterError(
             "the regressors predict the outcome perfectly in some rows, so that the likelihood has "

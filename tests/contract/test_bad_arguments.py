@@ -171,6 +171,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "itt_table": {"arms": ["t"], "draws": 10},
         "logit": {"formula": "t ~ y"},
         "probit": {"formula": "t ~ y"},
+        "poisson": {"formula": "t ~ y"},
         "write_dta": {"path": folder / "c.dta"},
     }  # fmt: skip
     made: dict[str, Any] = {"Accountant": account, "Guarantee": guarantee, "Schema": SCHEMA}

@@ -107,6 +107,7 @@ def own_fits() -> dict[str, Callable[[], Any]]:
         "iv": lambda: dprct.iv("y ~ x + [t ~ z]", data),
         "logit": lambda: dprct.logit("b ~ t + x", data),
         "probit": lambda: dprct.probit("b ~ t + x", data),
+        "poisson": lambda: dprct.poisson("b ~ t + x", data),
         "etable": lambda: dprct.etable([dprct.ols("y ~ t", data), dprct.ols("y ~ t + x", data)]),
         "balance_table": lambda: dprct.balance_table(data, treatment="t", columns=["x"]),
         "itt_table": lambda: dprct.itt_table(data, outcomes=["y"], arms=["t"]),

@@ -1,14 +1,16 @@
-"""Logit and probit against R (``tests/reference/ordinary_r.R``) and against their derivatives."""
+"""Logit, probit and Poisson against R (``tests/reference/ordinary_r.R``), GLM and derivatives."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from scipy import stats
 
 import dprct
@@ -19,6 +21,13 @@ REFERENCE = json.loads(
 )
 ROWS, THEIRS = pd.DataFrame(REFERENCE["data"]), REFERENCE["binary"]
 FITS = {"logit": dprct.logit, "probit": dprct.probit}
+COUNTS = pd.DataFrame(
+    {
+        "d": np.tile([0.0, 1.0], 150),
+        "x": np.linspace(-1, 1, 300) ** 3,
+        "g": np.arange(300) // 5,
+    }
+).assign(y=lambda f: np.random.default_rng(4).poisson(np.exp(0.5 + 0.4 * f["d"] - f["x"])))
 
 
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "cluster"])
@@ -80,6 +89,73 @@ def test_margins_are_means_of_differences_with_the_delta_method(link):
         assert found.params.iloc[0] == pytest.approx(effect(beta), rel=1e-6)
         expected = np.sqrt(gradient @ fit.cov.to_numpy() @ gradient)
         assert found.bse.iloc[0] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("cov_type", "theirs"), [("nonrobust", "nonrobust"), ("HC1", "HC0")])
+def test_poisson_is_the_generalised_linear_model(cov_type, theirs):
+    """Iteratively reweighted least squares, another way to the same maximum."""
+    fit = dprct.poisson("y ~ d + x", COUNTS, cov_type=cov_type)
+    X = sm.add_constant(COUNTS[["d", "x"]])
+    model = sm.GLM(COUNTS["y"], X, family=sm.families.Poisson()).fit(tol=1e-12, cov_type=theirs)
+    scale = 1 if cov_type == "nonrobust" else 300 / 299
+    np.testing.assert_allclose(fit.params, model.params, rtol=1e-8)
+    np.testing.assert_allclose(fit.cov, model.cov_params() * scale, rtol=1e-7)
+    assert fit.llf == pytest.approx(model.llf)
+    assert fit.llnull == pytest.approx(dprct.poisson("y ~ 1", COUNTS).llf)
+    assert fit.df_inference == math.inf
+
+
+def test_poisson_with_clusters_is_stata_s_sum_of_scores():
+    fit = dprct.poisson("y ~ d", COUNTS, cluster="g")
+    X = np.column_stack([np.ones(300), COUNTS["d"]])
+    mean = np.exp(X @ fit.params.to_numpy())
+    bread = np.linalg.inv(X.T @ (mean[:, None] * X))
+    scores = pd.DataFrame(X * (COUNTS["y"].to_numpy() - mean)[:, None]).groupby(COUNTS["g"]).sum()
+    meat = scores.T.to_numpy() @ scores.to_numpy()
+    np.testing.assert_allclose(fit.cov, 60 / 59 * bread @ meat @ bread, rtol=1e-7)
+
+
+def test_a_saturated_poisson_is_the_log_of_means():
+    fit = dprct.poisson("y ~ d", COUNTS, cov_type="HC1")
+    means = COUNTS.groupby("d")["y"].mean()
+    ratio = fit.rate_ratios().loc["d"]
+    assert ratio["estimate"] == pytest.approx(means[1] / means[0])
+    assert ratio["conf.low"] == pytest.approx(np.exp(fit.conf_int().loc["d"].iloc[0]))
+    assert ratio["std.error"] == pytest.approx(ratio["estimate"] * fit.bse["d"])
+    assert fit.margins("d", COUNTS.assign(d=COUNTS["d"])).nobs == 300
+    large = COUNTS.assign(y=COUNTS["y"] * 10_000)
+    assert dprct.poisson("y ~ d + x", large).params["d"] == pytest.approx(
+        dprct.poisson("y ~ d + x", COUNTS).params["d"]
+    )
+
+
+def test_margins_of_a_factor_after_poisson_are_differences_of_means():
+    rows = COUNTS.assign(arm=np.where(COUNTS["d"] == 1, "b", "a"))
+    fit = dprct.poisson("y ~ arm", rows, cov_type="HC1")
+    means = rows.groupby("arm")["y"].mean()
+    found = fit.margins("arm", rows)
+    assert found.params.iloc[0] == pytest.approx(means["b"] - means["a"])
+    ordinary = dprct.ols("y ~ arm", rows, cov_type="HC1")
+    assert found.bse.iloc[0] == pytest.approx(ordinary.bse.iloc[1], rel=0.01)
+
+
+def test_ratios_are_of_their_own_link():
+    logit = dprct.logit("b ~ z", ROWS)
+    p = ROWS.groupby("z")["b"].mean()
+    odds = (p[1] / (1 - p[1])) / (p[0] / (1 - p[0]))
+    assert logit.odds_ratios().loc["z", "estimate"] == pytest.approx(odds)
+    with pytest.raises(ParameterError, match=r"a logit has no rate ratios; fit dprct.poisson"):
+        logit.rate_ratios()
+    with pytest.raises(ParameterError, match=r"a probit has no odds ratios; fit dprct.logit"):
+        dprct.probit("b ~ z", ROWS).odds_ratios()
+
+
+@pytest.mark.parametrize("changed", [{"y": -1.0}, {"y": 0.0}])
+def test_what_is_no_count_is_refused(changed):
+    with pytest.raises(ParameterError, match="must be 0 or above"):
+        dprct.poisson("y ~ d", COUNTS.assign(**changed))
+    with pytest.raises(ParameterError, match="predict the outcome perfectly"):
+        dprct.poisson("y ~ d", COUNTS.assign(y=COUNTS["y"] * COUNTS["d"]))
 
 
 def test_what_is_printed_counts():
