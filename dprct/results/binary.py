@@ -171,15 +171,13 @@ class BinaryResults(OrdinaryResults):
         if self.link != link:
             raise ParameterError(f"a {self.link} has no {what}; fit dprct.{link} for them")
         ratio = np.exp(self.params)
-        ends = np.exp(self.conf_int(alpha))
+        ends = np.exp(self.conf_int(alpha).to_numpy())
         found = {"estimate": ratio, "std.error": ratio * self.bse}
-        return pd.DataFrame(
-            found | {"conf.low": ends.iloc[:, 0], "conf.high": ends.iloc[:, 1]},
-        )
+        return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
 
     def _mean(self, index: Any) -> Array:
         if self.link == "poisson":
-            return np.exp(np.asarray(index))
+            return np.asarray(np.exp(index))
         return np.asarray(special.expit(index) if self.link == "logit" else special.ndtr(index))
 
     def _density(self, index: Array) -> Array:
