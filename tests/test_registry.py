@@ -66,6 +66,17 @@ def test_every_option_of_an_estimate_is_explained_in_r(name: str) -> None:
     assert formals <= explained
 
 
+@pytest.mark.parametrize("name", ["MVHistogram", "Marginals", "Calibrated"])
+def test_every_option_of_a_released_file_is_named_in_r(name: str) -> None:
+    """As an argument, in what is said of the others, or as one of an estimate."""
+    text = (DOCS.parent / "r-wrapper" / "R" / "models.R").read_text("utf-8")
+    page = text.split("#' @name releases")[0]
+    named = {*re.findall(r"`(\w+)`", page), *PARAM.findall(page)}
+    if name == "Calibrated":
+        named |= {*inspect.signature(dprct.PrivateATE).parameters}
+    assert {*inspect.signature(BY_NAME[name]).parameters} - {"outcome", "covariates"} <= named
+
+
 def test_estimates_in_r_are_all_but_those_that_read_formulas() -> None:
     others = {model.__name__ for model in ESTIMATES.values()} - {*registry.FIRST}
     assert others == {"PrivateMoments"}  # whose regressions are R's
