@@ -67,6 +67,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("iv", "formula"): [{"formula": "y ~ [w ~ t]"}],
     ("lincom", "combination"): [{"combination": "t"}],
     ("lincom", "wanted"): [{"wanted": one} for one in ("t + x", "2*t", "t - w")],
+    ("margins", "formula"): [{"formula": "y ~ t + w"}],
     ("margins", "variable", "data"): [{"variable": "t", "data": NEW}],
     ("ols", "formula"): FORMULAS,
     ("outcome_index", "outcomes"): [{"outcomes": ["y", "w"]}],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pandas as pd
 
-from dprct.arguments import check_choice, listed_names
+from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.declared_results import declared_results
@@ -327,6 +327,75 @@ class Moments(ReleasedMoments):
                 *within_words(unit_of(terms[0].atoms)),
             ),
         )
+
+    def margins(self, formula: str | Regression, *, family: str = "logit") -> DeclaredResults:
+        """Return average marginal effects of the arms, which ``margins, dydx(treat)`` estimates.
+
+        Parameters
+        ----------
+        formula : str or Regression
+            A declared regression, or its name; no other has them.
+        family : {"logit", "poisson"}
+            Of the model that ``margins`` follows, with treatment as a factor (``i.treat``).
+
+        Returns
+        -------
+        DeclaredResults
+            Those of :meth:`ols`: nothing new is released, and nothing is charged.
+
+        Raises
+        ------
+        ParameterError
+            If the regression was not declared, its outcome is not that of the family, or the
+            family's link is not canonical.
+
+        Notes
+        -----
+        After a logit or Poisson with a randomised factor the mean difference of predictions is
+        consistent for the effect on the outcome's scale, whether or not the model is right, because
+        fitted means of each arm are its means.  So is least squares: the two estimates differ by
+        less than their errors do, and without covariates not at all.  A probit's fitted means are
+        not those of the arms.  The coefficient of the model is not released: log odds ratios need
+        ``dprct.logit`` on rows.
+
+        References
+        ----------
+        Freedman (2008), "Randomization does not justify logistic regression", Statistical Science.
+        """
+        if family not in ("logit", "poisson"):
+            raise ParameterError(
+                f"``family={given(family)}``; allowed: logit, poisson, whose fitted means are "
+                "those of the arms"
+            )
+        one = self._declared(formula)
+        if one is None:
+            raise ParameterError(
+                f"``margins`` are those of a declared regression; declared: {self._declared_said()}"
+            )
+        if any(":" in term for term in one.terms):
+            raise ParameterError(
+                f"{one.title!r} has interactions, of which margins are means over people; declare "
+                "the regression without them"
+            )
+        column = self.schema.column(one.outcome)
+        two = tuple(column.levels or ()) == (0.0, 1.0) or (
+            column.integer and tuple(column.bounds or ()) == (0.0, 1.0)
+        )
+        if family == "logit" and not two:
+            raise ParameterError(
+                f"a logit is of an outcome of 0 and 1, and {one.outcome!r} is another; declare "
+                "``levels=[0, 1]`` if it is not, or give ``family='poisson'``"
+            )
+        if family == "poisson" and one.bounds[0] < 0:
+            raise ParameterError(
+                f"a Poisson regression is of an outcome of at least 0, and {one.outcome!r} may be "
+                f"{one.bounds[0]:g}"
+            )
+        found: Any = self.ols(formula)
+        said = f"Average marginal effects, as after {family}: differences of the outcome's mean."
+        title = f"Margins ({family}): {found.title}"
+        made: DeclaredResults = replace(found, title=title, notes=(said, *found.notes))
+        return made
 
     def iv(
         self,

@@ -195,6 +195,28 @@ def test_regressions_are_found_by_formula_value_and_name() -> None:
     assert m.ols("main").estimand == "y clipped to [-4, 6]"
 
 
+def test_margins_after_a_logit_are_the_effect_on_the_share() -> None:
+    """The model is wrong, and its mean difference is near least squares all the same."""
+    m = model(formulas=["works ~ t1 + t2 + x | block", "y ~ t1 + t2 | block"]).fit(32, 1e-6)
+    found = m.margins("works ~ t1 + t2 + x | block")
+    rows = ROWS.assign(arm=np.where(ROWS["t1"] == 1, "1", np.where(ROWS["t2"] == 1, "2", "0")))
+    raw = dprct.logit("works ~ arm + x + C(block)", rows).margins("arm", rows)
+    gap = np.abs(found.params.to_numpy() - raw.params.to_numpy())
+    assert (gap < 5 * np.hypot(found.bse_noise.to_numpy(), 0.25 * raw.bse.to_numpy())).all()
+    ordinary = m.ols("works ~ t1 + t2 + x | block")
+    pd.testing.assert_frame_equal(found.conf_int(), ordinary.conf_int())
+    assert "as after logit" in str(found)
+    for asked, family, words in (
+        ("works ~ t1 + t2 + x | block", "probit", "allowed: logit, poisson"),
+        ("y ~ t1 + t2 | block", "logit", "a logit is of an outcome of 0 and 1"),
+        ("y ~ t1 + t2 | block", "poisson", "at least 0, and 'y' may be -4"),
+        ("works ~ t1", "logit", "those of a declared regression"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            m.margins(asked, family=family)
+    assert m.margins("works ~ t1 + t2 + x | block", family="poisson").title.startswith("Margins (p")
+
+
 def test_several_outcomes_of_a_formula_are_regressions_each() -> None:
     m = model(formulas=["y + works ~ t1 + t2 | block"]).fit(4, 1e-6)
     assert [one.outcome for one in m.regressions] == ["y", "works"]
