@@ -2,6 +2,7 @@
 
 from dprct.estimate.ate.facts import ATEFacts, Bounds, IndexRule
 from dprct.estimate.ate.joint import (
+    blocks_of_levels,
     drawn_jointly,
     known_levels,
     smallest_arm,
@@ -20,7 +21,6 @@ from dprct.estimate.ate.release import (
     released,
 )
 from dprct.estimate.ate.results import PrivateATEResults, drawn_of, results_of, state_of, states_of
-from dprct.estimate.ate.within import blocks_of_levels
 from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.experiment import BlockRule, UnitRule, blocks_of
 from dprct.estimate.moments.effects import EffectResults

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.ate.clusters import design_effects
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
@@ -20,7 +21,7 @@ from dprct.estimate.ate.results import TITLE
 from dprct.estimate.contrasts import compared_words
 from dprct.estimate.experiment import Experiment, blocks_of
 from dprct.estimate.moments.effects import LEAST_ROWS, CellMeans, means_of
-from dprct.estimate.moments.groups import Group, Grouping, cells_of, spelled
+from dprct.estimate.moments.groups import Group, Grouping, cells_of, check_subgroups, spelled
 from dprct.estimate.moments.layout import (
     layout_of,
     places_of,
@@ -40,15 +41,18 @@ from dprct.estimate.moments.variables import Variable
 from dprct.queries import observed_together
 from dprct.queries.clusters import Correlated
 from dprct.queries.group_moments import MOST_ROWS, MomentCells, Part
+from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from dprct.assignment.groups import Design
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.contrasts import Contrast
+    from dprct.estimate.experiment import BlockRule
     from dprct.estimate.moments.effects import Combined, EffectResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.layout import Layout, Place
@@ -57,7 +61,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.schema import Column
+    from dprct.schema import Column, Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -122,6 +126,43 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
             f"``subgroups={list(subgroups)}`` with assigned clusters: levels that share clusters "
             "depend on each other, by as much as no declared fact says; leave one of them out"
         )
+
+
+def check_within(
+    subgroups: Sequence[str],
+    schema: Schema,
+    design: Design,
+    blocks: BlockRule,
+    outcomes: Sequence[str],
+    *,
+    hidden: bool,
+) -> None:
+    """Refuse subgroups that are none, or do not go with the blocks of the design."""
+    check_subgroups(subgroups, schema, design)
+    known = () if hidden else design.uses
+    weighted = () if hidden else blocks_of(design, blocks)
+    for name in subgroups:
+        if name in outcomes:
+            raise ParameterError(f"{name!r} is an outcome and a subgroup; leave one of them out")
+        if name in known and (name not in weighted or not isinstance(blocks, str)):
+            raise ParameterError(
+                f"{name!r} is a part of the design, and ``blocks={given(blocks)}`` does not keep "
+                "it apart; say ``blocks='weight'``, or leave it out of ``subgroups=``"
+            )
+        if name in known:
+            continue
+        check_own(schema.column(name))
+        if weighted:
+            raise ParameterError(
+                f"{name!r} is private, so that it is not known how many of its people are in "
+                "each block, and blocks cannot be weighted within it; say ``blocks='ignore'`` "
+                "where shares are the same everywhere, or give blocks as subgroups"
+            )
+
+
+def private_names(subgroups: Sequence[str], design: Design, *, hidden: bool) -> tuple[str, ...]:
+    """Return the subgroups whose columns are private: no blocks of a public design."""
+    return tuple(name for name in subgroups if hidden or name not in design.uses)
 
 
 def cluster_effects(outcomes: Sequence[AnyOutcome]) -> list[Array] | None:
@@ -222,6 +263,24 @@ def known_levels(facts: ATEFacts) -> dict[str, list[Value]]:
         known: list[Value] = [level for level in every if level is not None]
         found[name] = sorted(known, key=spelled) if name in weighted else known
     return found
+
+
+def blocks_of_levels(facts: ATEFacts, name: str) -> dict[str, list[int]]:
+    """Return the public blocks in which a column of blocks has each of its levels.
+
+    None while the design is known, and no table: then it is not known which blocks there are.
+    """
+    experiment = facts.comparison
+    if not isinstance(experiment, Experiment):
+        return {}
+    columns = blocks_of(experiment.design, "weight")
+    found: dict[str, list[int]] = {}
+    for block, label in enumerate(experiment.units.labels):
+        values: Any = label if len(columns) > 1 else (label,)
+        value = values[columns.index(name)]
+        if value is not None:
+            found.setdefault(spelled(value), []).append(block)
+    return dict(sorted(found.items()))
 
 
 def grouping(facts: ATEFacts) -> Grouping:

@@ -51,7 +51,6 @@ from dprct.estimate.ate.release import (
     sums_of,
 )
 from dprct.estimate.ate.results import PrivateATEResults, results_of
-from dprct.estimate.ate.within import check_within, private_names
 from dprct.estimate.contrasts import (
     EffectRule,  # read from annotations
     contrasts_of,
@@ -231,7 +230,7 @@ class ATESpec(Spec[ATEFacts]):
         yield self.shares
         yield from (partial(self._check_policy, schema, name) for name in self.outcome)
         if self.subgroups:
-            yield lambda: check_within(
+            yield lambda: joint.check_within(
                 self.subgroups, schema, self.design, self.blocks, self.outcome,
                 hidden=self.treatment_private,
             )  # fmt: skip
@@ -261,7 +260,7 @@ class ATESpec(Spec[ATEFacts]):
         """Return the subgroups that make private cells."""
         if not self.subgroups:
             return ()
-        names = private_names(self.subgroups, self.design, hidden=self.treatment_private)
+        names = joint.private_names(self.subgroups, self.design, hidden=self.treatment_private)
         return tuple(schema.column(name) for name in names)
 
     def shares(self) -> dict[str, Fraction]:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.estimate.effects import effects_plot
-from dprct.estimate.moments.effects import JOINT_ALPHA, Combined
+from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.plots import Labels, watermark_of
-from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.base import checked_alpha
 from dprct.results.joint import WaldTest, positive, restrictions, wald_test
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class DeclaredResults(LinearResults):
+class DeclaredResults(GaussianResults):
     """The coefficients of treatment in a declared regression, sampling error and noise together.
 
     Parameters
@@ -40,8 +38,6 @@ class DeclaredResults(LinearResults):
     drawn : DrawnStep
         As released.
     of : Declared
-    effects : tuple of Combined
-        The law of the error of each coefficient.
 
     Notes
     -----
@@ -53,24 +49,11 @@ class DeclaredResults(LinearResults):
 
     drawn: DrawnStep
     of: Declared
-    effects: tuple[Combined, ...]
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
-        return self._series(np.array([effect.p_value() for effect in self.effects]))
 
     @property
     def estimand(self) -> str:
         """What the coefficients are of: the outcome clipped to its public bounds."""
         return self.of.estimand
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
-        size = checked_alpha(alpha)
-        half = np.array([effect.half_width(size) for effect in self.effects])
-        values = self.params.to_numpy()
-        return pd.DataFrame(np.column_stack([values - half, values + half]), self.params.index)
 
     def lincom(self, wanted: str | Mapping[str, float]) -> DeclaredResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``, with its interval."""
@@ -110,7 +93,7 @@ class DeclaredResults(LinearResults):
         """
         names = [str(name) for name in self.params.index]
         (axes,) = effects_plot(
-            [(self.outcome, names, list(self.effects))], checked_alpha(alpha), ax=ax,
+            [(self.outcome, names, list(self.laws))], checked_alpha(alpha), ax=ax,
             watermark=watermark_of(self.guarantee), labels=Labels(schema),
         )  # fmt: skip
         return axes
@@ -140,22 +123,11 @@ def _tabulated(
     like: DeclaredResults | None = None, **facts: Any,
 ) -> DeclaredResults:  # fmt: skip
     """Return linear combinations of what was drawn as a result."""
-    effects = tuple(
-        _combined(drawn, of, row, value) for row, value in zip(weights, shift, strict=True)
-    )
-    index = pd.Index(list(names), dtype=object)
-    z = -special.ndtri(0.025)
+    laws = [_combined(drawn, of, row, value) for row, value in zip(weights, shift, strict=True)]
     cov = (
         weights @ _covariance(drawn) @ weights.T if of.joint else np.full((len(names),) * 2, np.nan)
     )
-    np.fill_diagonal(cov, np.square([effect.half_width(0.05) / z for effect in effects]))
-    table: dict[str, Any] = {
-        "params": pd.Series([one.value for one in effects], index=index, dtype=np.float64),
-        "cov": pd.DataFrame(cov, index=index, columns=index),
-        "bse_noise": pd.Series([one.noise_sd for one in effects], index=index, dtype=np.float64),
-        "effects": effects,
-        "layout": tuple(map(str, names)),
-    }
+    table = lawful(laws, names, cov, (0.05,))
     if like is not None:
         return replace(like, **table, **facts)
     return DeclaredResults(**table, **facts, drawn=drawn, of=of)

@@ -358,6 +358,46 @@ def _raised(cell: CellMeans) -> Array:
     return np.full(size, raised)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class GaussianResults(LinearResults):
+    """Coefficients of a Gaussian release, each with the law of its error.
+
+    Parameters
+    ----------
+    laws : tuple of Combined
+        In the order of ``params``.
+    """
+
+    inverts: ClassVar[bool] = True
+
+    laws: tuple[Combined, ...]
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
+        return self._series(np.array([law.p_value() for law in self.laws]))
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
+        size = checked_alpha(alpha)
+        return interval_frame(self.params, [law.half_width(size) for law in self.laws])
+
+
+def lawful(
+    laws: Sequence[Combined], names: Sequence[str], cov: Array, alphas: Sequence[float]
+) -> dict[str, Any]:
+    """Columns of :class:`GaussianResults`, whose errors are valid at every one of ``alphas``."""
+    index = pd.Index(list(names), dtype=object)
+    np.fill_diagonal(cov, np.square([law.standard_error(alphas) for law in laws]))
+    return {
+        "params": pd.Series([one.value for one in laws], index=index, dtype=np.float64),
+        "cov": pd.DataFrame(cov, index=index, columns=index),
+        "bse_noise": pd.Series([one.noise_sd for one in laws], index=index, dtype=np.float64),
+        "laws": tuple(laws),
+        "layout": tuple(map(str, names)),
+    }
+
+
 class Source(Protocol):
     """A release that effects are read off."""
 
@@ -375,15 +415,13 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class EffectResults(LinearResults):
+class EffectResults(GaussianResults):
     """Effects of arms on outcomes from one Gaussian release, with their joint covariance.
 
     Parameters
     ----------
     combinations : Combinations
         What the coefficients are made of.
-    laws : tuple of Combined
-        The law of the error of each, in the order of ``params``.
     facets : tuple of (outcome, names, places)
         Which coefficients are drawn in which panel.
     units : (G, p) array
@@ -412,10 +450,7 @@ class EffectResults(LinearResults):
     deviations of its noise is not estimated and is NaN.
     """
 
-    inverts: ClassVar[bool] = True
-
     combinations: Combinations
-    laws: tuple[Combined, ...]
     facets: tuple[tuple[str, tuple[str, ...], tuple[int, ...]], ...]
     units: Array
     columns: tuple[str, ...]
@@ -496,16 +531,6 @@ class EffectResults(LinearResults):
             ("Std err", f"valid at {valid}"),
             ("Inference", "normal, Gaussian noise"),
         )
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by inversion of the intervals; not below 1e-10."""
-        return self._series(np.array([law.p_value() for law in self.laws]))
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
-        size = checked_alpha(alpha)
-        return interval_frame(self.params, [law.half_width(size) for law in self.laws])
 
     def simultaneous(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return intervals that all cover together with probability ``1 - alpha`` (max-t)."""
@@ -635,24 +660,13 @@ def tabulated(
 ) -> EffectResults:
     """Return combinations as a result; what is not said is taken from the result ``like``."""
     laws = combinations.each()
-    index = pd.Index(list(names), dtype=object)
     alphas = facts.get("alphas", (0.05,)) if like is None else like.alphas
-    cov = combinations.covariance()
-    np.fill_diagonal(cov, np.square([law.standard_error(alphas) for law in laws]))
     lost = [str(name) for name, one in zip(names, laws, strict=True) if not np.isfinite(one.value)]
     notes = facts.pop("notes", () if like is None else like.notes)
     if lost:
         notes = (*notes, f"Not estimated, for a private cell has too few rows: {', '.join(lost)}.")
-    table: dict[str, Any] = {
-        "params": pd.Series([one.value for one in laws], index=index, dtype=np.float64),
-        "cov": pd.DataFrame(cov, index=index, columns=index),
-        "bse_noise": pd.Series([one.noise_sd for one in laws], index=index, dtype=np.float64),
-        "combinations": combinations,
-        "laws": laws,
-        "facets": facets,
-        "layout": tuple(str(name) for name in names),
-        "notes": notes,
-    }
+    table = lawful(laws, names, combinations.covariance(), alphas)
+    table |= {"combinations": combinations, "facets": facets, "notes": notes}
     if like is not None:
         return replace(like, **table, **facts)
     return EffectResults(**table, **facts)
