@@ -203,14 +203,6 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 }
 # end of methods
 
-#' @rdname estimates
-#' @export
-effects.dprct_private <- function(object, by, ...) {
-  only_known(...)
-  if (missing(by)) refuse("parameter", "by is missing; give the columns of subgroups, such as by = \"region\"")
-  dprct_call("effects_by", result = object, by = by, .call = sys.call())
-}
-
 #' The papers' algorithms as published
 #'
 #' For comparisons with the literature, each with the guarantee that really holds; for several of
