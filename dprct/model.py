@@ -15,7 +15,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -46,10 +46,10 @@ from dprct.errors import (
     marked,
     reword,
 )
-from dprct.privacy.budget import Budget, caution, cautious, check_delta
+from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
-from dprct.results.plan import Receipt, charged, planned_draws, resumable
+from dprct.results.plan import Receipt, charged, completed, planned_draws, resumable
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import (
@@ -514,13 +514,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """
         allocation = self._affordable(Budget.asked(epsilon, delta), accept_large_delta)
         claimed = self._claimed(allocation)
-        plan = self._planned(allocation)
-        return replace(
-            plan,
-            caution="" if claimed is None else caution(claimed, self.n),
-            numbers=(*planned_draws(allocation), *plan.numbers),
-            warnings=(*plan.warnings, *self.schema.warned),
-        )
+        return completed(self._planned(allocation), allocation, claimed, self.n, self.schema)
 
     @checked
     def guarantee(self, budget: Budget) -> Guarantee:

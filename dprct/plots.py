@@ -514,36 +514,75 @@ def plan_errors(
     asked = () if epsilon is None else (float(epsilon),)
     budget = {"delta": delta, "accept_large_delta": accept_large_delta}
     plans = {at: _planned(model, at, budget) for at in sorted({*EPSILONS, *asked})}
-    kind = "coefficient" if any(n.kind == "coefficient" for p in plans.values() for n in p) else ""
+    effects = any(np.isfinite(one[0]) for found in plans.values() for one in found.values())
     errors: dict[str, list[tuple[float, float, float]]] = {}
     for at, found in plans.items():
-        for number in found:
-            if number.kind == (kind or number.kind) and np.isfinite(number.noise_sd):
-                row = (at, number.std_error, number.noise_sd)
-                errors.setdefault(number.part, []).append(row)
+        for name, (error, noise) in found.items():
+            if np.isfinite(error) or not effects:
+                errors.setdefault(name, []).append((at, error, noise))
     if not errors:
         raise ParameterError(
             f"no number of ``{type(model).__name__}`` has an error that is known before the fit at "
             f"``delta={delta:g}``; print ``model.plan(epsilon, delta)``, which says what is planned"
         )
     floors = {
-        number.part: float(number.std_error)
-        for number in _planned(model, _NO_NOISE, budget)
-        if number.part in errors and np.isfinite(number.std_error)
+        name: error
+        for name, (error, _) in _planned(model, _NO_NOISE, budget).items()
+        if name in errors and np.isfinite(error)
     }
-    what = "Expected standard error" if kind else "sd of the noise, in units of its grid"
+    what = "Expected standard error" if effects else "sd of the noise, in units of its grid"
     return expected_errors(errors, floors, now=epsilon, what=what, ax=ax)
 
 
-def _planned(model: Any, epsilon: float, budget: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the numbers of a plan; none at a budget that buys no fit."""
+def _planned(
+    model: Any, epsilon: float, budget: Mapping[str, Any]
+) -> dict[str, tuple[float, float]]:
+    """Error and noise of each estimate and draw; none at a budget that buys no fit."""
     try:
-        found: Sequence[Any] = model.plan(epsilon, **budget).numbers
+        plan = model.plan(epsilon, **budget)
     except ConfirmationError:
         raise
     except DprctError:
-        return ()
-    return found
+        return {}
+    draws = {
+        one.term: (np.nan, one.value) for one in plan.numbers if one.quantity == "draw_noise_sd"
+    }
+    return draws | {
+        name: (errors["std_error"], errors["noise_sd"])
+        for name, errors in plan.errors().items()
+        if {"std_error", "noise_sd"} <= errors.keys()
+    }
+
+
+def planned_errors(
+    errors: Mapping[str, tuple[float, float]], title: str, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the expected errors of a plan beside those without privacy, one line per estimate.
+
+    Parameters
+    ----------
+    errors : mapping of name to (with privacy, without)
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> panel = planned_errors({"wage: treat": (0.5, 0.4)}, "PrivateATE")
+    >>> [text.get_text() for text in panel.get_legend().get_texts()]
+    ['with privacy', 'without']
+    >>> plt.close(panel.figure)
+    """
+    if not errors:
+        raise ParameterError(
+            "this plan has no expected errors of estimates; print it, or take ``plan.to_frame()``"
+        )
+    (panel,) = panels(1) if ax is None else [ax]
+    rows = np.arange(len(errors))[::-1]
+    for kind, color, label in ((0, ORIGINAL, "with privacy"), (1, RELEASED, "without")):
+        panel.plot([one[kind] for one in errors.values()], rows, "o", color=color, label=label)
+    panel.set_yticks(rows, list(errors))
+    panel.set_xlim(left=0)
+    panel.legend(fontsize=8)
+    return _labelled(panel, title, "Expected standard error", "", "")
 
 
 def expected_errors(

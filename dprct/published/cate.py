@@ -41,7 +41,7 @@ from dprct.published.ebm import (
     printed_ebm,
 )
 from dprct.queries import CodedRows, doubly_robust, residual_ratio
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import eager, numbers_of
 
@@ -224,15 +224,15 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         )
 
     def plan(self, facts: PublishedCATEFacts, allocation: Allocation) -> Plan:
-        """Plan of what is fitted and what is claimed."""
-        said = {
-            "guarantee": self.guarantee(facts, allocation).sentence(),
-            "rows by part": ", ".join(f"{name} {size:,}" for name, size in facts.sizes.items()),
-        }
+        """Return what is fitted and what is claimed."""
+        numbers = [
+            *notes({"guarantee": self.guarantee(facts, allocation).sentence()}),
+            *(PlannedNumber("rows by part", size, name) for name, size in facts.sizes.items()),
+        ]
         if not self.as_printed:
             clip = self.target_bound(facts)
-            said["target of stage 2"] = f"-{clip:g} to {clip:g}"
-        return Plan(self.method, allocation.budget, said)
+            numbers.append(PlannedNumber("target of stage 2", clip, why="at most, in size"))
+        return Plan(self.method, allocation.budget, Contents(tuple(numbers)))
 
 
 class CATE(

@@ -21,9 +21,10 @@ from dprct.published.informed import Imputed, InformedSpec, ModelInformed
 from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance, NoiseOn
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
+from dprct.results.plan import Plan, PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dprct.assignment import Design
     from dprct.privacy.budget import Real
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from dprct.published.covariates import XMethod
     from dprct.published.informed import InformedFacts, MissingOutcomes, Rows
     from dprct.published.outcomes import OutcomeFit
-    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 
@@ -387,14 +387,15 @@ class GenModelSpec(InformedSpec):
         treated = self.effects(facts)
         effects = [c for name, c in first.coefficients.items() if name in treated]
         others = [c for name, c in first.coefficients.items() if name not in treated]
-        numbers = {
-            "model": self.roles.formula.text,
-            "B": f"{settings.B:,} proxies",
-            "epsilon": f"{parts.covariates} for X~, {float(first.epsilon):.3g} for every outcome",
-            "residual variance": variance,
-            "effects": _each(effects),
-            "other coefficients": _each(others),
-        }
+        numbers = (
+            *notes({"model": self.roles.formula.text}),
+            PlannedNumber("B", settings.B, "proxies"),
+            *notes({"epsilon of X~": str(parts.covariates)}),
+            PlannedNumber("epsilon of every outcome", float(first.epsilon)),
+            *notes({"residual variance": variance}),
+            *_each("effects", effects),
+            *_each("other coefficients", others),
+        )
         consequences = (
             "epsilon is the parameter of noise that hides one simulated proxy, not one person",
             self._risk(parts),
@@ -687,11 +688,11 @@ class GenModel(ModelInformed[GenModelSpec]):
         )
 
 
-def _each(shares: list[Any]) -> str:
-    if not shares:
-        return "none"
-    step = float(shares[0].range_)
-    return f"{len(shares)}, each epsilon={step:.3g} for its range and as much for its noise"
+def _each(what: str, shares: list[Any]) -> Iterator[PlannedNumber]:
+    yield PlannedNumber(what, len(shares))
+    if shares:
+        why = "epsilon of the range of each, and of its noise"
+        yield PlannedNumber(what, float(shares[0].range_), why=why)
 
 
 def _checked(settings: Settings) -> Settings:

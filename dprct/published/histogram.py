@@ -18,7 +18,7 @@ from dprct.privacy.aggregates import MOVED_ROWS
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import Unpriced, charged_or_noted
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import stored
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import Frame, numbers_of, text_of
@@ -247,25 +247,26 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
         epsilon = float(budget.epsilon)
         s = MOVED_ROWS[self.neighbors]
         scale = self.scale(facts.n, epsilon)
-        numbers = {
-            "guarantee": "NONE, whatever epsilon is; it is only the parameter of the noise",
-            "n": f"{facts.n:,} rows",
-            "eta": f"{self.eta(facts.n)} bins for columns with more than "
-            f"{facts.n**self.zeta:.1f} values",
-            "noise": f"Laplace of scale {s}/(n epsilon) = {scale:.3g} on every proportion",
-        }
+        said = "NONE, whatever epsilon is; it is only the parameter of the noise"
+        why = f"for columns with more than {facts.n**self.zeta:.1f} values"
+        law = f"scale {s}/(n epsilon) of Laplace noise on every proportion"
+        numbers = [
+            *notes({"guarantee": said}),
+            PlannedNumber("n", facts.n, "rows"),
+            PlannedNumber("eta", self.eta(facts.n), "bins", why),
+            PlannedNumber("noise", scale, why=law),
+        ]
         if budget.delta:
-            numbers["threshold"] = (
-                f"{_cutoff(epsilon, float(budget.delta), facts.n):.3g} if delta is "
-                "above 2/q, q the number of distinct rows; else 0"
-            )
+            cutoff = _cutoff(epsilon, float(budget.delta), facts.n)
+            why = "if delta is above 2/q, q the number of distinct rows; else 0"
+            numbers.append(PlannedNumber("threshold", cutoff, why=why))
         consequences = (
             "bin edges and combinations are those of real people: the file has no combination "
             "that nobody has, and with many columns each one is a single person's",
             "nothing is charged, a ledger beside the data gets an entry without price; the "
             "certificate, the notes and the label of the file say that there is no guarantee",
         )
-        return Plan(self.method, budget, numbers, consequences)
+        return Plan(self.method, budget, Contents(tuple(numbers), consequences))
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
         """Limits of the file."""

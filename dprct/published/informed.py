@@ -23,7 +23,7 @@ from dprct.published.covariates import Columns, Covariates, XMethod, covariates
 from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
-from dprct.results.plan import Plan, noted
+from dprct.results.plan import Contents, Plan, PlannedNumber, noted, notes
 from dprct.schema.columns import Column, rebounded, stored
 from dprct.schema.facts import INTEGER_LIMITS
 from dprct.schema.schema import check_fixed_before, check_schema
@@ -307,26 +307,36 @@ class InformedSpec(ReleaseSpec[InformedFacts]):
         self,
         facts: InformedFacts,
         budget: Budget,
-        numbers: Mapping[str, str],
+        numbers: Iterable[PlannedNumber],
         consequences: tuple[str, ...],
         refusal: str = "",
     ) -> Plan:
         """Return the plan: that of the covariates, and what the method adds."""
         x = facts.covariates.plan(self.x_budget(facts, budget))
-        every = {"guarantee": "NONE, whatever epsilon is", "n": f"{facts.n:,} rows"}
-        every |= {"outcomes": "; ".join(f"{f.outcome} ({f.family})" for f in facts.fits)}
-        every |= {"T~": self._assigned_by(), **numbers}
+        outcomes = "; ".join(f"{f.outcome} ({f.family})" for f in facts.fits)
+        every = [
+            *notes({"guarantee": "NONE, whatever epsilon is"}),
+            PlannedNumber("n", facts.n, "rows"),
+            *notes({"outcomes": outcomes, "T~": self._assigned_by()}),
+            *numbers,
+        ]
         aliased = dict.fromkeys(name for names in facts.omitted.values() for name in names)
         if aliased:
-            every["omitted"] = f"{', '.join(aliased)}: combinations of earlier regressors"
+            names = ", ".join(aliased)
+            every += notes({"omitted": f"{names}: combinations of earlier regressors"})
         if x is None:
-            every["X~"] = facts.covariates.words(budget)
-            return Plan(self.method, budget, every, consequences, (), refusal)
-        every["X~"] = f"{x.method}, {x.budget}"
-        every |= {f"X~: {k}": v for k, v in x.facts.items() if k not in ("n", "guarantee")}
+            every += notes({"X~": facts.covariates.words(budget)})
+            return Plan(self.method, budget, Contents(tuple(every), consequences), refusal)
+        every += notes({"X~": f"{x.method}, {x.budget}"})
+        every += [
+            replace(one, quantity=f"X~: {one.quantity}")
+            for one in x.numbers
+            if not one.of_draw and one.quantity not in {"n", "guarantee"}
+        ]
         said = x.consequences if facts.covariates.strict else x.consequences[:1]
         refusals = "; ".join(text for text in (x.refusal, refusal) if text)
-        return Plan(self.method, budget, every, (*said, *consequences), x.warnings, refusals)
+        contents = Contents(tuple(every), (*said, *consequences), x.warnings)
+        return Plan(self.method, budget, contents, refusals)
 
     def _assigned_by(self) -> str:
         if self.roles.interacts:
@@ -594,7 +604,7 @@ class HybridSpec(InformedSpec):
         return self.planned(
             facts,
             allocation.budget,
-            {"model": self.roles.formula.text},
+            notes({"model": self.roles.formula.text}),
             (
                 "outcomes are drawn from the confidential fit: coefficients can be estimated from "
                 "the file as well as n rows allow, with no noise against that",

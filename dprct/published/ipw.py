@@ -20,7 +20,7 @@ from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.composition import gdp_delta
 from dprct.privacy.mechanisms import analytic_gaussian
 from dprct.published.charging import PublishedModel, Unpriced
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes, units_of
 from dprct.schema import Column, Schema
 from dprct.schema.columns import check_own
 from dprct.schema.schema import check_fixed_before
@@ -309,16 +309,17 @@ class PublishedIPWSpec(Spec[Facts]):
         budget = allocation.budget
         n1, n2 = self.sizes(facts.n)
         of_weights, of_effect = map(self.multiplier, self.parts(budget))
-        said = {
-            "guarantee": self.guarantee(facts, allocation).sentence(),
-            "rows": f"{n1:,} for the weights, {n2:,} for the effect ({self.sampling})",
-            "penalty": f"{self.penalty:g}",
-            "noise of weights": f"sd {of_weights * 2 / (n1 * self.penalty):.4g}",
-        }
+        numbers = [
+            *notes({"guarantee": self.guarantee(facts, allocation).sentence()}),
+            PlannedNumber("rows", n1, why="for the weights"),
+            PlannedNumber("rows", n2, why=f"for the effect, {self.sampling}"),
+            PlannedNumber("penalty", self.penalty),
+            PlannedNumber("noise of weights", of_weights * 2 / (n1 * self.penalty), why="sd"),
+        ]
         if self.trim is not None and self.outcome_bound is not None:
             sd = of_effect * 2 * self.outcome_bound / (n2 * self.trim)
-            said["noise of the effect"] = f"sd {sd:.4g}"
-        return Plan(self.method, budget, said)
+            numbers.append(PlannedNumber("noise of the effect", sd, units_of(self.outcome), "sd"))
+        return Plan(self.method, budget, Contents(tuple(numbers)))
 
 
 class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):

@@ -19,7 +19,7 @@ from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts,
 from dprct.model import Spec, revived
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
 
 if TYPE_CHECKING:
@@ -375,24 +375,28 @@ class PublishedControlSpec(Spec[PanelFacts]):
         budget, panel = allocation.budget, facts.panel
         eps1, eps2 = self.epsilons(budget)
         K = len(panel.times) - panel.T0
-        said = {
-            "guarantee": self.guarantee(facts, allocation).sentence(),
-            "one record": "one donor's whole series; a donor may be a state, not a person",
-            "budget": f"eps1 = {eps1:g} for the weights, eps2 = {eps2:g} for the donors",
-            "penalty": f"{self.penalty(facts):g}",
-        }
+        numbers = [
+            *notes({
+                "guarantee": self.guarantee(facts, allocation).sentence(),
+                "one record": "one donor's whole series; a donor may be a state, not a person",
+            }),
+            PlannedNumber("budget", eps1, why="eps1, for the weights"),
+            PlannedNumber("budget", eps2, why="eps2, for the donors"),
+            PlannedNumber("penalty", self.penalty(facts)),
+        ]  # fmt: skip
         scale = self.noise(facts, budget)
         if isinstance(scale, Objective):
-            said["noise of the objective"] = (
-                f"scale {scale.scale:.4g}, Delta = {scale.extra:.4g}, eps0 = {scale.eps0:.4g}"
-            )
+            parts = {"scale": scale.scale, "Delta": scale.extra, "eps0": scale.eps0}
+            numbers += [
+                PlannedNumber("noise of the objective", value, why=name)
+                for name, value in parts.items()
+            ]
         else:
-            said["noise of weights"] = f"L2-Laplace of scale {scale:.4g}, mean length n times it"
-        said["noise of donors"] = (
-            f"one L2-Laplace draw in {len(panel.names) * K:,} dimensions, scale "
-            f"{2 * math.sqrt(K) / eps2:.4g}"
-        )
-        return Plan(self.method, budget, said)
+            why = "scale of L2-Laplace noise, whose mean length is n times that"
+            numbers.append(PlannedNumber("noise of weights", scale, why=why))
+        why = f"scale of one L2-Laplace draw in {len(panel.names) * K:,} dimensions"
+        numbers.append(PlannedNumber("noise of donors", 2 * math.sqrt(K) / eps2, why=why))
+        return Plan(self.method, budget, Contents(tuple(numbers)))
 
 
 class SyntheticControl(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
@@ -38,8 +39,17 @@ from dprct.queries.offsets import bin_offsets, group_count
 from dprct.queries.sums import GRID
 from dprct.release.columns import Binned, is_binned_outcome, means_of, redrawn
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
-from dprct.release.spurious import Cells, released_share, spurious_share
-from dprct.results.plan import Plan
+from dprct.release.spurious import Cells, error_ratio, released_share, spurious_share
+from dprct.results.plan import (
+    ESTIMAND,
+    RATIO,
+    Contents,
+    Plan,
+    PlannedNumber,
+    errors_of_estimate,
+    notes,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -164,36 +174,35 @@ class CountsSpec(ReleaseSpec[ReleaseFacts]):
         }
         return Allocation(budget=budget, parts=parts, rows=rows)
 
-    def offset_facts(self, facts: ReleaseFacts, allocation: Allocation) -> dict[str, str]:
-        """Noise of a mean of outcomes with bins, or its bound, as facts of a plan."""
+    def planned_means(self, facts: ReleaseFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
+        """Noise of the mean of each outcome with bins, or its bound."""
         widths = {
             code.name: [high - low for low, high in code.cells]
             for code in facts.encodings
             if is_binned_outcome(code) and isinstance(code, Encoding)
         }
-        if not widths:
-            return {}
         binned = self.binned(facts.encodings)
+        if not widths:
+            return
         if not binned.places:
-            return {
-                f"mean of {name}": f"uniform within bins: a mean may be off by up to "
-                f"{max(found) / 2:.3g}, and an effect by {max(found):.3g}, whatever n"
-                for name, found in widths.items()
-            }
+            for name, found in widths.items():
+                mean, unit = f"mean of {name}", units_of(name)
+                off = "uniform within bins: a mean may be off by so much, whatever n"
+                yield PlannedNumber(mean, max(found) / 2, unit, off)
+                yield PlannedNumber(mean, max(found), unit, "an effect")
+            return
         mechanism = allocation[OFFSETS]
         assert isinstance(mechanism, DiscreteLaplace)
         arms = group_count(binned.arms(facts.encodings))
         sd = mechanism.noise_sd / GRID / (facts.n / arms)
-        whose = "an arm" if arms > 1 else "all rows"
-        return {
-            "means within bins": f"{float(self.share()):.3g} of epsilon, for each bin"
-            + (" of each arm" if arms > 1 else "")
-        } | {
-            f"mean of {name}": f"noise sd of about {sd * math.hypot(*found):.3g} in a mean of "
-            f"{whose} from its bins; if values were uniform within bins, a mean might be off by "
-            f"up to {max(found) / 2:.3g}"
-            for name, found in widths.items()
-        }
+        why = "share of epsilon, for each bin" + " of each arm" * (arms > 1)
+        yield PlannedNumber("means within bins", float(self.share()), why=why)
+        for name, found in widths.items():
+            mean, unit = f"mean of {name}", units_of(name)
+            why = f"noise sd, about, in a mean of {'an arm' if arms > 1 else 'all rows'}"
+            yield PlannedNumber(mean, sd * math.hypot(*found), unit, why)
+            off = "off by at most, if values were uniform within bins"
+            yield PlannedNumber(mean, max(found) / 2, unit, off)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,20 +241,39 @@ class HistogramSpec(CountsSpec):
         mechanism = allocation[COUNTS]
         assert isinstance(mechanism, (SparseHistogram, StabilityHistogram))
         t, n, cells = mechanism.threshold, facts.n, mechanism.cells
-        numbers = {
-            "n": f"{n:,} rows",
-            "K": f"{_big(cells)} cells ({'; '.join(e.describe() for e in facts.encodings)})",
-            "t": f"{t} (a cell is released if its noisy count is at least t)",
-            "n / K": f"{n / cells:.3g} rows per cell on average",
-            "noise": mechanism.describe(),
-            **self.offset_facts(facts, allocation),
-        }
+        share = spurious_share(n, mechanism, self._offset_spread(facts, allocation))
+        void = n / cells < t or share > MOST_SPURIOUS
+        return Plan(
+            self.method,
+            allocation.budget,
+            partial(self._contents, facts, allocation, mechanism, share),
+            refusal=_refusal(n, cells, t, share),
+            file_note=f"{VOID_ERRORS}: {_void(n, cells, t, share)}." if void else "",
+        )
+
+    def _contents(
+        self, facts: ReleaseFacts, allocation: Allocation, mechanism: Cells, share: float
+    ) -> Contents:
+        t, n, cells = mechanism.threshold, facts.n, mechanism.cells
+        ratio = error_ratio(n, mechanism, self._offset_spread(facts, allocation))
+        equal = "if all combinations are equally frequent"
+        spurious = "of the regressions of one column on an unrelated one have |t| > 1.96; 0.05 on "
+        numbers = [
+            PlannedNumber(RATIO, ratio, why=equal, term="effect of one column on another"),
+            *notes({ESTIMAND: "joint distribution of the columns in their bins or levels"}),
+            PlannedNumber("n", n, "rows"),
+            PlannedNumber("K", cells, "cells", "; ".join(e.describe() for e in facts.encodings)),
+            PlannedNumber("t", t, "rows", "a cell is released if its noisy count is at least t"),
+            PlannedNumber("n / K", n / cells, "rows per cell on average"),
+            *notes({"noise": mechanism.describe()}),
+            *self.planned_means(facts, allocation),
+            PlannedNumber("unrelated", share, why=f"{spurious}data without noise; {equal}"),
+        ]
         if facts.schema.unit.max_rows > 1:
             k = facts.schema.unit.max_rows
-            numbers["price of max_rows"] = (
-                f"up to {k} rows per {facts.schema.unit.name}: each row gets epsilon/{k}, "
-                f"noise is {k} times as large as with one row each"
-            )
+            price = f"rows per {facts.schema.unit.name} at most: each row gets epsilon/{k}, and "
+            price += f"noise is {k} times as large as with one row each"
+            numbers.append(PlannedNumber("price of max_rows", k, why=price))
         consequences = [
             f"a combination shared by fewer than about {t} rows disappears"
             if t > 1
@@ -263,21 +291,7 @@ class HistogramSpec(CountsSpec):
             f"says; where the released table shows more than {MOST_SPURIOUS:.0%}, the file says "
             "that its errors mean nothing"
         )
-        share = spurious_share(n, mechanism, self._offset_spread(facts, allocation))
-        numbers["unrelated"] = (
-            f"{share:.0%} of the regressions of one column on an unrelated one have |t| > 1.96 "
-            "(5% on data without noise), if all combinations are equally frequent"
-        )
-        void = n / cells < t or share > MOST_SPURIOUS
-        return Plan(
-            self.method,
-            allocation.budget,
-            numbers,
-            tuple(consequences),
-            warnings=_warnings(n, cells, t),
-            refusal=_refusal(n, cells, t, share),
-            file_note=f"{VOID_ERRORS}: {_void(n, cells, t, share)}." if void else "",
-        )
+        return Contents(tuple(numbers), tuple(consequences), _warnings(n, cells, t))
 
     def _binned_by_default(self, facts: ReleaseFacts) -> list[str]:
         """Say which columns of whole numbers got bins that nobody declared."""
@@ -338,16 +352,27 @@ class MarginalsSpec(CountsSpec):
 
     def plan(self, facts: ReleaseFacts, allocation: Allocation) -> Plan:
         """Return the noise of every count."""
+        return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
+
+    def _contents(self, facts: ReleaseFacts, allocation: Allocation) -> Contents:
         mechanism = allocation[COUNTS]
         assert isinstance(mechanism, OneWayHistograms)
-        sd = mechanism.mechanism.noise_sd
-        numbers = {
-            "n": f"{facts.n:,} rows",
-            "columns": "; ".join(e.describe() for e in facts.encodings),
-            "noise": mechanism.describe(),
-            "noise of a count": f"sd {sd:.3g} rows, {sd / facts.n:.2%} of n",
-            **self.offset_facts(facts, allocation),
-        }
+        sd, n = mechanism.mechanism.noise_sd, facts.n
+        numbers = [*notes({ESTIMAND: "distribution of each column in its bins or levels"})]
+        for code in facts.encodings:
+            # of a level that every row has with the same probability
+            p, noise = 1 / code.size, sd / n
+            sampling, why = math.sqrt(p * (1 - p) / n), f"of the share of a level that {p:.3g} have"
+            both = math.hypot(sampling, noise)
+            numbers += errors_of_estimate(both, sampling, noise, why=why, term=code.name)
+        numbers += [
+            PlannedNumber("n", n, "rows"),
+            *notes({"columns": "; ".join(e.describe() for e in facts.encodings)}),
+            *notes({"noise": mechanism.describe()}),
+            PlannedNumber("noise of a count", sd, "rows", "sd"),
+            PlannedNumber("noise of a count", sd / n, "of n"),
+            *self.planned_means(facts, allocation),
+        ]
         noisy = [e.name for e in facts.encodings if facts.n / e.size < 2 * sd]
         warnings: tuple[str, ...] = ()
         if noisy:
@@ -359,7 +384,7 @@ class MarginalsSpec(CountsSpec):
             "every column keeps its distribution, up to the noise",
             "columns are independent of each other: no effect or correlation survives",
         )
-        return Plan(self.method, allocation.budget, numbers, consequences, warnings)
+        return Contents(tuple(numbers), consequences, warnings)
 
     def limits(self, facts: ReleaseFacts) -> tuple[str, ...]:
         """Limits of the protected file."""
@@ -731,7 +756,3 @@ def few_survivors(n: int, t: int) -> str:
         f"n / t = {n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
         f"expected to survive; {_ADVICE}, or give ``confirm=True``"
     )
-
-
-def _big(cells: int) -> str:
-    return f"{cells:,}" if cells < 10**9 else f"about 10^{math.log10(cells):.1f}"

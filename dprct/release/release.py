@@ -123,6 +123,7 @@ class Release:
     """What :func:`dprct.ols` knows a release by."""
 
     def __post_init__(self) -> None:
+        _ = self.plan.contents  # what makes them knows the design, and is no part of a release
         for name in ("protected", "estimates"):
             if is_confidential(getattr(self, name)):
                 raise DisclosureError(

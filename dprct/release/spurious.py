@@ -34,6 +34,25 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
 
     Parameters
     ----------
+    n, mechanism, more
+        As for :func:`error_ratio`; where that is not known, rows are uniform, and the share is 5 %.
+
+    Examples
+    --------
+    >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
+    0.051
+    """
+    ratio = error_ratio(n, mechanism, more)
+    return 0.05 if math.isnan(ratio) else float(2 * special.ndtr(-1.96 / ratio))
+
+
+def error_ratio(n: int, mechanism: Cells, more: float = 0.0) -> float:
+    """Error of the effect of one column on an unrelated one, over that on data without noise.
+
+    NaN where no combination is expected to be released.
+
+    Parameters
+    ----------
     n : int
         Rows.
     more : float
@@ -47,11 +66,6 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     that every combination crosses is sum(Z u v) / sum(Z), with variance Var(Z) / (K E[Z]^2), so
     that t = sqrt(n) times it has variance m Var(Z) / E[Z]^2: 1 without noise, 1 + noise / m with
     noise that drops nothing.  Public numbers enter and no others.
-
-    Examples
-    --------
-    >>> round(spurious_share(10_000, SparseHistogram(1, 6, 10_000)), 3)
-    0.051
     """
     m, t, alpha = n / mechanism.cells, mechanism.threshold, math.exp(-1 / mechanism.scale)
     reach = 12 * math.sqrt(m) + 30
@@ -63,9 +77,9 @@ def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     mean = float(weight @ (N * tail + first))
     square = float(weight @ (N**2 * tail + 2 * N * first + second))
     if mean <= 0:  # no combination is expected to be released: rows are uniform
-        return 0.05
+        return math.nan
     variance = m / mean * (square / mean - mean) + more
-    return float(2 * special.ndtr(-1.96 / math.sqrt(max(variance, 1e-300))))
+    return math.sqrt(max(variance, 1e-300))
 
 
 def _noise_above(c: NDArray[np.float64], alpha: float) -> tuple[NDArray[np.float64], ...]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 import textwrap
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.arguments import Checked
 from dprct.disk import file_error
 from dprct.errors import ConfirmationError, LedgerError, ParameterError, marked, unmarked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
+from dprct.privacy.budget import caution
 from dprct.privacy.ledger import SUFFIX, kept_ledger, ledger_path
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from dprct.privacy.budget import Budget, Guarantee
     from dprct.privacy.composition import Charge
@@ -30,45 +32,148 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 88
+_LABEL = 26
+"""Longest label that shares its line with what is said; a longer one has a line of its own."""
+
+STD_ERROR = "std_error"
+"""Expected standard error of an estimate, sampling and noise together."""
+WITHOUT_PRIVACY = "std_error_without_privacy"
+"""What it would be without noise."""
+NOISE_SD = "noise_sd"
+"""Standard deviation that the noise alone gives an estimate."""
+RATIO = "error_ratio"
+"""Expected error over that without privacy, where the errors themselves are not known."""
+ERROR, ESTIMAND = "error", "estimand"
+"""What a plan begins with, after its cost, where a method says more of it than its estimates do."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlannedNumber:
-    """One row of :attr:`Plan.table`; NaN where a number is not known or does not apply.
+    """One planned number: a row of :meth:`Plan.to_frame`.
 
     Parameters
     ----------
-    kind : {"draw", "coefficient"}
-        A draw of noise, or a coefficient of the results.
+    quantity : str
+        What it is, such as ``"std_error"``; numbers of one quantity stand on one line of a plan.
+    value : float
+        NaN where there is nothing but words.
+    unit : str
+        Of the value; empty for counts and shares.
+    why : str
+        What it depends on, or what follows from it.
+    regression, outcome, term : str
+        To which estimate it belongs; numbers of one estimate stand on one line.
+    """
+
+    quantity: str
+    value: float = math.nan
+    unit: str = ""
+    why: str = ""
+    regression: str = field(default="", kw_only=True)
+    outcome: str = field(default="", kw_only=True)
+    term: str = field(default="", kw_only=True)
+
+    @property
+    def estimate(self) -> str:
+        """Name of the estimate; empty for a number of the whole fit."""
+        return ": ".join(name for name in (self.regression, self.outcome, self.term) if name)
+
+    @property
+    def of_draw(self) -> bool:
+        """Whether it is of one draw of noise, which the words of a plan leave out."""
+        return self.quantity.startswith(_DRAW)
+
+    def words(self) -> str:
+        """Line of a plan: the number with its unit and what it depends on."""
+        name = f"{self.quantity.replace('_', ' ')} " if self.estimate else ""
+        unit = f" {self.unit}" if self.unit and not self.unit.startswith(_UNITS_OF) else ""
+        if math.isnan(self.value):
+            return self.why
+        return f"{name}{_spelled(self.value)}{unit}" + (f" ({self.why})" if self.why else "")
+
+
+_UNITS_OF = "units of "
+
+
+def units_of(outcome: str) -> str:
+    """Name of the unit in which an outcome is measured."""
+    return f"{_UNITS_OF}{outcome}"
+
+
+def notes(lines: Mapping[str, str]) -> tuple[PlannedNumber, ...]:
+    """Rows of a plan that are words alone, by what they are about."""
+    return tuple(PlannedNumber(name, why=words) for name, words in lines.items())
+
+
+def errors_of_estimate(
+    std_error: float,
+    without: float,
+    noise_sd: float,
+    *,
+    why: str = "",
+    regression: str = "",
+    outcome: str = "",
+    term: str = "",
+) -> Iterator[PlannedNumber]:
+    """Errors of one estimate: with privacy, without, and of the noise alone."""
+    unit = units_of(outcome) if outcome else ""
+    values = {STD_ERROR: std_error, WITHOUT_PRIVACY: without, NOISE_SD: noise_sd}
+    for quantity, value in values.items():
+        yield PlannedNumber(
+            quantity, value, unit, why if quantity == STD_ERROR else "",
+            regression=regression, outcome=outcome, term=term,
+        )  # fmt: skip
+
+
+def _spelled(value: float) -> str:
+    if math.isfinite(value) and abs(value) < 1e15 and value == int(value):
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDraw:
+    """One draw of noise of an allocation: what it costs, and how large it is.
+
+    Parameters
+    ----------
     part : str
-        What is drawn, or the name of the coefficient.
+        What is drawn.
     mechanism : str
         Class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histograms`.
     epsilon, delta, rho : float
-        The cost of the draw by itself.
+        The cost of the draw by itself; NaN where it is not known.
     share : float
         Its epsilon divided by the budget's.  Shares of draws from disjoint rows do not add up.
     scale, noise_sd : float
-        Scale and standard deviation of the noise: of a draw, in units of its grid; of a
-        coefficient, in units of the outcome.
-    std_error : float
-        Expected standard error of a coefficient, sampling and noise together.
+        Scale and standard deviation of the noise, in units of its grid.
     """
 
-    kind: Literal["draw", "coefficient"]
     part: str
-    mechanism: str = ""
-    epsilon: float = math.nan
-    delta: float = math.nan
-    rho: float = math.nan
-    share: float = math.nan
-    scale: float = math.nan
-    noise_sd: float = math.nan
-    std_error: float = math.nan
+    mechanism: str
+    epsilon: float
+    delta: float
+    rho: float
+    share: float
+    scale: float
+    noise_sd: float
+
+    def numbers(self) -> Iterator[PlannedNumber]:
+        """Draw as rows of a plan."""
+        for quantity in ("epsilon", "delta", "rho", "share", "scale", "noise_sd"):
+            value = getattr(self, quantity)
+            if not math.isnan(value):
+                unit = "steps of its grid" if quantity in {"scale", "noise_sd"} else ""
+                yield PlannedNumber(
+                    f"{_DRAW}{quantity}", value, unit, self.mechanism, term=self.part
+                )
 
 
-def planned_draws(allocation: Allocation) -> tuple[PlannedNumber, ...]:
-    """Claims of the mechanisms of an allocation, and the noise that they add.
+_DRAW = "draw_"
+
+
+def planned_draws(allocation: Allocation) -> tuple[PlannedDraw, ...]:
+    """Draws of noise of an allocation, with what their mechanisms claim.
 
     Examples
     --------
@@ -84,7 +189,7 @@ def planned_draws(allocation: Allocation) -> tuple[PlannedNumber, ...]:
     return tuple(_draws(allocation, total, ""))
 
 
-def _draws(allocation: Allocation, total: float, above: str) -> Iterator[PlannedNumber]:
+def _draws(allocation: Allocation, total: float, above: str) -> Iterator[PlannedDraw]:
     for name, part in allocation.parts.items():
         mechanism: Any = part  # an allocation can be a part of another
         if hasattr(mechanism, "parts"):
@@ -92,8 +197,7 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
             continue
         cost = mechanism.cost()
         rho = cost.concentrated()
-        yield PlannedNumber(
-            kind="draw",
+        yield PlannedDraw(
             part=f"{above}{name}",
             mechanism=type(mechanism).__name__,
             epsilon=float(cost.budget.epsilon),
@@ -106,6 +210,32 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """What a plan says besides its cost: numbers, what follows from them, what disappoints.
+
+    Parameters
+    ----------
+    numbers : tuple of PlannedNumber
+    consequences : tuple of str
+        What follows from them, in plain words.
+    warnings : tuple of str
+        What is likely to disappoint, and what to change.
+    """
+
+    numbers: tuple[PlannedNumber, ...] = ()
+    consequences: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def in_words(self, words: Callable[[str], str]) -> Contents:
+        """Contents in the words of another language."""
+        return Contents(
+            tuple(replace(number, why=words(number.why)) for number in self.numbers),
+            tuple(map(words, self.consequences)),
+            tuple(map(words, self.warnings)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan(Checked):
     """What a release would do and cost. Making a plan costs nothing.
 
@@ -113,45 +243,117 @@ class Plan(Checked):
     ----------
     budget : Budget
         The budget that ``fit`` will charge.
-    facts : mapping of str to str
-        Public numbers of the method.
-    consequences : tuple of str
-        What follows from them, in plain words.
-    warnings : tuple of str
-        What is likely to disappoint, and what to change.
+    made : Contents, or callable that returns one
+        Called once, when a number or a word is first asked for: a fit asks for none.
     refusal : str
         Why ``fit`` refuses unless ``confirm=True``; empty if it does not refuse.
-    numbers : tuple of PlannedNumber
-        The rows of :attr:`table`.
     file_note : str
         What the notes of the file say of what is computed on it; empty if there is nothing to say.
     caution : str
         The first line: how little the budget promises (:func:`dprct.privacy.budget.caution`).
+    priced : bool
+        Whether anything is promised, and so charged.
 
     Notes
     -----
     A plan depends only on the options, the schema, n and other public facts, and the budget.
+
+    Examples
+    --------
+    >>> from dprct.privacy.budget import Budget
+    >>> errors = errors_of_estimate(0.5, 0.4, 0.3, outcome="wage", term="treat")
+    >>> plan = Plan("a method", Budget(1), Contents(tuple(errors)))
+    >>> print(plan)
+    Plan: a method, epsilon=1
+      cost         epsilon=1, charged by fit, once
+      error        1.25 times that without privacy
+      wage: treat  std error 0.5; std error without privacy 0.4; noise sd 0.3
+    >>> plan.to_frame()[["quantity", "value", "term"]].iloc[-1].tolist()
+    ['noise_sd', 0.3, 'treat']
     """
 
     method: str
     budget: Budget
-    facts: Mapping[str, str]
-    consequences: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    made: Contents | Callable[[], Contents] = Contents()
     refusal: str = ""
-    numbers: tuple[PlannedNumber, ...] = ()
     file_note: str = ""
     caution: str = ""
+    priced: bool = True
 
     def __post_init__(self) -> None:
-        said = {name: unmarked(value) for name, value in self.facts.items()}
-        object.__setattr__(self, "facts", said)
-        object.__setattr__(self, "consequences", tuple(map(unmarked, self.consequences)))
-        object.__setattr__(self, "warnings", tuple(map(unmarked, self.warnings)))
         object.__setattr__(self, "refusal", unmarked(self.refusal))
 
-    def said_in(self, words: Callable[[str], str]) -> Plan:
-        """Return the plan in the words of another language, such as those of a study file.
+    @property
+    def contents(self) -> Contents:
+        """Numbers, consequences and warnings, made when first asked for."""
+        if not isinstance(self.made, Contents):
+            object.__setattr__(self, "made", self.made())
+        assert isinstance(self.made, Contents)
+        return self.made
+
+    @property
+    def numbers(self) -> tuple[PlannedNumber, ...]:
+        """The planned numbers, one by one."""
+        return self.contents.numbers
+
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        """What follows from the numbers, in plain words."""
+        return tuple(map(unmarked, self.contents.consequences))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is likely to disappoint, and what to change."""
+        return tuple(map(unmarked, self.contents.warnings))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The numbers in words, by estimate or quantity, after cost, error and estimand."""
+        lines: dict[str, list[str]] = {"cost": [self._cost()]}
+        if ratios := self._ratios():
+            lines[ERROR] = [_ratio_words(ratios)]
+        lines[ESTIMAND] = []
+        for number in self.numbers:
+            if not number.of_draw:
+                label = number.estimate or number.quantity.replace("_", " ")
+                lines.setdefault(label, []).append(number.words())
+        first = {name: lines.pop(name, []) for name in ("cost", ERROR, ESTIMAND)}
+        return {name: unmarked("; ".join(of)) for name, of in (first | lines).items() if of}
+
+    def _cost(self) -> str:
+        if not self.priced:
+            return "nothing is charged, because nothing is promised"
+        return f"{self.budget}, charged by fit, once"
+
+    def errors(self) -> dict[str, dict[str, float]]:
+        """Planned errors by estimate: its numbers by quantity, in the order of the plan.
+
+        Examples
+        --------
+        >>> from dprct.privacy.budget import Budget
+        >>> number = PlannedNumber("std_error", 0.5, outcome="wage", term="treat")
+        >>> Plan("a method", Budget(1), Contents((number,))).errors()
+        {'wage: treat': {'std_error': 0.5}}
+        """
+        found: dict[str, dict[str, float]] = {}
+        for number in self.numbers:
+            if number.quantity in {STD_ERROR, WITHOUT_PRIVACY, NOISE_SD, RATIO}:
+                found.setdefault(number.estimate, {})[number.quantity] = number.value
+        return found
+
+    def _ratios(self) -> list[float]:
+        """Errors over those without privacy, where both are known."""
+        found = []
+        for errors in self.errors().values():
+            without = errors.get(WITHOUT_PRIVACY, math.nan)
+            if not math.isnan(errors.get(RATIO, math.nan)):
+                found.append(errors[RATIO])
+            elif STD_ERROR in errors and without > 0:
+                found.append(errors[STD_ERROR] / without)
+        return found
+
+    def in_words(self, words: Callable[[str], str]) -> Plan:
+        """Plan in the words of another language, such as those of a study file.
 
         Parameters
         ----------
@@ -161,40 +363,87 @@ class Plan(Checked):
         Examples
         --------
         >>> from dprct.privacy.budget import Budget
-        >>> Plan("m", Budget(1), {}, refusal="give ``confirm=True``").said_in(str.upper).refusal
+        >>> plan = Plan("m", Budget(1), refusal="give ``confirm=True``")
+        >>> plan.in_words(str.upper).refusal
         'GIVE CONFIRM=TRUE'
         """
         return replace(
-            self,
-            facts={name: words(value) for name, value in self.facts.items()},
-            consequences=tuple(map(words, self.consequences)),
-            warnings=tuple(map(words, self.warnings)),
-            refusal=words(self.refusal),
+            self, made=lambda: self.contents.in_words(words), refusal=words(self.refusal)
         )
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """The numbers of the plan: one row for each draw of noise and each expected coefficient.
+    def also(self, numbers: Iterable[PlannedNumber] = (), *, warnings: Iterable[str] = ()) -> Plan:
+        """Plan with more numbers and warnings at its end."""
+
+        def made() -> Contents:
+            here = self.contents
+            return replace(
+                here,
+                numbers=(*here.numbers, *numbers),
+                warnings=(*here.warnings, *warnings),
+            )
+
+        return replace(self, made=made)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Plan as a data frame: one row for each planned number, and for each line of words.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``quantity``, ``value``, ``unit``, ``why``, ``regression``, ``outcome`` and
+            ``term``.  Quantities that begin with ``draw_`` are of one draw of noise each, which
+            ``term`` names; ``value`` is NaN where a row is words alone, which ``why`` has.
 
         Examples
         --------
         >>> from dprct.privacy.budget import Budget
-        >>> draw = PlannedNumber(kind="draw", part="effect", epsilon=0.5, share=0.5)
-        >>> plan = Plan("a method", Budget(1), {}, numbers=(draw,))
-        >>> [plan.table.loc[0, "part"], float(plan.table.loc[0, "share"])]
-        ['effect', 0.5]
+        >>> plan = Plan("a method", Budget(1), Contents((PlannedNumber("cells", 12),)))
+        >>> plan.to_frame().set_index("quantity")["value"].to_dict()
+        {'epsilon': 1.0, 'delta': 0.0, 'cells': 12.0}
         """
         import pandas as pd
 
-        names = [field.name for field in fields(PlannedNumber)]
-        rows = [[getattr(number, name) for name in names] for number in self.numbers]
-        words = dict.fromkeys(names[:3], object) | dict.fromkeys(names[3:], float)
-        return pd.DataFrame(rows, columns=names).astype(words)
+        names = [one.name for one in fields(PlannedNumber)]
+        cost = (
+            PlannedNumber("epsilon", float(self.budget.epsilon), why="of the whole fit"),
+            PlannedNumber("delta", float(self.budget.delta), why="of the whole fit"),
+        )
+        rows = [[getattr(one, name) for name in names] for one in (*cost, *self.numbers)]
+        frame = pd.DataFrame(rows, columns=names).astype({name: object for name in names})
+        return frame.assign(value=frame["value"].astype(float), why=frame["why"].map(unmarked))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Picture of the expected errors beside those without privacy, one line per estimate.
+
+        For errors at other budgets see :func:`dprct.plots.plan_errors`.
+        """
+        from dprct.plots import planned_errors
+
+        errors = {
+            name: (one[STD_ERROR], one.get(WITHOUT_PRIVACY, math.nan))
+            for name, one in self.errors().items()
+            if STD_ERROR in one
+        }
+        return planned_errors(errors, self.method, ax=ax)
 
     def check(self, *, confirm: bool) -> None:
         """Raise if the plan refuses the release, unless it is confirmed."""
         if self.refusal and not confirm:
             raise ConfirmationError(self.refusal)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._value() == other._value()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _value(self) -> tuple[object, ...]:
+        numbers = [(repr(one.value), replace(one, value=0.0)) for one in self.numbers]  # NaN
+        rest = self.contents.consequences, self.contents.warnings, self.refusal, self.file_note
+        return self.method, self.budget, numbers, *rest, self.caution, self.priced
+
+    def __reduce__(self) -> tuple[object, ...]:
+        _ = self.contents  # what makes them is no part of a file
+        return Plan, tuple(getattr(self, one.name) for one in fields(self))
 
     def __repr__(self) -> str:
         return str(self)
@@ -203,22 +452,23 @@ class Plan(Checked):
         return self.to_text()
 
     def to_text(self, width: int = _WIDTH) -> str:
-        """Return the plan as text of at most ``width`` characters a line."""
+        """Plan as text of at most ``width`` characters a line."""
         if width < 1:
             raise ParameterError(f"``width={width}``; give a whole number of at least 1")
         most = min(width, _WIDTH)
         lines = textwrap.wrap(self.caution, most)
         lines.append(f"Plan: {self.method}, {self.budget}")
-        first = max((len(key) for key in self.facts), default=0)
-        lines += [
-            textwrap.fill(
-                f"{key:<{first}}  {value}",
+        facts = self.facts
+        first = max(len(name) for name in facts if len(name) <= _LABEL)
+        for name, words in facts.items():
+            own = len(name) > _LABEL
+            lines += textwrap.wrap(f"  {name}", most) if own else []
+            lines += textwrap.wrap(
+                words,
                 most,
-                initial_indent="  ",
+                initial_indent="  " + ("" if own else name).ljust(first + 2),
                 subsequent_indent=" " * (first + 4),
             )
-            for key, value in self.facts.items()
-        ]
         marked = [("-", text) for text in self.consequences]
         marked += [("!", text) for text in (*self.warnings, self.refusal) if text]
         lines += [
@@ -226,6 +476,30 @@ class Plan(Checked):
             for mark, text in marked
         ]
         return "\n".join(lines)
+
+
+def completed(
+    plan: Plan, allocation: Allocation, claimed: Budget | None, n: int, schema: Schema
+) -> Plan:
+    """Plan of a method with its draws of noise, and the warnings of budget and schema.
+
+    Parameters
+    ----------
+    claimed : Budget or None
+        What is promised; None where epsilon and delta are parameters and no more.
+    """
+    draws = (number for draw in planned_draws(allocation) for number in draw.numbers())
+    more = plan.also(draws, warnings=schema.warned)
+    said = "" if claimed is None else caution(claimed, n)
+    return replace(plan, made=more.contents, caution=said, priced=claimed is not None)
+
+
+def _ratio_words(ratios: list[float]) -> str:
+    low, high = f"{min(ratios):.3g}", f"{max(ratios):.3g}"
+    if len(ratios) == 1:
+        return f"{low} times that without privacy"
+    between = low if low == high else f"{low} to {high}"
+    return f"{between} times those without privacy, of {len(ratios)} estimates"
 
 
 @dataclass(frozen=True, slots=True)

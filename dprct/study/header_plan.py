@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.model import Facts
-from dprct.privacy.budget import Budget, caution
+from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
 from dprct.release.histogram import most_survivors
 from dprct.release.release import modelled
-from dprct.results.plan import planned_draws
+from dprct.results.plan import NOISE_SD, STD_ERROR, completed, planned_draws
 from dprct.study.methods import UNPROMISED
 from dprct.study.wording import plan_in_toml
 
@@ -108,11 +108,9 @@ def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
         return None
     spec, facts = found
     allocation = spec.allocation(facts, budget)
-    plan = spec.plan(facts, allocation)
-    numbers = (*planned_draws(allocation), *plan.numbers)
-    warnings = (*plan.warnings, *study.declared(header).warned)
-    said = caution(budget, facts.n)
-    return plan_in_toml(replace(plan, numbers=numbers, warnings=warnings, caution=said))
+    declared = study.declared(header)
+    plan = completed(spec.plan(facts, allocation), allocation, budget, facts.n, declared)
+    return plan_in_toml(plan)
 
 
 def expected_errors(
@@ -134,9 +132,9 @@ def expected_errors(
     spec, facts = found
     allocation = spec.allocation(facts, Budget(epsilon, study.release.delta))
     effects = [
-        Expected(one.part, _EFFECT, one.noise_sd, one.std_error)
-        for one in spec.plan(facts, allocation).numbers
-        if math.isfinite(one.noise_sd)
+        Expected(name, _EFFECT, errors[NOISE_SD], errors[STD_ERROR])
+        for name, errors in spec.plan(facts, allocation).errors().items()
+        if {NOISE_SD, STD_ERROR} <= errors.keys()
     ]
     return (
         effects

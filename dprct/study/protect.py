@@ -31,7 +31,7 @@ from dprct.release.writing import (
     refuse_foreign,
     writing_at,
 )
-from dprct.results.plan import charged_elsewhere, refuse_second_budget
+from dprct.results.plan import PlannedNumber, charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study import valid_files
 from dprct.study.asked import parts_of
@@ -180,9 +180,8 @@ def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None =
     plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
     if study.scope.sample is None:
         return plan
-    facts = {"sample": f"the rows with {study.scope.condition}, n = {model.n:,}", **plan.facts}
-    warnings = (*plan.warnings, *study.scope.warnings(model.schema))
-    return replace(plan, facts=facts, warnings=warnings)
+    rows = PlannedNumber("sample", model.n, "rows", f"those with {study.scope.condition}")
+    return plan.also([rows], warnings=study.scope.warnings(model.schema))
 
 
 def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None = None) -> Any:

@@ -252,7 +252,7 @@ class Rehearsed:
 
     def tidy(self) -> pd.DataFrame:
         """Return the planned numbers."""
-        return self.plan.table
+        return self.plan.to_frame()
 
 
 def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> None:

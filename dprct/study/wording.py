@@ -262,7 +262,7 @@ def in_toml(message: object) -> str:
 
 def plan_in_toml(plan: Plan) -> Plan:
     """Return a plan that says what to change in the words of a study file."""
-    return plan.said_in(in_toml)
+    return plan.in_words(in_toml)
 
 
 def in_options(message: object) -> str:

@@ -89,7 +89,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("averaged", "variable", "names", "values", "gradients", "rows"): [],
     ("moved", "variable", "data"): [],
     ("place", "name"): [],
-    ("said_in", "words"): [],
+    ("in_words", "words"): [],
     ("score_map", "formula", "sigma"): [],
     ("system", "terms", "used", "where"): [],
 }

@@ -72,7 +72,7 @@ def test_python_prints_no_mark_and_the_mark_survives() -> None:
 def test_a_plan_speaks_r_in_all_its_parts() -> None:
     plan = Plan("m", Budget(1), {"how": "``a=1``"}, ("``b=True``",), ("``c='x'``",), "``d=None``")
     assert "a=1" in str(plan)
-    said = plan.said_in(in_r)
+    said = plan.in_words(in_r)
     assert said.facts == {"how": "a = 1"}
     assert (*said.consequences, *said.warnings, said.refusal) == ("b = TRUE", "c = 'x'", "d = NULL")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
@@ -16,11 +18,12 @@ from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
     allocation_of,
+    average_noise,
     check_neighbors,
     guarantee_of,
     layout_of,
-    noise_facts,
     noise_warnings,
+    planned_noise,
     released_sums,
 )
 from dprct.estimate.additive.results import AdditiveResults
@@ -31,7 +34,7 @@ from dprct.formula.syntax import parse
 from dprct.model import Facts, Model, Spec
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, EngineRows
-from dprct.results.plan import Plan
+from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.facts import EXTREMES
 
 if TYPE_CHECKING:
@@ -80,6 +83,17 @@ class Target:
         """Half the width of the bounds."""
         low, high = self.bounds
         return high / 2 - low / 2
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the outcome: declared, or the most that the bounds allow."""
+        return self.half if self.column.sd is None else self.column.sd
+
+    @property
+    def sd_from(self) -> str:
+        """Where :attr:`sd` is from, in words."""
+        declared = self.column.sd is not None
+        return f"sd {self.sd:.4g}, {'declared' if declared else 'the most that the bounds allow'}"
 
     @property
     def said(self) -> str:
@@ -169,22 +183,27 @@ class AdditiveSpec(ShapesSpec):
 
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:
         """Return prices and noise."""
-        bought, terms = as_additive(allocation), self.terms(facts)
         return Plan(
-            self.method,
-            bought.budget,
-            {
-                "outcome": self.target(facts).said,
-                "n": f"{facts.n:,} rows",
-                **noise_facts(terms, bought, facts.n),
-            },
-            (
-                "the shape of a feature is the mean at its levels, not adjusted for other features",
-                "what is estimated is the mean of the outcome clipped to the middle of its bounds "
-                "plus or minus R",
-            ),
-            noise_warnings(terms, bought, facts.n),
+            self.method, allocation.budget, partial(self._contents, facts, as_additive(allocation))
         )
+
+    def _contents(self, facts: Facts, bought: AdditiveAllocation) -> Contents:
+        terms, target = self.terms(facts), self.target(facts)
+        noise, sampling = average_noise(bought, facts.n), target.sd / math.sqrt(facts.n)
+        numbers = (
+            PlannedNumber(
+                ESTIMAND, why=f"mean of {self.outcome} clipped to the middle of its bounds +- R, "
+                "at the levels of each feature, not adjusted for other features",
+            ),
+            *notes({"outcome": target.said}),
+            PlannedNumber("n", facts.n, "rows"),
+            *errors_of_estimate(
+                math.hypot(noise, sampling), sampling, noise, why=target.sd_from,
+                outcome=self.outcome, term="average",
+            ),
+            *planned_noise(terms, bought, facts.n),
+        )  # fmt: skip
+        return Contents(numbers, warnings=noise_warnings(terms, bought, facts.n))
 
 
 class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults]):

@@ -15,9 +15,10 @@ from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import Guarantee
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace
 from dprct.queries.additive import HALF_STEPS, AdditiveLayout, EngineCodes, additive_sums
+from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -303,29 +304,27 @@ def guarantee_of(
     )
 
 
-def noise_facts(terms: Terms, allocation: AdditiveAllocation, n: int) -> dict[str, str]:
-    """Return the lines of a plan about terms and noise, in the unit of the target.
-
-    Parameters
-    ----------
-    n : int
-        Rows of the last part.
-    """
+def planned_noise(terms: Terms, allocation: AdditiveAllocation, n: int) -> Iterator[PlannedNumber]:
+    """Terms and noise as a plan has them, in the unit of the target; n rows in the last part."""
     layout, mechanism = allocation.last
     sd_sum, sd_count = noise_of(layout, mechanism)
-    average = sd_sum / math.sqrt(sum(1 / b.size for b in layout.blocks if b.sums)) / n
     bins = max(terms.encodings[j].size for j in range(terms.features))
     law = "Laplace" if isinstance(mechanism, DiscreteLaplace) else "Gaussian"
-    return {
-        **_terms_said(terms),
-        "clip": f"R = {layout.clip:g}: beyond it the target is clipped, and noise is proportional "
-        "to it",
-        "released": f"{layout.size:,} numbers jointly, with {law} noise",
-        "noise": mechanism.describe(),
-        "noise of the average": f"sd {average:.4g}",
-        "noise of a level": f"sd {sd_sum * bins / n:.4g} where it has 1 in {bins} of {n:,} rows "
-        f"(before smoothing), and sd {sd_count:.3g} on its count",
-    }
+    yield from notes(_terms_said(terms))
+    clip = "R, beyond which the target is clipped; noise is proportional to it"
+    yield PlannedNumber("clip", layout.clip, why=clip)
+    yield PlannedNumber("released", layout.size, "numbers", f"jointly, with {law} noise")
+    yield from notes({"noise": mechanism.describe()})
+    level = f"sd where it has 1 in {bins} of {n:,} rows, before smoothing"
+    yield PlannedNumber("noise of a level", sd_sum * bins / n, why=level)
+    yield PlannedNumber("noise of a level", sd_count, "rows", "sd of its count")
+
+
+def average_noise(allocation: AdditiveAllocation, n: int) -> float:
+    """Noise, one sd, of the average of everybody, which every block of sums tells again."""
+    layout, mechanism = allocation.last
+    sd_sum, _ = noise_of(layout, mechanism)
+    return sd_sum / math.sqrt(sum(1 / b.size for b in layout.blocks if b.sums)) / n
 
 
 def noise_warnings(terms: Terms, allocation: AdditiveAllocation, n: int) -> tuple[str, ...]:

@@ -33,9 +33,9 @@ from dprct.estimate.ate.facts import (
 )
 from dprct.estimate.ate.plan import (
     joint_is_better,
-    joint_plan,
     joint_power_table,
-    plan_of,
+    planned,
+    planned_jointly,
     power_table,
     promise_of,
     sds_of,
@@ -81,6 +81,7 @@ from dprct.formula import parse
 from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import split
+from dprct.results.plan import Contents, Plan
 from dprct.schema.columns import check_own
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import Counting
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.plan import Plan
     from dprct.schema import Column, Schema
     from dprct.schema.columns import Unit
 
@@ -394,10 +394,15 @@ class ATESpec(Spec[ATEFacts]):
 
     def plan(self, facts: ATEFacts, allocation: Allocation) -> Plan:
         """Return prices, noise and expected standard errors."""
+        budget = allocation.budget
+        method = self.charged_as(budget)
+        return Plan(method, budget, partial(self._contents, facts, allocation))
+
+    def _contents(self, facts: ATEFacts, allocation: Allocation) -> Contents:
         sds = sds_of(facts.outcomes)
         if allocation.budget.delta:
-            return joint_plan(facts, self.layout(facts), allocation, sds, self.alphas)
-        return plan_of(self.method, facts, allocation.budget, sds, self.alphas)
+            return planned_jointly(facts, self.layout(facts), allocation, sds, self.alphas)
+        return planned(facts, allocation.budget, sds, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""

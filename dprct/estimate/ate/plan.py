@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,20 @@ from dprct.estimate.experiment import Experiment, cluster_unit
 from dprct.estimate.moments.plan import effect_error, kept_said, middle_said
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
-from dprct.estimate.moments.variables import clipped_words
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms
-from dprct.results.plan import Plan, PlannedNumber
+from dprct.results.plan import (
+    ESTIMAND,
+    NOISE_SD,
+    Contents,
+    PlannedNumber,
+    errors_of_estimate,
+    notes,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,100 +74,168 @@ def detectable(effect: NoisyEffect, alpha: float) -> float:
     return effect.half_width(alpha) + float(quantile(missed, spread, effect.scales))
 
 
-def facts_of(
+@dataclass(frozen=True, slots=True)
+class PlannedEffect:
+    """The errors to expect of one effect, of which plans, warnings and power tables are made.
+
+    Parameters
+    ----------
+    std_error, sampling, noise_sd : float
+        Of sampling and noise together, and of each alone.
+    detectable : float
+        The effect that is found with a power of 80%.
+    sd : float
+        Of the outcome within an arm: declared, or the most that the bounds allow.
+    """
+
+    outcome: str
+    contrast: str
+    std_error: float
+    sampling: float
+    noise_sd: float
+    detectable: float
+    sd: float
+
+    @classmethod
+    def alone(
+        cls, outcome: AnyOutcome, contrast: Contrast, effect: NoisyEffect, sd: float,
+        alphas: Sequence[float],
+    ) -> PlannedEffect:  # fmt: skip
+        """Effect under Laplace noise."""
+        error = _alone(effect, tuple(alphas))
+        sampling = math.sqrt(math.fsum(part.value for part in effect.variances))
+        found = detectable(effect, alphas[0])
+        name = outcome.column.name
+        return cls(name, contrast.name, error, sampling, effect.noise_sd, found, sd)
+
+    @classmethod
+    def together(
+        cls, name: str, contrast: str, effect: Combined, sd: float, alphas: Sequence[float]
+    ) -> PlannedEffect:
+        """Effect of the Gaussian release of all outcomes."""
+        error, sampling = joint.standard_error(effect, alphas), math.sqrt(float(effect.parts.sum()))
+        found = joint.detectable(effect, alphas[0], _POWER)
+        return cls(name, contrast, error, sampling, effect.noise_sd, found, sd)
+
+    @property
+    def usable(self) -> bool:
+        """Whether an effect of one standard deviation is found."""
+        return self.detectable <= self.sd
+
+    def numbers(
+        self, *, why: str = "", without: float | None = None, pure: float | None = None
+    ) -> Iterator[PlannedNumber]:
+        """Rows of a plan.
+
+        Parameters
+        ----------
+        why : str
+            What the errors depend on.
+        without : float, optional
+            Error of the difference in means without privacy, where it is not the sampling error.
+        pure : float, optional
+            Error at the same epsilon without delta.
+        """
+        unit, of = units_of(self.outcome), {"outcome": self.outcome, "term": self.contrast}
+        known = self.sampling if without is None else without
+        yield from errors_of_estimate(self.std_error, known, self.noise_sd, why=why, **of)
+        if pure is not None:
+            yield PlannedNumber(WITHOUT_DELTA, pure, unit, "the same epsilon alone", **of)
+        yield PlannedNumber("detectable_effect", self.detectable, unit, "with 80% power", **of)
+
+    def warnings(self) -> Iterator[str]:
+        """Warning that the effect cannot be found at this n and budget, where it cannot."""
+        if not self.usable:
+            yield (
+                f"not usable at this n: only an effect of {self.contrast} on {self.outcome} above "
+                "one standard deviation would be found; spend more, on fewer outcomes, or declare "
+                "narrower bounds"
+            )
+
+
+WITHOUT_DELTA = "std_error_without_delta"
+"""Expected standard error of the release that the same epsilon buys without a delta."""
+
+
+def planned_outcome(
     outcome: AnyOutcome,
     names: Sequence[str],
     contrasts: Sequence[Contrast],
     epsilon: Fraction,
     sd: float | None,
     alphas: Sequence[float],
-) -> dict[str, str]:
-    """Return the lines of a plan for one outcome."""
+) -> tuple[list[PlannedNumber], list[str]]:
+    """Numbers of a plan on one outcome, and its warnings."""
+    name, own = outcome.column.name, _sd(outcome, sd)
+    effects = [
+        PlannedEffect.alone(outcome, contrast, effect, own, alphas)
+        for contrast, effect in zip(
+            contrasts, expected(outcome, epsilon, sd, contrasts), strict=True
+        )
+    ]
+    hidden = isinstance(outcome, HiddenOutcome)
+    public = _public_errors(outcome, contrasts, epsilon, sd) if hidden else {}
+    numbers = [*bounds_of(outcome, names, sd)]
+    share = float(epsilon * outcome.share)
+    why = f"of {float(epsilon):g}"
+    numbers.append(PlannedNumber("epsilon", share, why=why, outcome=name))
+    numbers.append(PlannedNumber("rho", outcome.rho(epsilon), outcome=name))
+    for effect in effects:
+        numbers += effect.numbers(without=public.get(effect.contrast))
+    if isinstance(outcome, Outcome) and outcome.two_arms:
+        part = outcome.split(epsilon)[-1]
+        noise = math.sqrt(2) * float(outcome.width * outcome.arms.reach(0) / part)
+        why = f"at epsilon={float(part):.3g}"
+        why += "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
+        numbers.append(
+            PlannedNumber(NOISE_SD, noise, units_of(name), why, outcome=name, term="control mean")
+        )
+    lines = {}
+    if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
+        lines[f"{name}: clusters"] = clusters_said(outcome.arms, outcome.split(epsilon))
+    if isinstance(outcome, CountedOutcome):
+        why = "values (as released), or an arm is not estimated; the above is if all have a value"
+        least = float(outcome.fewest(epsilon))
+        numbers.append(PlannedNumber("least", least, why=why, outcome=name, term="missing values"))
+    numbers += notes(lines)
+    numbers += price_of(outcome, contrasts, epsilon, sd, alphas)
+    return numbers, [text for effect in effects for text in effect.warnings()]
+
+
+def bounds_of(
+    outcome: AnyOutcome, names: Sequence[str], sd: float | None
+) -> Iterator[PlannedNumber]:
+    """Bounds, standard deviation and arms of an outcome, as a plan has them."""
     name, bounds = outcome.column.name, outcome.column.bounds
     assert bounds is not None
-    spread = "the most that the bounds allow" if sd is None else "declared"
-    found = {
-        name: f"bounds {bounds[0]:g} to {bounds[1]:g}, " + _arms(outcome, names),
-        f"{name}: budget": f"epsilon={float(epsilon * outcome.share):g} of {float(epsilon):g}, "
-        f"rho={outcome.rho(epsilon):.3g}; sd {_sd(outcome, sd):.4g} ({spread})",
+    unit, why = units_of(name), "declared" if sd is not None else "the most that the bounds allow"
+    yield PlannedNumber("lower_bound", float(bounds[0]), unit, outcome=name)
+    yield PlannedNumber("upper_bound", float(bounds[1]), unit, outcome=name)
+    yield PlannedNumber("sd", _sd(outcome, sd), unit, why, outcome=name)
+    if isinstance(outcome, HiddenOutcome):
+        for arm, share in zip(names, outcome.arms.shares, strict=True):
+            yield PlannedNumber("probability", float(share), why=f"of {arm}", outcome=name)
+        return
+    for a, arm in enumerate(names):
+        size = sum(row[a] for row in outcome.arms.sizes)
+        yield PlannedNumber("people", size, why=arm, outcome=name)
+
+
+def _public_errors(
+    outcome: AnyOutcome, contrasts: Sequence[Contrast], epsilon: Fraction, sd: float | None
+) -> dict[str, float]:
+    """Errors of differences in means without privacy, by contrast, where treatment is private."""
+    pair = _both(outcome)
+    assert pair is not None
+    effects = pair[0].expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
+    return {
+        contrast.name: math.sqrt(math.fsum(part.value for part in effect.variances))
+        for contrast, effect in zip(contrasts, effects, strict=True)
     }
-    for contrast, now, half, double in zip(
-        contrasts,
-        *(expected(outcome, share, sd, contrasts) for share in (epsilon, epsilon / 2, epsilon * 2)),
-        strict=True,
-    ):
-        sampling = math.sqrt(math.fsum(part.value for part in now.variances))
-        equal = float(epsilon) * now.noise_sd / sampling if sampling else math.inf
-        found[f"{name}: {contrast.name}"] = (
-            f"std err {now.standard_error(alphas):.4g} (half epsilon "
-            f"{half.standard_error(alphas):.4g}, double {double.standard_error(alphas):.4g}); "
-            f"noise sd {now.noise_sd:.4g} against sampling {sampling:.4g}, equal at "
-            f"epsilon={equal:.3g}; effect found with 80% power {detectable(now, alphas[0]):.4g}"
-        )
-    if isinstance(outcome, Outcome) and outcome.two_arms:
-        own = outcome.split(epsilon)[-1]
-        scale = float(outcome.width * outcome.arms.reach(0) / own)
-        found[f"{name}: control mean"] = (
-            f"noise sd {math.sqrt(2) * scale:.4g}, at epsilon={float(own):.3g}"
-            + "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
-        )
-    if isinstance(outcome, Outcome) and outcome.arms.clusters is not None:
-        found[f"{name}: clusters"] = clusters_said(outcome.arms, outcome.split(epsilon))
-    if isinstance(outcome, CountedOutcome):
-        found[f"{name}: missing values"] = (
-            f"the above is if all have a value; an arm with fewer than "
-            f"{float(outcome.fewest(epsilon)):.4g} values (as released) is not estimated"
-        )
-    price = price_of(outcome, contrasts, epsilon, sd, alphas)
-    return found | ({f"{name}: price of hiding treatment": price} if price else {})
-
-
-def numbers_of(
-    outcome: AnyOutcome,
-    contrasts: Sequence[Contrast],
-    epsilon: Fraction,
-    sd: float | None,
-    alphas: Sequence[float],
-) -> Iterator[PlannedNumber]:
-    """Yield the expected errors of the effects on one outcome, for the table of a plan."""
-    for contrast, effect in zip(contrasts, expected(outcome, epsilon, sd, contrasts), strict=True):
-        yield PlannedNumber(
-            kind="coefficient",
-            part=f"{outcome.column.name}: {contrast.name}",
-            noise_sd=effect.noise_sd,
-            std_error=effect.standard_error(alphas),
-        )
-
-
-def warnings_of(
-    outcome: AnyOutcome,
-    contrasts: Sequence[Contrast],
-    epsilon: Fraction,
-    sd: float | None,
-    alphas: Sequence[float],
-) -> Iterator[str]:
-    """Yield which effects cannot be found at this n and epsilon."""
-    for contrast, effect in zip(contrasts, expected(outcome, epsilon, sd, contrasts), strict=True):
-        if detectable(effect, alphas[0]) > _sd(outcome, sd):
-            yield (
-                f"not usable at this n: only an effect of {contrast.name} on "
-                f"{outcome.column.name} above one standard deviation would be found; "
-                "spend more, on fewer outcomes, or declare "
-                "narrower bounds"
-            )
 
 
 def _sd(outcome: AnyOutcome, sd: float | None) -> float:
     return float(outcome.width) / 2 if sd is None else sd
-
-
-def _arms(outcome: AnyOutcome, names: Sequence[str]) -> str:
-    """Return what is public of the arms: their sizes, or the probabilities of being in them."""
-    if isinstance(outcome, HiddenOutcome):
-        shares = zip(names, outcome.arms.shares, strict=True)
-        return ", ".join(f"{arm} with probability {float(share):.4g}" for arm, share in shares)
-    sizes = [sum(row[a] for row in outcome.arms.sizes) for a in range(len(names))]
-    return ", ".join(f"{arm} {size:,}" for arm, size in zip(names, sizes, strict=True))
 
 
 COLUMNS = (
@@ -192,37 +268,25 @@ def power_table(
         name = outcome.column.name
         sd = sds.get(name)
         at = [expected(outcome, e, sd, contrasts) for e in (epsilon, epsilon / 2, epsilon * 2)]
-        spread = float(outcome.width) / 2 if sd is None else sd
-        for contrast, now, half, double in zip(contrasts, *at, strict=True):
-            records.append(_record(float(epsilon), spread, alphas, now, half, double))
+        for contrast, *effects in zip(contrasts, *at, strict=True):
+            each = [
+                PlannedEffect.alone(outcome, contrast, effect, _sd(outcome, sd), alphas)
+                for effect in effects
+            ]
+            records.append(_record(float(epsilon), *each))
             index.append((name, contrast.name))
     names = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
     return pd.DataFrame(records, index=names, columns=list(COLUMNS))
 
 
 def _record(
-    epsilon: float,
-    sd: float,
-    alphas: Sequence[float],
-    now: NoisyEffect,
-    half: NoisyEffect,
-    double: NoisyEffect,
+    epsilon: float, now: PlannedEffect, half: PlannedEffect, double: PlannedEffect
 ) -> tuple[float | bool, ...]:
-    sampling = math.sqrt(math.fsum(part.value for part in now.variances))
-    found = detectable(now, alphas[0])
     return (
-        now.standard_error(alphas),
-        now.noise_sd,
-        sampling,
-        found,
-        half.standard_error(alphas),
-        double.standard_error(alphas),
-        detectable(half, alphas[0]),
-        detectable(double, alphas[0]),
-        epsilon * now.noise_sd / sampling if sampling else np.inf,
-        sd,
-        found <= sd,
-    )
+        now.std_error, now.noise_sd, now.sampling, now.detectable, half.std_error,
+        double.std_error, half.detectable, double.detectable,
+        epsilon * now.noise_sd / now.sampling if now.sampling else np.inf, now.sd, now.usable,
+    )  # fmt: skip
 
 
 def price_of(
@@ -231,8 +295,8 @@ def price_of(
     epsilon: Fraction,
     sd: float | None,
     alphas: Sequence[float],
-) -> str:
-    """Compare the standard errors with treatment public and private, from public facts alone.
+) -> Iterator[PlannedNumber]:
+    """Error of each contrast with treatment public and private, from public facts alone.
 
     Parameters
     ----------
@@ -248,18 +312,24 @@ def price_of(
     """
     pair = _both(outcome)
     if pair is None:
-        return ""
-    public, private = pair
-    half = float(outcome.width) / 2
+        return
+    name, half = outcome.column.name, float(outcome.width) / 2
     inner = half if sd is None else sd
-    here = public.expected(epsilon, inner**2, contrasts)
-    best = private.expected(epsilon, inner**2, contrasts)
-    worst = private.expected(epsilon, half**2, contrasts)
-    return "; ".join(
-        f"{contrast.name}: std err {_error(a, alphas)} with treatment public, "
-        f"{_range(_error(b, alphas), _error(c, alphas))} with treatment private"
-        for contrast, a, b, c in zip(contrasts, here, best, worst, strict=True)
-    )
+    ways: dict[str, tuple[Outcome | HiddenOutcome, float]] = {
+        "with treatment public": (pair[0], inner),
+        "with treatment private, means at the middle of the bounds": (pair[1], inner),
+        "with treatment private, all at the bounds": (pair[1], half),
+    }
+    for why, (one, spread) in ways.items():
+        if inner == half and "middle" in why:
+            continue  # there is no declared sd, so that all are at the bounds
+        for contrast, effect in zip(
+            contrasts, one.expected(epsilon, spread**2, contrasts), strict=True
+        ):
+            yield PlannedNumber(
+                "price_of_hiding_treatment", _alone(effect, tuple(alphas)), units_of(name),
+                f"standard error {why}", outcome=name, term=contrast.name,
+            )  # fmt: skip
 
 
 def _both(outcome: AnyOutcome) -> tuple[Outcome, HiddenOutcome] | None:
@@ -274,16 +344,6 @@ def _both(outcome: AnyOutcome) -> tuple[Outcome, HiddenOutcome] | None:
     n = sum(arms.sizes[0])
     parts = tuple(Fraction(size, n) for size in arms.sizes[0])
     return outcome, HiddenOutcome(column, PrivateArms((), (), parts, n), share)
-
-
-def _error(effect: NoisyEffect, alphas: Sequence[float]) -> str:
-    return f"{effect.standard_error(alphas):.4g}"
-
-
-def _range(low: str, high: str) -> str:
-    if low == high:
-        return low
-    return f"{low} (means at the middle of the bounds) to {high} (all at the bounds)"
 
 
 def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Guarantee:
@@ -341,122 +401,114 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     )
 
 
-def plan_of(
-    method: str,
-    facts: ATEFacts,
-    budget: Budget,
-    sds: Mapping[str, float],
-    alphas: Sequence[float],
-) -> Plan:
-    """Return prices, noise and expected standard errors of effects at a budget."""
-    names, epsilon = facts.arms, budget.epsilon
-    shown = {"n": f"{facts.n:,} rows", "arms": ", ".join(names)}
+def planned(
+    facts: ATEFacts, budget: Budget, sds: Mapping[str, float], alphas: Sequence[float]
+) -> Contents:
+    """Prices, noise and expected standard errors of effects at a budget."""
+    hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
+    numbers = _heading(facts, "a centred Horvitz-Thompson mean" if hidden else "in means")
     warnings: list[str] = []
-    numbers: list[PlannedNumber] = []
     for outcome in facts.outcomes:
         sd = sds.get(outcome.column.name)
-        shown |= facts_of(outcome, names, facts.contrasts, epsilon, sd, alphas)
-        warnings += warnings_of(outcome, facts.contrasts, epsilon, sd, alphas)
-        numbers += numbers_of(outcome, facts.contrasts, epsilon, sd, alphas)
-    shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
-    hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
-    kind = "a centred Horvitz-Thompson mean" if hidden else "a difference in means"
-    consequences = (
-        f"the estimate is {kind}, not adjusted for covariates"
-        + (" except by the public index" if facts.indexes else ""),
-        "the estimand is the effect on the outcome clipped to its bounds",
-        *facts.without_blocks,
-    )
-    return Plan(method, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+        found, warned = planned_outcome(
+            outcome, facts.arms, facts.contrasts, budget.epsilon, sd, alphas
+        )
+        numbers += found
+        warnings += warned
+    return _contents(facts, numbers, warnings)
 
 
-def joint_plan(
+def _heading(facts: ATEFacts, kind: str) -> list[PlannedNumber]:
+    """Estimand, rows and arms."""
+    clipped = [
+        f"{outcome.column.name} clipped to [{low:.12g}, {high:.12g}]"
+        for outcome in facts.outcomes
+        if outcome.column.bounds is not None
+        for low, high in [outcome.column.bounds]
+    ]
+    what = f"a difference {kind}" if kind.startswith(("in", "of")) else kind
+    adjusted = " except by the public index" if facts.indexes else ""
+    rest = f" and {len(clipped) - _MOST} more" if len(clipped) > _MOST else ""
+    said = f"mean effect on {', '.join(clipped[:_MOST])}{rest}: {what}, not adjusted for covariates"
+    return [
+        *notes({ESTIMAND: said + adjusted}),
+        PlannedNumber("n", facts.n, "rows"),
+        *notes({"arms": ", ".join(facts.arms)}),
+    ]
+
+
+_MOST = 8
+"""Outcomes that an estimand names."""
+
+
+def _contents(
+    facts: ATEFacts, numbers: Sequence[PlannedNumber], warnings: Sequence[str]
+) -> Contents:
+    indexes = {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
+    return Contents((*numbers, *notes(indexes)), facts.without_blocks, tuple(warnings))
+
+
+def planned_jointly(
     facts: ATEFacts,
     layout: Layout,
     allocation: Allocation,
     sds: Mapping[str, float],
     alphas: Sequence[float],
-) -> Plan:
-    """Return price, noise and expected errors of the release of all outcomes together.
+) -> Contents:
+    """Price, noise and expected errors of the release of all outcomes together.
 
     Each effect is compared with what the same epsilon without delta would show; where that has no
     law, there is no comparison.
     """
     outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
     mechanism = gaussian_of(allocation)
-    effects = joint.planned(facts, layout, mechanism.noise_sd)
-    k = len(contrasts)
-    shown = {
-        "n": f"{facts.n:,} rows",
-        "arms": ", ".join(facts.arms),
-        "released": f"{mechanism.size:,} numbers, once for all outcomes; {mechanism.describe()}",
-    }
-    if layout.grid.count:
-        rows = count_noise(layout, mechanism.noise_sd)
-        what = "people in an arm" if facts.inner == 1 else "people in a cell"
-        shown[what] = f"released with noise sd {rows:.4g}{middle_said(layout, mechanism.noise_sd)}"
-    warnings: list[str] = []
-    numbers: list[PlannedNumber] = []
-    better = 0
-    for place, outcome in enumerate(outcomes):
-        name, bounds, sd = outcome.column.name, outcome.column.bounds, sds.get(outcome.column.name)
-        assert bounds is not None
-        declared = "declared" if sd is not None else "the most that the bounds allow"
-        shown[name] = (
-            f"bounds {bounds[0]:g} to {bounds[1]:g}, sd "
-            f"{joint.spread_of(outcome):.4g} ({declared}); {_arms(outcome, facts.arms)}"
-        )
-        alone = expected(outcome, budget.epsilon, sd, contrasts)
-        here = effects[place * k : (place + 1) * k]
-        for contrast, effect, other in zip(contrasts, here, alone, strict=True):
-            error = effect.standard_error(alphas)
-            pure = _alone(other, tuple(alphas))
-            better += error <= pure
-            found = effect.detectable(alphas[0], _POWER)
-            shown[f"{name}: {contrast.name}"] = (
-                f"std err {error:.4g} (the same epsilon without delta {pure:.4g}); noise sd "
-                f"{effect.noise_sd:.4g} against sampling {effect.sampling:.4g}"
-                f"; effect found with 80% power {found:.4g}"
-            )
-            if found > joint.spread_of(outcome):
-                warnings.append(
-                    f"not usable at this n: only an effect of {contrast.name} on {name} above one "
-                    "standard deviation would be found; spend more, or declare narrower bounds"
-                )
-            numbers.append(
-                PlannedNumber(
-                    kind="coefficient", part=f"{name}: {contrast.name}", noise_sd=effect.noise_sd,
-                    std_error=error,
-                )
-            )  # fmt: skip
-    if (factors := joint.cluster_effects(outcomes)) is not None:
-        listed = ", ".join(f"{factor:.3g}" for cell in factors for factor in cell.tolist())
-        shown["clusters"] = (
-            f"sampling variances of people times design effects {listed} (blocks and arms, then "
-            "outcomes), from the declared correlations and the public sizes of clusters"
-        )
-    shown |= kept_said(
-        layout.places,
-        lambda place: effect_error(
-            joint.layout_with(place, layout), mechanism.noise_sd, place.name,
-            len(facts.arms) * facts.inner, facts.n,
-        ),
-    )  # fmt: skip
-    shown |= _within_said(facts, layout, mechanism.noise_sd, sds, alphas, numbers)
-    shown["better"] = _better(better, len(effects))
-    if facts.subgroups:
-        shown["better"] += "; effects within subgroups there are with delta alone"
-    shown |= {f"{name}: index": index.said(name) for name, index in facts.indexes.items()}
+    sigma = mechanism.noise_sd
+    effects = iter(joint.expected(outcomes, layout, sigma, sds, contrasts, cells=facts.inner))
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
-    clipped = clipped_words(place.variable for place in layout.places)
-    consequences = (
-        f"the estimate is a difference {kind}, not adjusted for covariates"
-        + (" except by the public index" if facts.indexes else ""),
-        f"the estimand is the effect on {clipped or 'outcomes of two values'}",
-        *facts.without_blocks,
-    )
-    return Plan(joint.METHOD, budget, shown, consequences, tuple(warnings), numbers=tuple(numbers))
+    law = f"once for all outcomes; {mechanism.describe()}"
+    numbers = [
+        *_heading(facts, kind), PlannedNumber("released", mechanism.size, "numbers", law),
+    ]  # fmt: skip
+    if layout.grid.count:
+        what = "people in an arm" if facts.inner == 1 else "people in a cell"
+        why = f"noise sd of the released number{middle_said(layout, sigma)}"
+        numbers.append(PlannedNumber(what, count_noise(layout, sigma), why=why))
+    warnings: list[str] = []
+    better = 0
+    for outcome in outcomes:
+        name, sd = outcome.column.name, sds.get(outcome.column.name)
+        numbers += bounds_of(outcome, facts.arms, sd)
+        for contrast, other in zip(
+            contrasts, expected(outcome, budget.epsilon, sd, contrasts), strict=True
+        ):
+            pure = _alone(other, tuple(alphas))
+            one = PlannedEffect.together(
+                name, contrast.name, next(effects), joint.spread_of(outcome, sds), alphas
+            )
+            better += one.std_error <= pure
+            numbers += one.numbers(pure=pure)
+            warnings += one.warnings()
+    if (factors := joint.cluster_effects(outcomes)) is not None:
+        listed = ", ".join(f"{factor:.3g}" for cell in factors for factor in cell.tolist())
+        said = f"sampling variances of people times design effects {listed} (blocks and arms, then "
+        said += "outcomes), from the declared correlations and the public sizes of clusters"
+        numbers += notes({"clusters": said})
+    numbers += notes(
+        kept_said(
+            layout.places,
+            lambda place: effect_error(
+                joint.layout_with(place, layout), sigma, place.name,
+                len(facts.arms) * facts.inner, facts.n,
+            ),
+        )
+    )  # fmt: skip
+    numbers += _planned_within(facts, layout, sigma, sds, alphas)
+    said = _better(better, len(outcomes) * len(contrasts))
+    if facts.subgroups:
+        said += "; effects within subgroups there are with delta alone"
+    numbers += notes({"better": said})
+    return _contents(facts, numbers, warnings)
 
 
 def joint_is_better(
@@ -505,22 +557,17 @@ def joint_power_table(
     records, index = [], []
     names = [(o, c) for o in outcomes for c in contrasts]
     each = zip(names, at(Fraction(1)), at(Fraction(1, 2)), at(Fraction(2)), strict=True)
-    for (outcome, contrast), now, half, double in each:
-        sampling = now.sampling
-        found = now.detectable(alphas[0], _POWER)
-        spread = joint.spread_of(outcome)
-        equal = np.inf
-        if sampling:
-            equal = epsilon_of(mu * now.noise_sd / sampling, float(budget.delta))
-        records.append(
-            (
-                now.standard_error(alphas), now.noise_sd, sampling, found,
-                half.standard_error(alphas), double.standard_error(alphas),
-                half.detectable(alphas[0], _POWER),
-                double.detectable(alphas[0], _POWER), equal, spread, found <= spread,
-            )
-        )  # fmt: skip
-        index.append((outcome.column.name, contrast.name))
+    for (outcome, contrast), *effects in each:
+        name, sd = outcome.column.name, joint.spread_of(outcome, sds)
+        now, half, double = (
+            PlannedEffect.together(name, contrast.name, effect, sd, alphas) for effect in effects
+        )
+        times = mu * now.noise_sd / now.sampling if now.sampling else np.inf
+        record = list(_record(float(budget.epsilon), now, half, double))
+        if np.isfinite(times):
+            record[COLUMNS.index("equal_epsilon")] = epsilon_of(times, float(budget.delta))
+        records.append(record)
+        index.append((name, contrast.name))
     labels = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
     return pd.DataFrame(records, index=labels, columns=list(COLUMNS))
 
@@ -550,40 +597,37 @@ def epsilon_of(mu: float, delta: float) -> float:
     return float(optimize.brentq(excess, 0.0, most))
 
 
-def _within_said(
+def _planned_within(
     facts: ATEFacts,
     layout: Layout,
     sigma: float,
     sds: Mapping[str, float],
     alphas: Sequence[float],
-    numbers: list[PlannedNumber],
-) -> dict[str, str]:
-    """Return what is expected within subgroups; ``numbers`` gets theirs, too.
+) -> Iterator[PlannedNumber]:
+    """Errors to expect within subgroups.
 
     How many people have a level of a private subgroup is not known: as many as any other.
     """
-    shown: dict[str, str] = {}
     if facts.inner > 1:
-        shown["cells"] = (
-            f"{facts.inner} of each arm, by {', '.join(c.name for c in facts.private_subgroups)}; "
-            f"the effects of everybody have {math.sqrt(facts.inner):.3g} times the noise that they "
-            "would have without them"
-        )
+        by = ", ".join(column.name for column in facts.private_subgroups)
+        yield PlannedNumber("cells", facts.inner, why=f"of each arm, by {by}")
+        why = "noise of the effects of everybody over what it would be without cells"
+        yield PlannedNumber("cells", math.sqrt(facts.inner), why=why)
     wanted = [(o.column.name, c.name) for o in facts.outcomes for c in facts.contrasts]
-    private = {column.name for column in facts.private_subgroups}
-    for name, level in ((n, x) for n, of in joint.known_levels(facts).items() for x in of):
-        found = joint.planned(facts, layout, sigma, {name: level})
-        guessed = ", if all levels are as frequent" if name in private else ""
-        for (outcome, contrast), effect in zip(wanted, found, strict=True):
-            part = f"{within(outcome, name, level)}: {contrast}"
-            error = effect.standard_error(alphas)
-            shown[part] = f"std err {error:.4g}, noise sd {effect.noise_sd:.4g}{guessed}"
-            numbers.append(
-                PlannedNumber(
-                    kind="coefficient", part=part, noise_sd=effect.noise_sd, std_error=error
-                )
-            )
-    return shown
+    known = known_levels(facts) if facts.subgroups else {}
+    for name, levels in known.items():
+        for level, (cells, share, blocks) in levels.items():
+            found = joint.expected(
+                facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,
+                blocks=blocks,
+            )  # fmt: skip
+            guessed = "" if blocks else "if all levels are as frequent"
+            for (outcome, contrast), effect in zip(wanted, found, strict=True):
+                yield from errors_of_estimate(
+                    joint.standard_error(effect, alphas), math.sqrt(float(effect.parts.sum())),
+                    effect.noise_sd, why=guessed, outcome=condition(outcome, name, level),
+                    term=contrast,
+                )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)

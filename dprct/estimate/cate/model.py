@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import narwhals as nw
@@ -20,8 +21,8 @@ from dprct.estimate.additive.release import (
     AdditiveSums,
     Cells,
     guarantee_of,
-    noise_facts,
     noise_warnings,
+    planned_noise,
 )
 from dprct.estimate.additive.terms import distinct_pairs
 from dprct.estimate.cate.release import (
@@ -37,7 +38,7 @@ from dprct.estimate.experiment import check_hidden, hidden_arms
 from dprct.model import Facts, Model
 from dprct.queries import Block
 from dprct.queries.additive import CompactRows, EngineRows
-from dprct.results.plan import Plan
+from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, errors_of_estimate, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import check_rows
 
@@ -128,24 +129,36 @@ class CATESpec(ShapesSpec):
 
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:
         """Return prices and noise, and what no interval will contain."""
-        bought, form = as_additive(allocation), self.form(facts)
+        bought = as_additive(allocation)
+        return Plan(self.method, bought.budget, partial(self._contents, facts, bought))
+
+    def _contents(self, facts: Facts, bought: AdditiveAllocation) -> Contents:
+        form, target = self.form(facts), self.target(facts)
         rows = form.sizes[EFFECT]
-        parts = ", ".join(f"{name} {size:,}" for name, size in form.sizes.items())
-        lines = {
-            "outcome": self.target(facts).said,
-            "treatment": self.treatment,
-            "learner": LEARNERS[self.learner],
-            "n": f"{facts.n:,} rows, by part: {parts}",
-            "propensity": form.propensity,
-            **noise_facts(form.terms, bought, rows),
-        }
-        consequences = ["what is estimated is the mean of clipped pseudo-outcomes"]
-        if self.learner == "s":
-            consequences = ["the effect is the same for everybody: no interaction is in the model"]
-        if form.no_sampling:
-            consequences.append(f"no interval contains sampling: {form.no_sampling}")
-        warned = noise_warnings(form.terms, bought, rows)
-        return Plan(self.method, bought.budget, lines, tuple(consequences), warned)
+        e = 0.5 if form.e is None else float(form.e)
+        sampling = target.sd / math.sqrt(rows * e * (1 - e))
+        noise = form.planned_noise(bought, e)
+        estimand = f"mean effect of {self.treatment} on {self.outcome} at the levels of features, "
+        estimand += (
+            "taken to be the same for everybody"
+            if self.learner == "s"
+            else f"of pseudo-outcomes clipped to +-{form.clip:g}"
+        )
+        numbers = (
+            *notes({ESTIMAND: estimand, "outcome": target.said}),
+            *errors_of_estimate(
+                math.hypot(noise, sampling), sampling, noise,
+                why=f"{target.sd_from}; {e:.3g} of the rows treated",
+                outcome=self.outcome, term=self.treatment,
+            ),
+            *notes({"learner": LEARNERS[self.learner]}),
+            *(PlannedNumber("n", size, "rows", name) for name, size in form.sizes.items()),
+            *notes({"propensity": form.propensity}),
+            *planned_noise(form.terms, bought, rows),
+        )  # fmt: skip
+        lacking = form.no_sampling
+        consequences = (f"no interval contains sampling: {lacking}",) if lacking else ()
+        return Contents(numbers, consequences, noise_warnings(form.terms, bought, rows))
 
 
 class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):

@@ -6,6 +6,7 @@ which the effect is the mean.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -16,7 +17,13 @@ from dprct.arguments import given
 from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
-from dprct.estimate.additive.release import allocation_of, layout_of, released_sums
+from dprct.estimate.additive.release import (
+    allocation_of,
+    average_noise,
+    layout_of,
+    noise_of,
+    released_sums,
+)
 from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
@@ -201,6 +208,15 @@ class LearnerForm:
         """The largest (T - e)^2."""
         most = 1 - self.trim if self.e is None else float(max(self.e, 1 - self.e))
         return most**2
+
+    def planned_noise(self, bought: AdditiveAllocation, e: float) -> float:
+        """Noise, one sd, to expect in the average effect where a share e of the rows is treated."""
+        n = self.sizes[EFFECT]
+        if self.learner == "s":
+            sd_sum, _ = noise_of(*bought.last)
+            return sd_sum * math.hypot(1 / (n * e), 1 / (n * (1 - e)))
+        lost = e * (1 - e) / self.largest_weight if self.learner == "r" else 1.0
+        return average_noise(bought, n) / lost
 
     def allocation(self, budget: Budget) -> AdditiveAllocation:
         """Return one mechanism for each part, at the whole budget: one record is in one part."""

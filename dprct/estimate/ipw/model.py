@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -30,8 +31,8 @@ from dprct.estimate.ipw.release import (
     IPWAllocation,
     Noise,
     Released,
-    facts_of,
     parts_of,
+    planned_numbers,
     propensity_trim,
     released,
     require_delta,
@@ -42,8 +43,8 @@ from dprct.estimate.ipw.results import (
     IPWResults,
     check_estimable,
     expected_effect,
+    planned_errors,
     results_of,
-    signs_of,
     warnings_of,
 )
 from dprct.formula import Factor, parse
@@ -52,7 +53,7 @@ from dprct.privacy.budget import Guarantee, exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.propensity import Treated, covariates_of, one_thread
 from dprct.queries.weighting import Estimand, Scheme, read_once
-from dprct.results.plan import Plan
+from dprct.results.plan import ESTIMAND, Contents, Plan, notes
 from dprct.schema import Column, Schema
 from dprct.schema.schema import check_fixed_before
 
@@ -240,29 +241,27 @@ class IPWSpec(Spec[Facts]):
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:
         """Return penalty, trimming, prices and noise."""
         assert isinstance(allocation, IPWAllocation)
+        return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
+
+    def _contents(self, facts: Facts, allocation: IPWAllocation) -> Contents:
         roles, declared = self.roles(facts), self.declared(facts)
         effect = expected_effect(allocation, declared)
-        words = {
-            "outcome": self.outcome,
-            "treated": roles.treated,
-            "expected": f"about {effect.standard_error(self.alphas):.4g}: 95% intervals of "
-            f"+-{effect.half_width(0.05):.4g}, for an outcome of sd {declared.spread:.4g}",
-            "wrong sign": signs_of(effect, declared),
-        }
+        of = {"outcome": self.outcome, "term": self.treatment}
+        estimand = roles.estimand(allocation.form.scheme).removeprefix("Estimand: ")
         consequences = [
-            "the estimand is of the outcome clipped to its bounds; penalty and trimming bias it "
-            "towards the unadjusted difference",
+            "penalty and trimming bias the estimate towards the unadjusted difference",
             "treatment is taken to be as if randomised given the covariates",
         ]
         if self.errors == "conditional":
             consequences.append("errors will be conditional on the propensity model")
-        return Plan(
-            self.method,
-            allocation.budget,
-            facts_of(allocation, roles.radius, declared.treated, words),
-            tuple(consequences),
-            tuple(warnings_of(allocation, declared, slope_kept(allocation))),
+        numbers = (
+            *notes({ESTIMAND: estimand}),
+            *planned_errors(effect, declared, facts.n, self.alphas, of),
+            *planned_numbers(allocation, roles.radius, declared.treated),
         )
+        half = effect.half_width(0.05)
+        warned = warnings_of(allocation, declared, slope_kept(allocation), half)
+        return Contents(numbers, tuple(consequences), tuple(warned))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ from dprct.privacy.noise import random_part
 from dprct.queries.propensity import PropensityGrid, least_penalty, propensity_weights
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import Centre, Weighted, gradient_moves
+from dprct.results.plan import PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -555,10 +556,10 @@ def _balance(
     return float(difference) / divisor, spread, float(np.sqrt(2) * scale) / divisor
 
 
-def facts_of(
-    allocation: IPWAllocation, radius: float, treated: float, words: Mapping[str, str]
-) -> dict[str, str]:
-    """Return the lines of a plan.
+def planned_numbers(
+    allocation: IPWAllocation, radius: float, treated: float
+) -> Iterator[PlannedNumber]:
+    """Form, penalty, trimming, division of the budget and noise, as a plan has them.
 
     Parameters
     ----------
@@ -566,40 +567,41 @@ def facts_of(
         R, half the width of the bounds of the outcome.
     treated : float
         Share of the rows that are taken to be treated.
-    words : mapping from {"treated", "outcome", "expected", "wrong sign"} to str
-        The last two: standard error and half width to expect, and how sure the sign will be.
     """
     form = allocation.form
     scheme, kept = form.scheme, slope_kept(allocation)
-    facts = {
-        "estimand": f"{scheme.estimand.upper()} of {words['outcome']}; {words['treated']}",
-        "form": form_of(allocation, treated),
-        "rows": f"{form.n1:,} for the propensity weights, {form.n2:,} others for the effect",
-        "penalty": f"lambda {allocation.lam:.4g}; it leaves about {kept:.0%} of the slopes of log "
-        "odds (less, where bounds of covariates are wider than two sd from the middle)",
-        "propensity weights": f"{form.d} with noise sd {allocation.weight_sd:.3g} each (the index "
-        "of a row moves by at most that, one sd)",
-        "trimming": f"propensities within [{scheme.trim:g}, {1 - scheme.trim:g}]",
-        "budget": "all of it for the weights; of the same on the other rows: "
-        + ", ".join(f"{name} {float(share):.3g}" for name, share in form.shares.items()),
-        "noise of the effect": f"sd {effect_sd(allocation, radius, treated):.4g}"
-        + ("" if scheme.estimand == "ate" else f" if {treated:.0%} of the rows are treated"),
-        "sampling error": f"at most {sampling_most(form, radius):.4g} (every weight the largest)",
-    }
-    facts["expected standard error"] = words["expected"]
-    facts["wrong sign"] = words["wrong sign"]
-    return facts
+    yield from form_of(allocation, treated)
+    yield PlannedNumber("rows", form.n1, why="for the propensity weights")
+    yield PlannedNumber("rows", form.n2, why="others, for the effect")
+    yield PlannedNumber("penalty", allocation.lam, why="lambda")
+    why = "of the slopes of log odds that it leaves, about; less, where bounds of covariates are "
+    yield PlannedNumber("share kept", kept, why=f"{why}wider than two sd from the middle")
+    yield PlannedNumber("propensity weights", form.d)
+    why = "noise sd of each: the index of a row moves by at most that, one sd"
+    yield PlannedNumber("propensity weights", allocation.weight_sd, why=why)
+    yield PlannedNumber("trimming", scheme.trim, why="the smallest propensity")
+    yield PlannedNumber("trimming", 1 - scheme.trim, why="the largest")
+    yield from notes({"budget": "all of it for the weights; on the other rows the same, in shares"})
+    for name, share in form.shares.items():
+        yield PlannedNumber("budget", float(share), why=name)
+    treating = "" if scheme.estimand == "ate" else f" if {treated:.0%} of the rows are treated"
+    noise = effect_sd(allocation, radius, treated)
+    yield PlannedNumber("noise of the effect", noise, why=f"sd{treating}, without that of weights")
+    most = sampling_most(form, radius)
+    yield PlannedNumber("sampling error", most, why="at most: every weight is the largest")
 
 
-def form_of(allocation: IPWAllocation, treated: float) -> str:
-    """Released form, and when it is not released."""
+def form_of(allocation: IPWAllocation, treated: float) -> Iterator[PlannedNumber]:
+    """Which form is released, and when it is not."""
     if not allocation.form.hajek:
-        return "plain: weighted sums over a number of rows, of outcomes about the middle of bounds"
-    floor = allocation.form.mass_floor(allocation.budget)
-    return (
-        f"Hajek: weighted means; not estimated unless both released sums of weights exceed "
-        f"{floor:,.0f} (about {allocation.form.mass_of(treated):,.0f} are expected)"
-    )
+        plain = "weighted sums over a number of rows, of outcomes about the middle of bounds"
+        yield from notes({"form": f"plain: {plain}"})
+        return
+    yield from notes({"form": "Hajek: weighted means"})
+    floor, mass = allocation.form.mass_floor(allocation.budget), allocation.form.mass_of(treated)
+    why = "which both released sums of weights must exceed, or the effect is not estimated"
+    yield PlannedNumber("least sum of weights", floor, why=why)
+    yield PlannedNumber("least sum of weights", mass, why="about what is expected")
 
 
 def curvature_of(d: int) -> float:

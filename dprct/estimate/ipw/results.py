@@ -23,6 +23,7 @@ from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries.sums import GRID
 from dprct.queries.weighting import HALF, Centre
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
+from dprct.results.plan import STD_ERROR, WITHOUT_PRIVACY, PlannedNumber, units_of
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
@@ -136,21 +137,39 @@ def expected_effect(allocation: IPWAllocation, declared: Declared) -> NoisyEffec
     return effect_of(found, declared.radius)
 
 
-def signs_of(effect: NoisyEffect | NormalEffect, declared: Declared) -> str:
-    """Probability of a wrong sign of effects, with errors as they are expected to be.
+def planned_errors(
+    effect: NoisyEffect | NormalEffect,
+    declared: Declared,
+    n: int,
+    alphas: Sequence[float],
+    of: Mapping[str, str],
+) -> Iterator[PlannedNumber]:
+    """Errors to expect of the effect: with privacy and without, its interval, its sign.
+
+    Parameters
+    ----------
+    of : mapping from {"outcome", "term"} to str
+        Whose effect it is.
 
     Notes
     -----
-    The estimate is taken to be normal with the sd of which a 95% interval has 1.96 on either side;
-    an effect as large as half a 90% interval then has the wrong sign one time in twenty.  A bound
-    that assumes nothing of the kind is :class:`dprct.published.SignRisk`, for the published form.
+    Without privacy all n rows give the weights and the effect: sd^2 / (n p (1 - p)) with the share
+    p of treated.  *Wrong sign*: the estimate is taken to be normal with the sd of which a 95%
+    interval has 1.96 on either side; an effect as large as half a 90% interval then has the wrong
+    sign one time in twenty.  A bound that assumes nothing of the kind is
+    :class:`dprct.published.SignRisk`, for the published form.
     """
-    sd = effect.half_width(0.05) / -float(ndtri(0.025))
+    half, p = effect.half_width(0.05), declared.treated
+    sd = half / -float(ndtri(0.025))
+    unit, why = units_of(of["outcome"]), f"for an outcome of sd {declared.spread:.4g}"
+    error, without = effect.standard_error(alphas), declared.spread / math.sqrt(n * p * (1 - p))
+    yield PlannedNumber(STD_ERROR, error, unit, why, **of)
+    yield PlannedNumber(WITHOUT_PRIVACY, without, unit, **of)
+    yield PlannedNumber("half_width", half, unit, "of 95% intervals", **of)
+    least = -float(ndtri(0.05)) * sd
+    yield PlannedNumber("wrong_sign_at", least, unit, "an effect so large, 1 time in 20", **of)
     wrong = float(ndtr(-declared.spread / sd))
-    return (
-        f"expected 1 time in 20 for an effect of {-float(ndtri(0.05)) * sd:.4g}, and "
-        f"{wrong:.1%} of the time for one sd of the outcome"
-    )
+    yield PlannedNumber("wrong_sign", wrong, "", "how often, of an effect of one sd", **of)
 
 
 def _size(allocation: IPWAllocation, name: str) -> float:
@@ -173,11 +192,15 @@ def check_estimable(allocation: IPWAllocation, declared: Declared) -> None:
         )
 
 
-def warnings_of(allocation: IPWAllocation, declared: Declared, kept: float) -> Iterator[str]:
+def warnings_of(
+    allocation: IPWAllocation, declared: Declared, kept: float, half: float
+) -> Iterator[str]:
     """Yield what is likely to disappoint.
 
     Parameters
     ----------
+    half : float
+        Half the width of the 95% intervals to expect.
     kept : float
         Share of the slopes of the log odds that the penalty leaves.
     """
@@ -198,7 +221,6 @@ def warnings_of(allocation: IPWAllocation, declared: Declared, kept: float) -> I
             "of the error, and 95% intervals covered 62 to 75% of the time; ask for "
             "``errors='total'`` or ``hajek=True``"
         )
-    half = expected_effect(allocation, declared).half_width(0.05)
     if half > declared.spread:
         known = declared.sd is not None
         sd = "is declared" if known else "is taken for it, a quarter of the width of the bounds"

@@ -113,7 +113,7 @@ from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, notes
 from dprct.schema.columns import check_own
 from dprct.schema.conditions import columns_asked
 from dprct.schema.tables import Counting
@@ -818,6 +818,9 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def plan(self, facts: MomentsFacts, allocation: Allocation) -> Plan:
         """Plan of a fit: its cost and the errors to expect."""
+        return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
+
+    def _contents(self, facts: MomentsFacts, allocation: Allocation) -> Contents:
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
         shown = released_said(facts, allocation) | kept_said(
@@ -856,7 +859,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             if self.weights is not None or grid.rows > 1 or self.withheld(facts.schema)
             else "every linear regression on released columns is free from now on",
         )
-        return Plan(self.method, allocation.budget, shown, consequences, tuple(warnings))
+        return Contents(notes(shown), consequences, tuple(warnings))
 
 
 class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):

@@ -38,8 +38,8 @@ from dprct.estimate.synthetic_control.panel import (
 )
 from dprct.estimate.synthetic_control.plan import (
     consequences_of,
-    facts_of,
     guarantee_of,
+    planned_numbers,
     warnings_of,
 )
 from dprct.estimate.synthetic_control.predictors import (
@@ -56,7 +56,7 @@ from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
 from dprct.queries.donors import predictor_steps
 from dprct.queries.propensity import LARGEST_PENALTY
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan
 from dprct.schema.columns import Unit, check_own
 from dprct.schema.schema import check_schema
 
@@ -252,10 +252,13 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def plan(self, facts: PanelFacts, allocation: Allocation) -> Plan:
         """Return the price and the noise of each part."""
         assert isinstance(allocation, ControlAllocation)
-        return Plan(
-            self.method,
-            allocation.budget,
-            facts_of(allocation, self.predictor_words(facts)),
+        return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
+
+    def _contents(self, facts: PanelFacts, allocation: ControlAllocation) -> Contents:
+        estimand = f"path of {self.outcome} of {facts.panel.treated} without treatment, outcomes "
+        estimand += "clipped to the bounds"
+        return Contents(
+            tuple(planned_numbers(allocation, estimand, self.predictor_words(facts))),
             tuple(consequences_of(allocation.form)),
             tuple(warnings_of(allocation)),
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dprct.estimate.synthetic_control.allocation import placebo_name
 from dprct.estimate.synthetic_control.panel import RECORD
 from dprct.privacy.budget import Guarantee
+from dprct.results.plan import ERROR, ESTIMAND, PlannedNumber, notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,46 +16,65 @@ if TYPE_CHECKING:
     from dprct.estimate.synthetic_control.allocation import ControlAllocation, Form
 
 
-def facts_of(allocation: ControlAllocation, predictors: Sequence[str] = ()) -> dict[str, str]:
-    """Return the lines of a plan; ``predictors`` are in words."""
+def planned_numbers(
+    allocation: ControlAllocation, estimand: str, predictors: Sequence[str] = ()
+) -> Iterator[PlannedNumber]:
+    """Panel, weights and noise, as a plan has them.
+
+    Parameters
+    ----------
+    predictors : sequence of str
+        In words.
+    """
     form, scale = allocation.form, allocation.scale
     n, K, path = form.n, form.T - form.T0, allocation.path_sd()
-    facts = {
-        "one record": RECORD,
-        "panel": f"{n:,} donors, {form.T0:,} periods before treatment and {K:,} after",
-        "bound": f"{scale.low:g} to {scale.high:g}; what is outside counts as the nearest bound",
-        "weights": allocation.chosen,
-        "budget": ", ".join(f"{name} {float(share):.3g}" for name, share in form.shares.items()),
-    }
-    if predictors and form.rule == "ridge":
-        facts["predictors"] = ", ".join(predictors)
-    elif predictors:
-        facts["predictors"] = "not used: equal weights match nothing"
+    least = path if form.y_norm is None else path / n
+    why = "a period at least, of the noise alone: no other error is in the band"
+    yield from notes({ESTIMAND: estimand})
+    yield PlannedNumber(ERROR, least, why=why)
+    yield PlannedNumber(ERROR, 0.0, why="without privacy")
+    yield from notes({"one record": RECORD})
+    yield PlannedNumber("panel", n, "donors")
+    yield PlannedNumber("panel", form.T0, "periods before treatment")
+    yield PlannedNumber("panel", K, "periods after")
+    yield PlannedNumber("bounds", scale.low)
+    yield PlannedNumber("bounds", scale.high, why="what is outside counts as the nearest bound")
+    yield from notes({"weights": allocation.chosen})
+    for name, share in form.shares.items():
+        yield PlannedNumber("budget", float(share), why=name)
+    if predictors:
+        unused = "not used: equal weights match nothing"
+        yield from notes({"predictors": ", ".join(predictors) if form.rule == "ridge" else unused})
+    of_path, equal = "noise of the path", "sd of a period, if the released weights are equal"
     if form.rule == "ridge":
         sd = allocation.weight_sd
-        facts["noise of weights"] = (
-            f"sd {sd:.3g} on each, {sd * math.sqrt(n):.3g} in length over all (equal weights have "
-            f"length {1 / math.sqrt(n):.3g}, one donor alone 1)"
-        )
-        facts["noise of the path"] = (
-            f"sd {path / n:.4g} a period if the released weights are equal, {path:.4g} if they are "
-            "on one donor"
-        )
+        whole = f"in length over all: equal weights have {1 / math.sqrt(n):.3g}, one donor alone 1"
+        yield PlannedNumber("noise of weights", sd, why="sd of each")
+        yield PlannedNumber("noise of weights", sd * math.sqrt(n), why=whole)
+        yield PlannedNumber(of_path, path / n, why=equal)
+        yield PlannedNumber(of_path, path, why="if they are on one donor")
     else:
-        facts["noise of the path"] = f"sd {path / n:.4g} a period"
-    facts["noise of the mean"] = f"the above over {math.sqrt(K):.3g}"
+        yield PlannedNumber(of_path, path / n, why="sd of a period")
     if form.pre_fit:
         before = allocation.path_sd("pre_fit") / n
-        facts["noise before treatment"] = f"sd {before:.4g} a period, if weights are equal"
+        yield PlannedNumber("noise before treatment", before, why=equal)
+    of_mean = "noise of the mean"
     if "mean" in form.shares:
-        ways = _mean_ways(allocation).items()
-        words = ", ".join(f"{sd:.4g} {way}" for way, sd in ways)
-        facts["noise of the mean"] = f"sd {words}, if weights are equal"
+        for way, sd in _mean_ways(allocation).items():
+            yield PlannedNumber(of_mean, sd, why=f"{way}, if weights are equal")
+    else:
+        why = "sd, if weights are equal"
+        yield PlannedNumber(of_mean, path / n / math.sqrt(K), why=why)
     if form.y_norm is None:
-        facts["noise of the treated unit"] = f"sd {path:.4g} a period, in the effect as well"
+        why = "sd of a period, in the effect as well"
+        yield PlannedNumber("noise of the treated unit", path, why=why)
     if form.placebos:
-        facts |= _placebo_facts(allocation)
-    return facts
+        count, whole_share = len(form.placebos), float(form.shares["placebos"])
+        own = allocation.path_sd(placebo_name(form.placebos[0], "prediction"))
+        yield PlannedNumber("placebos", count, "runs")
+        yield PlannedNumber("placebos", whole_share / count, why="share of the budget of each")
+        why = "sd of a period at least: its own series is confidential"
+        yield PlannedNumber("noise of a placebo", own, why=why)
 
 
 def _mean_ways(allocation: ControlAllocation) -> dict[str, float]:
@@ -121,17 +141,6 @@ def guarantee_of(
         not_covered=not_covered,
         parameter=cost.parameter,
     )
-
-
-def _placebo_facts(allocation: ControlAllocation) -> dict[str, str]:
-    form = allocation.form
-    count, share = len(form.placebos), float(form.shares["placebos"])
-    own = allocation.path_sd(placebo_name(form.placebos[0], "prediction"))
-    return {
-        "price of placebos": f"{share:.3g} of the budget for {count} runs, {share / count:.3g} "
-        "each",
-        "noise of a placebo": f"sd {own:.4g} a period at least: its own series is confidential",
-    }
 
 
 def warnings_of(allocation: ControlAllocation) -> Iterator[str]:

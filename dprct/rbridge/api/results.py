@@ -54,7 +54,7 @@ def guarantee_record(guarantee: Guarantee) -> Record:
 
 
 def _plan_in_r(plan: Plan) -> Plan:
-    return replace(plan.said_in(in_r), method=method_in_r(plan.method))
+    return replace(plan.in_words(in_r), method=method_in_r(plan.method))
 
 
 def plan_record(plan: Plan) -> Record:

@@ -41,9 +41,10 @@ from dprct.release.histogram import (
     saved_counts,
 )
 from dprct.release.release import ReleaseFacts
+from dprct.results.plan import Plan, PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.encoding import Coded
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget, Relation
     from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.plan import Plan
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
@@ -266,16 +266,19 @@ def _binned(column: Column, *, filler: bool) -> Column:
     return replace(column, bins=1 if filler else COVARIATE_BINS)
 
 
-def price_of(plan: Plan, names: Sequence[str]) -> dict[str, str]:
-    """Return the lines of a mechanism's plan, as they stand in that of a calibrated release."""
-    wanted = ("K", "t", "noise", "noise of a count", "columns")
-    found = {f"covariates: {key}": plan.facts[key] for key in wanted if key in plan.facts}
+def price_of(plan: Plan, names: Sequence[str]) -> Iterator[PlannedNumber]:
+    """Numbers of a mechanism's plan, as they stand in that of a calibrated release."""
+    kept = [one for one in plan.numbers if one.quantity in _PRICES]
+    yield from (replace(one, quantity=f"covariates: {one.quantity}") for one in kept)
     each = (
         f"each of {len(names)} columns adds 2 to the sensitivity of the counts"
-        if "noise of a count" in plan.facts
+        if any(one.quantity == "noise of a count" for one in kept)
         else "each column multiplies K by its levels and adds (2/epsilon) ln(levels) to t"
     )
-    return {**found, "covariates: price of one": each}
+    yield from notes({"covariates: price of one": each})
+
+
+_PRICES = frozenset({"K", "t", "noise", "noise of a count", "columns"})
 
 
 def coefficients(

@@ -63,6 +63,7 @@ from dprct.release.calibrated.spec import (
 )
 from dprct.release.columns import key_limits
 from dprct.release.release import Release, ReleaseModel, released
+from dprct.results.plan import notes
 from dprct.schema.schema import check_schema
 
 if TYPE_CHECKING:
@@ -390,14 +391,14 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         estimates, targets, sizes = self._told(drawn, indices, guarantee, ledger)
         found = self._calibrated(columns, targets, rng, sizes)
         schema = self.facts.layout.fated(drawn.rule)
-        facts = {**plan.facts, "calibration": found.words()}
+        facts = {"calibration": found.words()}
         if isinstance(drawn.effects, DrawnMoments):
             facts["control means"] = found.control_words()
         else:
             errors = self._control_errors(targets)
             facts["control means"] = _control_words(self.facts.effects.outcomes, errors)
         facts |= _weighted_words(self.facts.regressions, targets)
-        plan = replace(plan, facts=facts)
+        plan = plan.also(notes(facts))
         valid = found.valid(
             self.spec.alphas, subsets=not self.spec.has_slopes,
             control_errors=self._control_errors(targets),

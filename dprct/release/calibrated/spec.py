@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 from dprct.arguments import check_choice, listed_names
@@ -50,7 +50,7 @@ from dprct.release.calibrated.layout import (
 )
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.release import ReleaseFacts, ReleaseSpec, check_kept
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.schema import check_fixed_before
 
 if TYPE_CHECKING:
@@ -557,35 +557,36 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         """Return prices, expected errors and what becomes of the covariates."""
         assert isinstance(allocation, CalibratedAllocation)
         part = allocation.division
-        effects = self.effects.plan(facts.effects, allocation.effects)
-        shown = {"budget": _budget(part)}
-        shown |= {"regressions": "; ".join(facts.regressions.formulas())}
-        shown |= effects.facts
-        if self.treatment_private:  # without a delta there is no file to compare with
-            shown.pop("better", None)
-        shown |= {"covariates": f"{part.rule}: {part.reason}"}
-        warnings, refusal = list(effects.warnings), self._too_few(facts, allocation)
-        warnings += self._apart(facts)
+        drawn = None
         if part.rule != "filler":
             drawn = facts.covariates.plan(part.rule, allocation.covariates)
-            shown |= price_of(drawn, facts.covariates.names)
-            shown |= {"covariates: price": _price(part)}
+        refusal = self._too_few(facts, allocation) or ("" if drawn is None else drawn.refusal)
+        made = partial(self._contents, facts, allocation, drawn)
+        return Plan(self.method, part.whole, made, refusal)
+
+    def _contents(
+        self, facts: CalibratedFacts, allocation: CalibratedAllocation, drawn: Plan | None
+    ) -> Contents:
+        part, effects = allocation.division, self.effects.plan(facts.effects, allocation.effects)
+        numbers = [
+            *notes({"budget": _budget(part)}),
+            *notes({"regressions": "; ".join(facts.regressions.formulas())}),
+            # without a delta there is no file to compare with where treatment is private
+            *(n for n in effects.numbers if n.quantity != "better" or not self.treatment_private),
+            *notes({"covariates": f"{part.rule}: {part.reason}"}),
+        ]
+        warnings = [*effects.contents.warnings, *self._apart(facts)]
+        if drawn is not None:
+            numbers += price_of(drawn, facts.covariates.names)
+            times = float(part.whole.epsilon / part.effects.epsilon)
+            numbers.append(PlannedNumber("covariates: price", times, why=_PRICE))
             rows = facts.covariates.rows
             if rows > 1:
-                shown |= {
-                    "covariates: price of clusters": f"each row gets 1/{rows} of their epsilon"
-                }
-            warnings += drawn.warnings
-            refusal = refusal or drawn.refusal
-        return Plan(
-            self.method,
-            part.whole,
-            shown,
-            (*effects.consequences, *_consequences(self, facts, part)),
-            tuple(warnings),
-            refusal,
-            effects.numbers,
-        )
+                each = "rows of a cluster at most, each of which gets its part of their epsilon"
+                numbers.append(PlannedNumber("covariates: price of clusters", rows, why=each))
+            warnings += drawn.contents.warnings
+        consequences = (*effects.contents.consequences, *_consequences(self, facts, part))
+        return Contents(tuple(numbers), consequences, tuple(warnings))
 
     def _apart(self, facts: CalibratedFacts) -> Iterator[str]:
         """Say of subgroups in which arms have other shares what cannot hold at once."""
@@ -636,13 +637,10 @@ def _budget(part: Division) -> str:
     )
 
 
-def _price(part: Division) -> str:
-    """Amount by which the spending on covariates raises the errors of effects."""
-    more = float(part.whole.epsilon / part.effects.epsilon)
-    return (
-        f"spending nothing on covariates would divide the noise of every effect by {more:.3g}; "
-        "they buy no precision, only a file that resembles the original"
-    )
+_PRICE = (
+    "by which spending nothing on covariates would divide the noise of every effect; they buy no "
+    "precision, only a file that resembles the original"
+)
 
 
 def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) -> tuple[str, ...]:
