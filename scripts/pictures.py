@@ -111,8 +111,7 @@ def planned(n: int, width: float) -> list[float]:
     sampling = np.sqrt(4 / n)
     found = []
     for epsilon in EPSILONS:
-        table = model.plan(float(epsilon)).table
-        found.append(float(table["std_error"].dropna().iloc[0]) / sampling)
+        found.append(model.plan(float(epsilon)).value("std_error") / sampling)
     return found
 
 

@@ -264,10 +264,10 @@ def test_the_plan_as_a_picture_is_the_plans_numbers() -> None:
         lines["privacy noise alone"].get_ydata(),
         strict=True,
     ):
-        table = model.plan(at).table.query("kind == 'coefficient'").iloc[0]
-        assert total == table["std_error"]
-        assert noise == table["noise_sd"]
-    floor = model.plan(1000).table.query("kind == 'coefficient'").iloc[0]["std_error"]
+        errors = model.plan(at).errors()["y: t"]
+        assert total == errors["std_error"]
+        assert noise == errors["noise_sd"]
+    floor = model.plan(1000).errors()["y: t"]["std_error"]
     assert lines["sampling error"].get_ydata()[0] == floor
     assert floor < lines["sampling and privacy noise"].get_ydata().min()
     assert lines["asked for"].get_xdata()[0] == 0.7

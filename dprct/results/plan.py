@@ -384,6 +384,34 @@ class Plan(Checked):
 
         return replace(self, made=made)
 
+    def value(self, quantity: str, why: str = "", **of: str) -> float:
+        """First planned number of a quantity.
+
+        Parameters
+        ----------
+        why : str
+            Part of what it depends on, where a plan has several of the quantity.
+        of : str
+            ``regression``, ``outcome`` and ``term`` of the estimate, as far as they tell.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+
+        Examples
+        --------
+        >>> from dprct.privacy.budget import Budget
+        >>> number = PlannedNumber("std_error", 0.5, outcome="wage", term="treat")
+        >>> Plan("a method", Budget(1), Contents((number,))).value("std_error", outcome="wage")
+        0.5
+        """
+        for one in self.numbers:
+            asked = all(getattr(one, name) == wanted for name, wanted in of.items())
+            if one.quantity == quantity and why in one.why and asked:
+                return one.value
+        raise KeyError((quantity, why, *of.values()))
+
     def to_frame(self) -> pd.DataFrame:
         """Plan as a data frame: one row for each planned number, and for each line of words.
 

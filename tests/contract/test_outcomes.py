@@ -14,10 +14,7 @@ from dprct.errors import ParameterError
 from dprct.results.base import Results
 from dprct.results.typeset import Summary
 
-COLUMNS = [
-    "kind", "part", "mechanism", "epsilon", "delta", "rho", "share", "scale", "noise_sd",
-    "std_error",
-]  # fmt: skip
+COLUMNS = ["quantity", "value", "unit", "why", "regression", "outcome", "term"]
 
 
 FITTED: dict[str, Any] = {}
@@ -87,25 +84,39 @@ def test_a_plot_returns_its_axes(results: Any, strict: Any) -> None:
 
 def test_a_plan_has_its_numbers_in_a_table(strict: Any) -> None:
     model = strict.make(strict.make_table())
-    table = strict.plan(model).table
+    plan = strict.plan(model)
+    table = plan.to_frame()
     assert list(table.columns) == COLUMNS
-    draws = table[table["kind"] == "draw"]
-    assert len(draws) >= 1
-    assert (draws["share"] <= 1 + 1e-12).all()
-    assert np.allclose(draws["epsilon"], draws["share"] * strict.epsilon)
-    assert (draws["delta"] <= strict.delta + 1e-15).all()
-    assert (draws["scale"].dropna() > 0).all()
-    errors = table[table["kind"] == "coefficient"]
-    assert not (errors["noise_sd"] > errors["std_error"] * (1 + 1e-9)).any()
+    assert table["value"].iloc[:2].tolist() == [strict.epsilon, strict.delta]
+    epsilons, shares, deltas, scales = (
+        table.loc[table["quantity"] == f"draw_{one}", "value"]
+        for one in ("epsilon", "share", "delta", "scale")
+    )
+    assert len(epsilons) >= 1
+    assert (shares <= 1 + 1e-12).all()
+    assert np.allclose(epsilons, shares.to_numpy() * strict.epsilon)
+    assert (deltas <= strict.delta + 1e-15).all()
+    assert (scales > 0).all()
+    for errors in plan.errors().values():
+        noise = errors.get("noise_sd", 0.0)
+        assert not noise > errors.get("std_error", math.inf) * (1 + 1e-9)
+
+
+def test_a_plan_begins_with_cost_error_and_estimand(strict: Any) -> None:
+    plan = strict.plan(strict.make(strict.make_table()))
+    assert list(plan.facts)[:3] == ["cost", "error", "estimand"]
+    assert not any(math.isinf(one.value) for one in plan.numbers)
 
 
 def test_twice_the_budget_halves_a_pure_scale(strict: Any) -> None:
     if strict.delta:
         pytest.skip("only Laplace scales are inverse to epsilon")
     model = strict.make(strict.make_table())
-    once, twice = model.plan(strict.epsilon).table, model.plan(2 * strict.epsilon).table
-    scales = once["scale"].notna() & (once["kind"] == "draw")
-    if not scales.any():
+    once, twice = (
+        [one.value for one in model.plan(epsilon).numbers if one.quantity == "draw_scale"]
+        for epsilon in (strict.epsilon, 2 * strict.epsilon)
+    )
+    if not once:
         pytest.skip("one mechanism that draws several laws has no single scale")
-    ratio = (once["scale"] / twice["scale"])[scales]
+    ratio = [a / b for a, b in zip(once, twice, strict=True)]
     assert all(math.isclose(one, 2.0, rel_tol=0.3) for one in ratio)

@@ -13,7 +13,7 @@ from dprct import published
 from dprct.errors import DprctWarning, ParameterError
 from dprct.privacy.budget import Budget
 from dprct.rbridge.dialect import FUNCTIONS, in_r
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, notes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,10 +70,13 @@ def test_python_prints_no_mark_and_the_mark_survives() -> None:
 
 
 def test_a_plan_speaks_r_in_all_its_parts() -> None:
-    plan = Plan("m", Budget(1), {"how": "``a=1``"}, ("``b=True``",), ("``c='x'``",), "``d=None``")
+    plan = Plan(
+        "m", Budget(1), Contents(notes({"how": "``a=1``"}), ("``b=True``",), ("``c='x'``",)),
+        "``d=None``",
+    )  # fmt: skip
     assert "a=1" in str(plan)
     said = plan.in_words(in_r)
-    assert said.facts == {"how": "a = 1"}
+    assert said.facts["how"] == "a = 1"
     assert (*said.consequences, *said.warnings, said.refusal) == ("b = TRUE", "c = 'x'", "d = NULL")
 
 

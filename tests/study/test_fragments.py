@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dprct.errors import DprctWarning, ParameterError, Words, marked
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan
 from dprct.study.wording import Dialect
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def test_filters_of_warnings_see_no_mark() -> None:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message="say x=1")
-        for text in Plan("m", None, {}, warnings=("say ``x=1``", "say ``y=1``")).warnings:  # type: ignore[arg-type]
+        said = Contents(warnings=("say ``x=1``", "say ``y=1``"))
+        for text in Plan("m", None, said).warnings:  # type: ignore[arg-type]
             warnings.warn(text, DprctWarning, stacklevel=1)
     assert [str(one.message) for one in heard] == ["say y=1"]

@@ -15,7 +15,7 @@ from dprct.cli.main import main
 from dprct.errors import MARK, DprctWarning
 from dprct.io.stata import write_dta
 from dprct.privacy.budget import Budget
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, notes
 from dprct.schema import Schema
 from dprct.study import sections
 from dprct.study.methods import METHODS, python_name
@@ -178,7 +178,10 @@ def test_options_of_a_command_are_named_as_options() -> None:
 
 
 def test_a_plan_speaks_toml_in_all_its_parts() -> None:
-    plan = Plan("m", Budget(1), {"how": "``a=1``"}, ("``b=True``",), ("``c='x'``",), "``d=True``")
+    plan = Plan(
+        "m", Budget(1), Contents(notes({"how": "``a=1``"}), ("``b=True``",), ("``c='x'``",)),
+        "``d=True``",
+    )  # fmt: skip
     said = plan_in_toml(plan)
     assert said.facts == {"how": "a = 1"}
     assert (said.consequences, said.warnings) == (("b = true",), ('c = "x"',))

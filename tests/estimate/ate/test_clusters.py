@@ -62,7 +62,7 @@ def test_public_facts_make_errors_smaller_and_are_in_the_guarantee() -> None:
     for name, options in facts.items():
         made = model(**options)
         plan = made.plan(epsilon=1)
-        errors[name] = plan.table["std_error"].dropna().iloc[0]
+        errors[name] = plan.value("std_error")
         assert "intra-cluster correlation of 0.05" in plan.facts["y: clusters"]
         assert not any("not usable" in one for one in plan.warnings)
         found = made.fit(1, rng=1)
@@ -117,7 +117,7 @@ def test_a_calibrated_file_has_the_errors() -> None:
     )  # fmt: skip
     release = made.fit(1, rng=3)
     wide = Calibrated.from_formula("y ~ t", data, schema, assignment=DESIGN, treatment="t")
-    assert release.estimates.bse["t"] < wide.plan(1).table["std_error"].dropna().iloc[0]
+    assert release.estimates.bse["t"] < wide.plan(1).value("std_error")
     assert any("intra-cluster correlation" in one for one in release.guarantee.public_facts)
 
 

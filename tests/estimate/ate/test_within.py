@@ -18,6 +18,8 @@ from dprct.privacy.noise import source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dprct.results.plan import Plan
+
 DELTA = 1e-6
 FALSE_ALARM = 1e-9
 PLAN: Any = None
@@ -84,6 +86,11 @@ def within(data: pd.DataFrame, name: str, level: Any, outcome: str = "y") -> flo
     return float(means[1.0] - means[0.0])
 
 
+def noise_of(plan: Plan) -> pd.Series:
+    """Planned noise of each effect."""
+    return pd.Series({name: errors["noise_sd"] for name, errors in plan.errors().items()})
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("private", [False, True])
 def test_effects_within_levels_are_found_with_the_noise_that_the_plan_tells(private: bool) -> None:
@@ -103,14 +110,13 @@ def test_effects_within_levels_are_found_with_the_noise_that_the_plan_tells(priv
     assert abs(ratio - 1) < 6 * np.sqrt(2 / (6 * runs))
     # a level has a third of the people here, as the plan guesses; the noise of the counts adds to
     # that of sums where means are off the centres
-    planned = made.plan(2, DELTA).table.set_index("part")["noise_sd"]
+    planned = noise_of(made.plan(2, DELTA))
     for name in found.columns:
         assert noise[name] == pytest.approx(planned[name], rel=0.25)
     everybody = pd.DataFrame([result.params for result in results])
     whole = results[0].bse_noise
     assert abs((everybody.var(ddof=1) / whole**2).mean() - 1) < 6 * np.sqrt(2 / (2 * runs))
-    alone = model(data, private=private, subgroups=[]).plan(2, DELTA).table
-    alone_noise = alone.set_index("part")["noise_sd"]["y: t"]
+    alone_noise = noise_of(model(data, private=private, subgroups=[]).plan(2, DELTA))["y: t"]
     assert planned["y: t"] == pytest.approx(np.sqrt(3) * alone_noise, rel=1e-9)
 
 
@@ -168,7 +174,7 @@ def test_blocks_are_public_groups() -> None:
         Budget(4, DELTA)
     )
     found = pd.DataFrame([one.effects(where="site").params for one in fits(made, 4, range(40))])
-    planned = plan.table.set_index("part")["noise_sd"]
+    planned = noise_of(plan)
     for level in (1.0, 2.0):
         name = f"y if site={level:g}: t"
         off = found[name].mean() - within(data, "site", level)
@@ -246,6 +252,7 @@ def test_the_guarantee_says_what_is_public_of_subgroups() -> None:
         facts = model(trial(200), private=private).guarantee(Budget(1, DELTA)).public_facts
         assert "the declared levels of g" in facts
     plan = model(trial(200)).plan(1, DELTA)
-    assert "3 of each arm, by g" in plan.facts["cells"]
+    assert plan.value("cells", "of each arm, by g") == 3
+    assert plan.value("cells", "noise") == pytest.approx(np.sqrt(3))
     assert "within subgroups there are with delta alone" in plan.facts["better"]
-    assert "if all levels are as frequent" in plan.facts["y if g=1: t"]
+    assert plan.value("std_error", "if all levels are as frequent", outcome="y if g=1") > 0

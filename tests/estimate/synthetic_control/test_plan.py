@@ -28,18 +28,23 @@ def test_noise_is_as_planned() -> None:
 
 
 def test_the_plan_names_prices_and_noise() -> None:
-    text = " ".join(str(model(placebos="all", pre_fit=True).plan(2)).split())
+    plan = model(placebos="all", pre_fit=True).plan(2)
+    text = " ".join(str(plan).split())
     for words in (
         "a donor may be a state, not a person",
-        "20 donors, 5 periods before treatment and 3 after",
-        "bound -1 to 1",
+        "20 donors; 5 periods before treatment; 3 periods after",
         "ridge, lambda 100",
-        "donor_weights 0.225, prediction 0.225, pre_fit 0.05, placebos 0.5",
-        "for 20 runs, 0.025 each",
         "its own series is confidential",
         "the treated unit is not protected",
     ):
         assert words in text
+    numbers = plan.to_frame().query("quantity == 'budget'")
+    assert dict(zip(numbers["why"], numbers["value"], strict=True)) == {
+        "donor_weights": 0.225, "prediction": 0.225, "pre_fit": 0.05, "placebos": 0.5,
+    }  # fmt: skip
+    assert (plan.value("bounds"), plan.value("bounds", "outside")) == (-1, 1)
+    assert (plan.value("placebos"), plan.value("placebos", "share")) == (20, 0.025)
+    assert plan.value("error") == plan.value("noise of the path", "equal")
     hidden = str(model(protect_treated=True).plan(2))
     assert "noise of the treated unit" in hidden
     assert "not protected" not in hidden
@@ -63,8 +68,9 @@ def test_the_plan_compares_both_ways_to_the_mean() -> None:
     made = SyntheticControl.from_arrays(X, y, 2, 1.0, donor_weights="uniform", mean_effect=True)
     plan = made.plan(4)
     # 6 periods, 20 donors: by itself 2 sqrt(2) 2 / (4 20), the path sqrt(6) times that
-    text = " ".join(str(plan).split())
-    assert "sd 0.07071 by itself, 0.1732 from the path, 0.06547 from both, 0.0866 from a" in text
+    ways = ("by itself", "from the path", "from both", "from a path with the whole share")
+    found = [plan.value("noise of the mean", way) for way in ways]
+    assert found == pytest.approx([0.07071, 0.1732, 0.06547, 0.0866], rel=1e-3)
     assert made.fit(4, rng=1).att_noise.sd == pytest.approx(0.06547, rel=1e-3)
     assert not any("mean_effect" in warning for warning in plan.warnings)
     few = model(donor_weights="uniform", mean_effect=True).plan(4)
