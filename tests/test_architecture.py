@@ -73,13 +73,13 @@ STRICT = ("release", "estimate", "encoding", "queries")
 
 PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/additive/release.py", "_terms_said", "describe"): "encodings say levels",
-    ("dprct/estimate/additive/release.py", "noise_facts", "describe"): "a mechanism says its law",
+    ("dprct/estimate/additive/release.py", "planned_noise", "describe"): "a mechanism says its law",
     (
         "dprct/estimate/moments/groups.py",
         "grouping_of",
         "unique",
     ): "public groups that occur: arms, blocks and public missingness",
-    ("dprct/estimate/ate/plan.py", "joint_plan", "describe"): "a mechanism says its law",
+    ("dprct/estimate/ate/plan.py", "planned_jointly", "describe"): "a mechanism says its law",
     (
         "dprct/release/calibrated/outcomes.py",
         "_sizes_of",
@@ -89,7 +89,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/one_step.py", "_of_clusters", "unique"): "arms of clusters, public",
     ("dprct/estimate/moments/one_step.py", "_same_columns", "max"): "public weights",
     ("dprct/estimate/moments/one_step.py", "_together", "max"): "public weights",
-    ("dprct/estimate/moments/plan.py", "released_said", "describe"): "a mechanism says its law",
+    ("dprct/estimate/moments/plan.py", "planned_release", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/experiment.py", "_largest", "max"): "sizes of clusters, which are public",
     ("dprct/estimate/ipw/results.py", "steepness_correction.missed", "max"): "misses of a law",
@@ -134,8 +134,16 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/queries/counts.py", "_cover", "argmax"): "terms of a key, from edges of bins",
     ("dprct/release/calibrated/residuals.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/columns.py", "sorted_rows", "unique"): "rows already released, to sort them",
-    ("dprct/release/histogram.py", "HistogramSpec.plan", "describe"): "encodings say their levels",
-    ("dprct/release/histogram.py", "MarginalsSpec.plan", "describe"): "encodings say their levels",
+    (
+        "dprct/release/histogram.py",
+        "HistogramSpec._contents",
+        "describe",
+    ): "encodings say their levels",
+    (
+        "dprct/release/histogram.py",
+        "MarginalsSpec._contents",
+        "describe",
+    ): "encodings say their levels",
 }
 """(file, function, call) whose subject is public or already released, with the reason."""
 

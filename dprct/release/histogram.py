@@ -258,11 +258,14 @@ class HistogramSpec(CountsSpec):
         ratio = error_ratio(n, mechanism, self._offset_spread(facts, allocation))
         equal = "if all combinations are equally frequent"
         spurious = "of the regressions of one column on an unrelated one have |t| > 1.96; 0.05 on "
+        levels = "; ".join(code.describe() for code in facts.encodings)
         numbers = [
             PlannedNumber(RATIO, ratio, why=equal, term="effect of one column on another"),
             *notes({ESTIMAND: "joint distribution of the columns in their bins or levels"}),
             PlannedNumber("n", n, "rows"),
-            PlannedNumber("K", cells, "cells", "; ".join(e.describe() for e in facts.encodings)),
+            PlannedNumber(
+                "K", as_float(cells), "cells", "; ".join(e.describe() for e in facts.encodings)
+            ),
             PlannedNumber("t", t, "rows", "a cell is released if its noisy count is at least t"),
             PlannedNumber("n / K", n / cells, "rows per cell on average"),
             *notes({"noise": mechanism.describe()}),
@@ -756,3 +759,8 @@ def few_survivors(n: int, t: int) -> str:
         f"n / t = {n / t:.2g}, so fewer than {FEWEST_SURVIVORS} combinations can be "
         f"expected to survive; {_ADVICE}, or give ``confirm=True``"
     )
+
+
+def as_float(cells: int) -> float:
+    """Number of cells as a float, infinite where it is beyond all of these."""
+    return float(cells) if cells.bit_length() < 1024 else math.inf

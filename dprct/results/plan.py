@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 88
+_MOST = 4
+"""Outcomes that a line names, of which the same is said."""
+
 _LABEL = 26
 """Longest label that shares its line with what is said; a longer one has a line of its own."""
 
@@ -111,12 +114,13 @@ def errors_of_estimate(
     noise_sd: float,
     *,
     why: str = "",
+    unit: str = "",
     regression: str = "",
     outcome: str = "",
     term: str = "",
 ) -> Iterator[PlannedNumber]:
     """Errors of one estimate: with privacy, without, and of the noise alone."""
-    unit = units_of(outcome) if outcome else ""
+    unit = unit or (units_of(outcome) if outcome else "")
     values = {STD_ERROR: std_error, WITHOUT_PRIVACY: without, NOISE_SD: noise_sd}
     for quantity, value in values.items():
         yield PlannedNumber(
@@ -309,16 +313,11 @@ class Plan(Checked):
     @property
     def facts(self) -> dict[str, str]:
         """The numbers in words, by estimate or quantity, after cost, error and estimand."""
-        lines: dict[str, list[str]] = {"cost": [self._cost()]}
+        found = {"cost": self._cost(), ERROR: "", ESTIMAND: ""}
         if ratios := self._ratios():
-            lines[ERROR] = [_ratio_words(ratios)]
-        lines[ESTIMAND] = []
-        for number in self.numbers:
-            if not number.of_draw:
-                label = number.estimate or number.quantity.replace("_", " ")
-                lines.setdefault(label, []).append(number.words())
-        first = {name: lines.pop(name, []) for name in ("cost", ERROR, ESTIMAND)}
-        return {name: unmarked("; ".join(of)) for name, of in (first | lines).items() if of}
+            found[ERROR] = _ratio_words(ratios)
+        found |= _lines(self.numbers)
+        return {name: unmarked(words) for name, words in found.items() if words}
 
     def _cost(self) -> str:
         if not self.priced:
@@ -520,6 +519,24 @@ def completed(
     more = plan.also(draws, warnings=schema.warned)
     said = "" if claimed is None else caution(claimed, n)
     return replace(plan, made=more.contents, caution=said, priced=claimed is not None)
+
+
+def _lines(numbers: Iterable[PlannedNumber]) -> dict[str, str]:
+    """Lines of a plan by label; outcomes of which the same is said share one."""
+    words: dict[tuple[str, str, str], list[str]] = {}
+    for one in numbers:
+        if not one.of_draw:
+            own = one.regression if one.estimate else one.quantity
+            words.setdefault((own, one.outcome, one.term), []).append(one.words())
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for (own, outcome, term), said in words.items():
+        alike.setdefault((own, term, "; ".join(said)), []).append(outcome)
+    found = {}
+    for (own, term, line), outcomes in alike.items():
+        rest = f" and {len(outcomes) - _MOST} more" if len(outcomes) > _MOST else ""
+        label = own, ", ".join(outcomes[:_MOST]) + rest, term
+        found[": ".join(part for part in label if part)] = line
+    return found
 
 
 def _ratio_words(ratios: list[float]) -> str:

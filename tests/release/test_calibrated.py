@@ -190,9 +190,9 @@ def test_protected_clusters_pay_for_all_their_rows(make_trial: Trial, trial_sche
         data, trial_schema, "earn ~ t + t2 + age", privacy_unit="cluster",
         assignment=Cluster(ARMS, cluster="school", largest=30), covariate_release="marginals",
     )  # fmt: skip
-    facts = model.plan(30).facts
-    assert "1/30" in facts["covariates: price of clusters"]
-    assert "epsilon=0.2" in facts["covariates: noise"]  # a fifth of 30, for 30 rows
+    plan = model.plan(30)
+    assert plan.value("covariates: price of clusters") == 30
+    assert "epsilon=0.2" in plan.facts["covariates: noise"]  # a fifth of 30, for 30 rows
     assert model.fit(30).guarantee.unit == "cluster of school"
 
 

@@ -68,8 +68,7 @@ def test_covariates_of_regressions_have_no_missing_values() -> None:
 def test_a_protected_cluster_divides_the_budget_among_its_rows() -> None:
     alone, together = made(2), replace(made(2), rows=10)
     plans = [c.plan("marginals", c.allocation("marginals", Budget(1))) for c in (alone, together)]
-    facts = [plan.facts["noise of a count"] for plan in plans]
-    sds = [float(words.split()[1]) for words in facts]
+    sds = [plan.value("noise of a count") for plan in plans]
     assert sds[1] == pytest.approx(10 * sds[0], rel=0.01)
     assert alone.chosen(Budget(0.6))[0] == "histogram"
     assert together.chosen(Budget(0.6))[0] == "filler"

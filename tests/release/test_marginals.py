@@ -38,7 +38,9 @@ def test_the_plan_is_a_function_of_public_facts() -> None:
     assert "scale 4" in plan.facts["noise"]  # two columns, 2p / epsilon
     a = math.exp(-1 / 4)
     sd = math.sqrt(2 * a) / (1 - a)
-    assert f"sd {sd:.3g} rows, {sd / 1000:.2%} of n" in plan.facts["noise of a count"]
+    assert plan.value("noise of a count") == pytest.approx(sd)
+    error, without = (plan.value(f"std_error{of}", term="a") for of in ("", "_without_privacy"))
+    assert error == pytest.approx(np.hypot(without, sd / 1000))
     assert "no effect or correlation survives" in str(plan)
     assert plan.warnings == ()
 

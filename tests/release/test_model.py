@@ -225,9 +225,9 @@ def test_several_rows_of_a_unit_divide_the_budget() -> None:
     one = MVHistogram(data, schema)
     assert one.plan(1).budget == two.plan(1).budget == Budget(1)
     assert two._allocated(Budget(1))["counts"] == one._allocated(Budget(0.5))["counts"]
-    assert "each row gets epsilon/2" in two.plan(1).facts["price of max_rows"]
+    assert two.plan(1).value("price of max_rows") == 2
     assert "price of max_rows" not in one.plan(1).facts
-    assert two.plan(0.1).facts["t"] != one.plan(0.1).facts["t"]
+    assert two.plan(0.1).value("t") > one.plan(0.1).value("t")
     release = two.fit(1)
     assert release.guarantee.unit == "household"
     release.schema.validate(release.protected)
@@ -331,7 +331,7 @@ def test_a_domain_without_end_is_fast_and_exact_in_size() -> None:
         release = model.fit(4, confirm=True)
     assert time.process_time() - start < 60  # visiting 10^160 cells would not end
     assert cell_count(model.facts.sizes) == 101**80
-    assert "about 10^160.3" in str(model.plan(4))
+    assert model.plan(4).value("K") == pytest.approx(101**80)
     release.schema.validate(release.protected)
     bins = release.protected.to_numpy() // 100
     assert len(np.unique(bins, axis=0)) >= 3

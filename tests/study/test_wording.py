@@ -183,7 +183,7 @@ def test_a_plan_speaks_toml_in_all_its_parts() -> None:
         "``d=True``",
     )  # fmt: skip
     said = plan_in_toml(plan)
-    assert said.facts == {"how": "a = 1"}
+    assert said.facts["how"] == "a = 1"
     assert (said.consequences, said.warnings) == (("b = true",), ('c = "x"',))
     assert said.refusal == "d = true"
     assert said.budget == plan.budget

@@ -18,7 +18,12 @@ from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.experiment import Experiment, cluster_unit
-from dprct.estimate.moments.plan import effect_error, kept_said, middle_said
+from dprct.estimate.moments.plan import (
+    AT_AN_END,
+    effect_error,
+    planned_bounds,
+    times_at_an_end,
+)
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import quantile
@@ -110,12 +115,12 @@ class PlannedEffect:
 
     @classmethod
     def together(
-        cls, name: str, contrast: str, effect: Combined, sd: float, alphas: Sequence[float]
+        cls, outcome: AnyOutcome, contrast: Contrast, effect: Combined, alphas: Sequence[float]
     ) -> PlannedEffect:
         """Effect of the Gaussian release of all outcomes."""
-        error, sampling = joint.standard_error(effect, alphas), math.sqrt(float(effect.parts.sum()))
-        found = joint.detectable(effect, alphas[0], _POWER)
-        return cls(name, contrast, error, sampling, effect.noise_sd, found, sd)
+        error, found = effect.standard_error(alphas), effect.detectable(alphas[0], _POWER)
+        name, sd = outcome.column.name, joint.spread_of(outcome)
+        return cls(name, contrast.name, error, effect.sampling, effect.noise_sd, found, sd)
 
     @property
     def usable(self) -> bool:
@@ -463,7 +468,7 @@ def planned_jointly(
     outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
     mechanism = gaussian_of(allocation)
     sigma = mechanism.noise_sd
-    effects = iter(joint.expected(outcomes, layout, sigma, sds, contrasts, cells=facts.inner))
+    effects = iter(joint.planned(facts, layout, sigma))
     hidden = isinstance(outcomes[0], HiddenOutcome)
     kind = "of released sums over released numbers of people" if hidden else "in means"
     law = f"once for all outcomes; {mechanism.describe()}"
@@ -472,8 +477,8 @@ def planned_jointly(
     ]  # fmt: skip
     if layout.grid.count:
         what = "people in an arm" if facts.inner == 1 else "people in a cell"
-        why = f"noise sd of the released number{middle_said(layout, sigma)}"
-        numbers.append(PlannedNumber(what, count_noise(layout, sigma), why=why))
+        numbers.append(PlannedNumber(what, count_noise(layout, sigma), why="noise sd"))
+        numbers.append(PlannedNumber(what, times_at_an_end(layout, sigma), why=AT_AN_END))
     warnings: list[str] = []
     better = 0
     for outcome in outcomes:
@@ -483,9 +488,7 @@ def planned_jointly(
             contrasts, expected(outcome, budget.epsilon, sd, contrasts), strict=True
         ):
             pure = _alone(other, tuple(alphas))
-            one = PlannedEffect.together(
-                name, contrast.name, next(effects), joint.spread_of(outcome, sds), alphas
-            )
+            one = PlannedEffect.together(outcome, contrast, next(effects), alphas)
             better += one.std_error <= pure
             numbers += one.numbers(pure=pure)
             warnings += one.warnings()
@@ -494,16 +497,14 @@ def planned_jointly(
         said = f"sampling variances of people times design effects {listed} (blocks and arms, then "
         said += "outcomes), from the declared correlations and the public sizes of clusters"
         numbers += notes({"clusters": said})
-    numbers += notes(
-        kept_said(
-            layout.places,
-            lambda place: effect_error(
-                joint.layout_with(place, layout), sigma, place.name,
-                len(facts.arms) * facts.inner, facts.n,
-            ),
-        )
+    numbers += planned_bounds(
+        layout.places,
+        lambda place: effect_error(
+            joint.layout_with(place, layout), sigma, place.name, len(facts.arms) * facts.inner,
+            facts.n,
+        ),
     )  # fmt: skip
-    numbers += _planned_within(facts, layout, sigma, sds, alphas)
+    numbers += _planned_within(facts, layout, sigma, alphas)
     said = _better(better, len(outcomes) * len(contrasts))
     if facts.subgroups:
         said += "; effects within subgroups there are with delta alone"
@@ -558,16 +559,15 @@ def joint_power_table(
     names = [(o, c) for o in outcomes for c in contrasts]
     each = zip(names, at(Fraction(1)), at(Fraction(1, 2)), at(Fraction(2)), strict=True)
     for (outcome, contrast), *effects in each:
-        name, sd = outcome.column.name, joint.spread_of(outcome, sds)
         now, half, double = (
-            PlannedEffect.together(name, contrast.name, effect, sd, alphas) for effect in effects
+            PlannedEffect.together(outcome, contrast, effect, alphas) for effect in effects
         )
         times = mu * now.noise_sd / now.sampling if now.sampling else np.inf
         record = list(_record(float(budget.epsilon), now, half, double))
         if np.isfinite(times):
             record[COLUMNS.index("equal_epsilon")] = epsilon_of(times, float(budget.delta))
         records.append(record)
-        index.append((name, contrast.name))
+        index.append((outcome.column.name, contrast.name))
     labels = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
     return pd.DataFrame(records, index=labels, columns=list(COLUMNS))
 
@@ -598,11 +598,7 @@ def epsilon_of(mu: float, delta: float) -> float:
 
 
 def _planned_within(
-    facts: ATEFacts,
-    layout: Layout,
-    sigma: float,
-    sds: Mapping[str, float],
-    alphas: Sequence[float],
+    facts: ATEFacts, layout: Layout, sigma: float, alphas: Sequence[float]
 ) -> Iterator[PlannedNumber]:
     """Errors to expect within subgroups.
 
@@ -614,20 +610,15 @@ def _planned_within(
         why = "noise of the effects of everybody over what it would be without cells"
         yield PlannedNumber("cells", math.sqrt(facts.inner), why=why)
     wanted = [(o.column.name, c.name) for o in facts.outcomes for c in facts.contrasts]
-    known = known_levels(facts) if facts.subgroups else {}
-    for name, levels in known.items():
-        for level, (cells, share, blocks) in levels.items():
-            found = joint.expected(
-                facts.outcomes, layout, sigma, sds, facts.contrasts, cells=cells, share=share,
-                blocks=blocks,
+    private = {column.name for column in facts.private_subgroups}
+    for name, level in ((n, x) for n, of in joint.known_levels(facts).items() for x in of):
+        found = joint.planned(facts, layout, sigma, {name: level})
+        guessed = "if all levels are as frequent" if name in private else ""
+        for (outcome, contrast), effect in zip(wanted, found, strict=True):
+            yield from errors_of_estimate(
+                effect.standard_error(alphas), effect.sampling, effect.noise_sd, why=guessed,
+                outcome=within(outcome, name, level), term=contrast,
             )  # fmt: skip
-            guessed = "" if blocks else "if all levels are as frequent"
-            for (outcome, contrast), effect in zip(wanted, found, strict=True):
-                yield from errors_of_estimate(
-                    joint.standard_error(effect, alphas), math.sqrt(float(effect.parts.sum())),
-                    effect.noise_sd, why=guessed, outcome=condition(outcome, name, level),
-                    term=contrast,
-                )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)

@@ -66,12 +66,13 @@ from dprct.estimate.moments.one_step import (
 from dprct.estimate.moments.plan import (
     declared_errors,
     effect_error,
-    effects_said,
     errors_of,
-    kept_said,
-    regression_said,
-    released_said,
-    steps_said,
+    planned_bounds,
+    planned_effects,
+    planned_means,
+    planned_regression,
+    planned_release,
+    planned_steps,
 )
 from dprct.estimate.moments.release import (
     MOMENTS,
@@ -113,7 +114,7 @@ from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
-from dprct.results.plan import Contents, Plan, notes
+from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
 from dprct.schema.conditions import columns_asked
 from dprct.schema.tables import Counting
@@ -823,26 +824,27 @@ class MomentsSpec(Spec[MomentsFacts]):
     def _contents(self, facts: MomentsFacts, allocation: Allocation) -> Contents:
         facts = self.at(facts, allocation.budget)
         grid, sigma = facts.layout.grid, gaussian_of(allocation).noise_sd
-        shown = released_said(facts, allocation) | kept_said(
-            [
-                replace(place, exempt=True) if place.name in self.outcomes else place
-                for place in facts.layout.places
-            ],
-            self._error_at(facts, sigma, allocation),
-        )
+        places = [
+            replace(place, exempt=True) if place.name in self.outcomes else place
+            for place in facts.layout.places
+        ]
+        numbers, warnings = list[PlannedNumber](), list[str]()
         if not facts.withheld:
-            shown |= effects_said(facts, sigma)
-        warnings: list[str] = []
+            numbers += planned_effects(facts, sigma)
         if isinstance(allocation, StepAllocation):
-            shown |= steps_said(facts, allocation)
+            numbers += planned_steps(facts, allocation)
         for one, served in self.served(facts.schema).items():
-            if not isinstance(served, str):
-                continue
-            lines, problem = regression_said(
-                one.formula, facts, sigma, outcomes=self.outcomes, group_columns=self.group_columns
-            )
-            shown |= lines
-            warnings += [problem] if problem else []
+            if isinstance(served, str):
+                found, problem = planned_regression(
+                    one.formula, facts, sigma, outcomes=self.outcomes,
+                    group_columns=self.group_columns,
+                )  # fmt: skip
+                numbers += found
+                warnings += [problem] if problem else []
+        if not numbers and grid.weight is None:
+            numbers += planned_means(facts, sigma)
+        numbers += planned_release(facts, allocation)
+        numbers += planned_bounds(places, self._error_at(facts, sigma, allocation))
         projected = (
             ""
             if grid.projects_nobody or facts.withheld
@@ -853,13 +855,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
         variables = [place.variable for place in facts.layout.places]
         named = clipped_words(variables) or "columns of two values"
+        estimand = f"regressions of {named}{filled_words(variables)}{projected}"
         consequences = (
-            f"the estimands are those of {named}{filled_words(variables)}{projected}",
             "the regressions in ``formulas=`` are free from now on, and no others are estimated"
             if self.weights is not None or grid.rows > 1 or self.withheld(facts.schema)
             else "every linear regression on released columns is free from now on",
         )
-        return Contents(notes(shown), consequences, tuple(warnings))
+        return Contents((*notes({ESTIMAND: estimand}), *numbers), consequences, tuple(warnings))
 
 
 class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):

@@ -1,4 +1,4 @@
-"""The errors to expect of a release of moments, in words, from public facts alone."""
+"""The numbers to plan a release of moments with, from public facts alone."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.queries.group_moments import Part
 from dprct.queries.sums import GRID
+from dprct.results.plan import RATIO, PlannedNumber, errors_of_estimate, units_of
 from dprct.schema.columns import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.one_step import Planned, StepAllocation
@@ -48,79 +49,70 @@ WORTH = 0.9
 """It proposes them where errors, against what is kept of an effect, become this part or less."""
 
 
-def released_said(facts: MomentsFacts, allocation: Allocation) -> dict[str, str]:
-    """Released numbers and their noise, in words."""
+def planned_release(facts: MomentsFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
+    """Released numbers and their noise."""
     layout, groups = facts.layout, facts.grouping.groups
     mechanism = gaussian_of(allocation)
-    shown = {
-        "n": f"{facts.n:,} rows",
-        "columns": f"{len(layout.places)}: {_some(layout.names)}",
-        "groups": f"{len(groups)}: {_some([group.name for group in groups])}",
-        "released": f"{mechanism.size:,} numbers; {mechanism.describe()}",
-        "radius": _radius_said(facts),
-        "scales": _scales_said(facts),
-    }
+    yield PlannedNumber("n", facts.n, "rows")
+    yield PlannedNumber("columns", len(layout.places), why=_some(layout.names))
+    yield PlannedNumber("groups", len(groups), why=_some([group.name for group in groups]))
+    yield PlannedNumber("released", mechanism.size, "numbers", mechanism.describe())
+    yield from _planned_radius(layout)
+    for place in layout.places:
+        own = "half its range" if place.variable.two_valued else "a quarter of its range"
+        why = f"of {place.name}: {'sd' if place.declared else own}"
+        yield PlannedNumber("scales", place.scale, why=why)
     scores = sum(name.startswith(SCORES.partition("{")[0]) for name in allocation.parts)
     if scores:
-        shown["scores"] = (
-            f"of {scores} regression{'s' * (scores > 1)}, for "
-            f"{'HC1' if layout.grid.rows == 1 else 'CR1'} errors, with {float(SHARE):.0%} of "
-            "mu squared"
+        kind = "HC1" if layout.grid.rows == 1 else "CR1"
+        yield PlannedNumber("scores", scores, why=f"regressions, for {kind} errors")
+        yield PlannedNumber("scores", float(SHARE), why="share of mu squared")
+    if (weight := layout.grid.weight) is not None:
+        why = (
+            f"the most of {weight.column.name}; errors below are those of rows that all weigh so "
+            "much: noise against sampling grows with the largest weight over the mean one"
         )
-    if layout.grid.weight is not None:
-        weight = layout.grid.weight
-        shown["weights"] = (
-            f"{weight.column.name}, {weight.bounds[1]:g} at most; errors below are those of rows "
-            "that all weigh so much: noise against sampling grows with the largest weight over the "
-            "mean one"
-        )
+        yield PlannedNumber("weights", weight.bounds[1], why=why)
     if not layout.grid.projects_nobody:
-        shown["rows outside the ball"] = _clipped_said(facts, mechanism)
+        yield from _planned_clipped(facts, mechanism)
     lacking = [column.name for column in facts.grouping.cells.lacking]
     if lacking:
-        shown["missing, private"] = (
-            f"{_some(lacking)}: {2 ** len(lacking)} cells of one; a regression leaves out who has "
-            "no value of its columns, and has root 2 times the noise for each of these that it "
-            "does not name"
+        why = (
+            f"cells of one, for {_some(lacking)}; a regression leaves out who has no value of its "
+            "columns, and has root 2 times the noise for each of these that it does not name"
         )
+        yield PlannedNumber("missing, private", 2 ** len(lacking), why=why)
     if layout.grid.count:
-        sd = count_noise(layout, mechanism.noise_sd)
-        if layout.grid.weight is None:
-            shown["rows of a cell"] = f"noise sd {sd:.4g}{middle_said(layout, mechanism.noise_sd)}"
-        else:
-            sd *= layout.grid.weight.bounds[1]
-            shown["weights of a cell"] = f"noise sd {sd:.4g} of their sum"
-    return shown
+        sd, what = count_noise(layout, mechanism.noise_sd), "rows of a cell"
+        if weight is not None:
+            sd, what = sd * weight.bounds[1], "weights of a cell"
+        yield PlannedNumber(what, sd, why="noise sd")
+        if weight is None:
+            yield PlannedNumber(what, times_at_an_end(layout, mechanism.noise_sd), why=AT_AN_END)
 
 
-def steps_said(facts: MomentsFacts, allocation: StepAllocation) -> dict[str, str]:
-    """Division of the budget and expected errors of declared regressions, in words."""
-    shares = allocation.shares
-    found = {
-        "shares of mu squared": ", ".join(f"{name} {float(s):.3g}" for name, s in shares.items())
-    }
+def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[PlannedNumber]:
+    """Division of the budget and expected errors of declared regressions."""
+    for name, share in allocation.shares.items():
+        yield PlannedNumber("shares of mu squared", float(share), why=name)
     planned = zip(facts.steps.bound, facts.declared, allocation.planned, strict=True)
     for bound, one, errors in planned:
-        pays = ""
-        if bound.step.covariates:
-            pays = (
-                f"; covariates are taken to have R squared {GUESS:g}, of which the released fit "
-                f"keeps {max(errors.kept, 0):.2g}"
-                if errors.kept > 0
-                else "; covariates do not pay at this n and budget, and are left out of the fit"
-            )
-        lines = [
-            f"{name} {error:.4g} (noise alone {noise:.4g}; without privacy {alone:.4g}, as a "
-            f"difference in means {unadjusted:.4g})"
-            for name, error, noise, alone, unadjusted in zip(
-                one.terms, errors.error, errors.noise, errors.alone, errors.unadjusted, strict=True
-            )
-        ]
         kind = f"{one.cov_type}, {one.groups} clusters" if one.groups else one.cov_type
-        found[one.title] = (
-            f"by one step, {one.estimand}, {kind}: standard error {_some(lines, 6)}{pays}"
-        )
-    return found
+        said = f"by one step, {one.estimand}, {kind}"
+        yield PlannedNumber("served", why=said, regression=one.title)
+        if bound.step.covariates and errors.kept > 0:
+            why = f"which the released fit keeps, of {GUESS:g} that covariates are taken to have"
+            yield PlannedNumber("R_squared", errors.kept, why=why, regression=one.title)
+        elif bound.step.covariates:
+            why = "covariates do not pay at this n and budget, and are left out of the fit"
+            yield PlannedNumber("R_squared", 0.0, why=why, regression=one.title)
+        unit = units_of(bound.step.outcome)
+        each = (one.terms, errors.error, errors.alone, errors.noise, errors.unadjusted)
+        for name, error, alone, noise, unadjusted in zip(*each, strict=True):
+            of = {"regression": one.title, "term": name}
+            yield from errors_of_estimate(error, alone, noise, unit=unit, **of)
+            why = "without privacy and covariates"
+            yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
 
 
 def declared_errors(
@@ -152,8 +144,8 @@ def _half(place: Place) -> float:
     return (high - low) / 2
 
 
-def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
-    """Return the price of the shares of rows outside the ball, and their noise."""
+def _planned_clipped(facts: MomentsFacts, mechanism: AnalyticGaussian) -> Iterator[PlannedNumber]:
+    """Price of the shares of rows outside the ball, and their noise."""
     grid, rows = facts.layout.grid, max(1, sum(facts.grouping.totals))
     if grid.clipped:
         share = 2 * (grid.clipped * grid.rows) ** 2 / grid.l2_squared
@@ -161,61 +153,53 @@ def _clipped_said(facts: MomentsFacts, mechanism: AnalyticGaussian) -> str:
     else:
         share = OFFERED
         noise = mechanism.noise_sd * grid.rows / (rows * math.sqrt(grid.l2_squared * share / 2))
-    groups = len(facts.grouping.groups)
-    price = (
-        f"with noise sd {noise * groups:.4g} in each of {groups} groups of equal size, for "
-        f"{share:.1%} of mu squared: other noise is {1 / math.sqrt(1 - share):.3g} times as large"
-    )
-    if grid.clipped:
-        return f"their shares are released {price}"
-    return f"their shares are not released; ``clipped={OFFERED:g}`` releases them {price}"
+    what, groups = "rows outside the ball", len(facts.grouping.groups)
+    released = "are released" if grid.clipped else "are not released"
+    offered = "" if grid.clipped else f"; ``clipped={OFFERED:g}`` releases them"
+    why = f"share of mu squared: shares of rows {released}{offered}"
+    yield PlannedNumber(what, share, why=why)
+    why = f"noise sd of each of {groups} groups of equal size"
+    yield PlannedNumber(what, noise * groups, why=why)
+    yield PlannedNumber(what, 1 / math.sqrt(1 - share), why="times the other noise")
 
 
-def _scales_said(facts: MomentsFacts) -> str:
-    """Scale of each column and where it is from, in words."""
-    said = []
-    for place in facts.layout.places:
-        source = "half its range" if place.variable.two_valued else "a quarter of its range"
-        said.append(f"{place.name} {place.scale:.4g} ({'sd' if place.declared else source})")
-    return _some(said, 12)
-
-
-def kept_said(
-    places: Sequence[Place], error: Callable[[Place], float] | None = None
-) -> dict[str, str]:
-    """Part of an effect that the bounds of each outcome keep, under three public laws.
+def planned_bounds(
+    places: Sequence[Place], error: Callable[[Place], float]
+) -> Iterator[PlannedNumber]:
+    """Part of an effect that the bounds of each outcome keep, and bounds that are better.
 
     Parameters
     ----------
-    error : callable, optional
-        The planned error over that without privacy, of an effect on an outcome in this place; with
-        it narrower bounds are proposed.
+    error : callable
+        The planned error over that without privacy, of an effect on an outcome in this place.
     """
-    found: dict[str, list[str]] = {}
     for place in places:
         if not place.exempt or place.variable.of_two or place.variable.within is not None:
             continue
         low, high = place.variable.bounds
-        normal, exponential, lognormal = parts_kept(low, high, place.scale)
-        said = (
-            f"{low:g} to {high:g}: of an effect they keep {normal:.3f} under a normal law of "
-            f"standard deviation {place.scale:.4g} about their middle, {exponential:.3f} under an "
-            f"exponential and {lognormal:.3f} under a lognormal law from the lower bound on"
-        )
-        said += "" if error is None else narrower_said(place, error)
-        found.setdefault(said, []).append(place.name)
-    return {f"bounds of {_some(names, 4)}": said for said, names in found.items()}
+        of, unit = {"outcome": place.name, "term": "bounds"}, units_of(place.name)
+        yield PlannedNumber("lower", low, unit, **of)
+        yield PlannedNumber("upper", high, unit, **of)
+        laws = (
+            f"normal law of sd {place.scale:.4g} about their middle",
+            "exponential law from the lower bound on", "lognormal law",
+        )  # fmt: skip
+        for law, kept in zip(laws, parts_kept(low, high, place.scale), strict=True):
+            yield PlannedNumber("part_kept_of_an_effect", kept, why=law, **of)
+        yield from _narrower(place, error, of)
 
 
-def narrower_said(place: Place, error: Callable[[Place], float]) -> str:
-    """Return bounds of which effects are told better, in words; empty if there are none.
+def _narrower(
+    place: Place, error: Callable[[Place], float], of: Mapping[str, str]
+) -> Iterator[PlannedNumber]:
+    """Bounds of which effects are told better, if there are some.
 
     What is least at them is the error over the part of an effect that they keep, which is the
     smallest of the three laws: the smallest effect that is found, in units of the unclipped one.
     """
     low, high = place.variable.bounds
     if not place.declared or len(place.variable.parts) > 1:
-        return ""
+        return
     place = replace(place, weight=1.0)  # which the layout of other bounds chooses
     now = error(place)
     measured = {high - low: now / min(parts_kept(low, high, place.scale))}
@@ -225,13 +209,13 @@ def narrower_said(place: Place, error: Callable[[Place], float]) -> str:
         measured[width] = errors[width] / min(parts_kept(0.0, width, place.scale))
     best = min(measured, key=lambda width: measured[width])
     if measured[best] > WORTH * measured[high - low]:
-        return ""
+        return
     kept = ", ".join(f"{part:.3f}" for part in parts_kept(0.0, best, place.scale))
-    return (
-        f"; bounds {best:.4g} apart ({best / place.scale:.3g} standard deviations), put where the "
-        f"values are by public knowledge, would keep {kept}, with errors {errors[best]:.3g} times "
-        f"those without privacy instead of {now:.3g}"
-    )
+    unit = units_of(place.name)
+    why = f"apart, {best / place.scale:.3g} sd, where the values are by public knowledge"
+    yield PlannedNumber("better_bounds", best, unit, f"{why}: they would keep {kept}", **of)
+    yield PlannedNumber("error_at_these", now, why="times that without privacy", **of)
+    yield PlannedNumber("error_at_better_bounds", errors[best], **of)
 
 
 def narrowed(place: Place, width: float) -> Place:
@@ -278,64 +262,75 @@ def _some(names: object, most: int = 8) -> str:
     return ", ".join(listed[:most]) + rest
 
 
-def _radius_said(facts: MomentsFacts) -> str:
-    layout = facts.layout
+def _planned_radius(layout: Layout) -> Iterator[PlannedNumber]:
     free = [place for place in layout.places if not place.exempt]
-    if not free:
-        return f"{layout.radius:.4g}: every column is clipped at its own bounds"
-    if layout.grid.projects_nobody:
-        return f"{layout.radius:.4g}: room for the bounds of every column, which projects no row"
+    if not free or layout.grid.projects_nobody:
+        why = (
+            "room for the bounds of every column, which projects no row"
+            if free
+            else "every column is clipped at its own bounds"
+        )
+        yield PlannedNumber("radius", layout.radius, why=why)
+        return
     typical = math.sqrt(layout.grid.rows * len(free))
     what = "unit" if layout.grid.rows > 1 else "row"
-    return (
-        f"{layout.radius:.4g}, of which {layout.shrunk_radius:.4g} for {len(free)} covariates, "
-        f"{layout.shrunk_radius / typical:.3g} times a typical {what}'s: {what}s further out are "
-        "projected to it; outcomes and columns of two values are clipped at their own bounds"
+    yield PlannedNumber("radius", layout.radius)
+    why = (
+        f"for {len(free)} covariates, {layout.shrunk_radius / typical:.3g} times a typical "
+        f"{what}'s: {what}s further out are projected to it; outcomes and columns of two values "
+        "are clipped at their own bounds"
     )
+    yield PlannedNumber("radius", layout.shrunk_radius, why=why)
 
 
-def effects_said(facts: MomentsFacts, sigma: float) -> dict[str, str]:
-    """Return the noise of the difference of each arm and the first, of every outcome.
+def planned_effects(facts: MomentsFacts, sigma: float) -> Iterator[PlannedNumber]:
+    """Errors of the difference of each arm and the first, of every outcome.
 
     ``sigma`` is the standard deviation of one draw, in steps squared.
     """
     s1, _ = facts.layout.noise(sigma)
     arms = facts.grouping.arms
     if not arms or facts.layout.grid.weight is not None:
-        return {}  # of weighted rows no differences in means are read
+        return  # of weighted rows no differences in means are read
     share = facts.n / len(arms)
     known = {column.name for column in facts.grouping.cells.lacking}
     sizes = {
         arm: sum(group.rows or 0 for group in facts.grouping.groups if group.arm == arm) or share
         for arm in arms
     }
-    found = {}
     explained = [one for one in facts.layout.places if one.exempt and len(one.variable.parts) == 1]
     for place, arm in product(explained[:_MOST_OUTCOMES], arms[1:]):
         named = len(known & set(place.variable.columns))
         cells = max(1, len(facts.grouping.groups) // len(arms)) // 2**named
         noise = s1 * math.sqrt(cells * (1 / sizes[arm] ** 2 + 1 / sizes[arms[0]] ** 2))
+        noise *= place.scale / place.weight
         sampling = place.scale * math.sqrt(1 / sizes[arm] + 1 / sizes[arms[0]])
-        found[f"effect of {arm} on {place.name}"] = (
-            f"noise sd {noise * place.scale / place.weight:.4g}, sampling {sampling:.4g} if the "
-            f"standard deviation is {place.scale:.4g}"
-            + ("" if not facts.layout.grid.count else " and arms are of equal size")
+        why = f"sd {place.scale:.4g}" + ", arms of equal size" * facts.layout.grid.count
+        yield from errors_of_estimate(
+            math.hypot(noise, sampling), sampling, noise, why=why, outcome=place.name, term=arm
         )
-    return found
 
 
-def middle_said(layout: Layout, sigma: float) -> str:
-    """Noise that rows far from the middle add to means, in words.
+def planned_means(facts: MomentsFacts, sigma: float) -> Iterator[PlannedNumber]:
+    """Errors of means over those without privacy, for a release of which nothing is declared."""
+    groups = len(facts.grouping.groups)
+    for place in facts.layout.places[:_MOST_OUTCOMES]:
+        ratio = effect_error(facts.layout, sigma, place.name, groups, facts.n)
+        yield PlannedNumber(RATIO, ratio, outcome=place.name, term="mean")
+
+
+AT_AN_END = "times the noise of means at the middle of their bounds have those at an end"
+
+
+def times_at_an_end(layout: Layout, sigma: float) -> float:
+    """Noise of means at an end of their bounds over that at the middle.
 
     A mean is a noisy sum about the middle over a noisy number: at m in units of z the latter adds
     m times its own noise.
     """
     s1, _ = layout.noise(sigma)
     far = max((p.reach for p in layout.places if p.exempt and not p.variable.within), default=0.0)
-    times = math.hypot(1, far * count_noise(layout, sigma) / s1)
-    return (
-        f"; means at an end of their bounds have {times:.3g} times the noise of those at the middle"
-    )
+    return math.hypot(1, far * count_noise(layout, sigma) / s1)
 
 
 def errors_of(
@@ -382,26 +377,24 @@ def errors_of(
     return found, eta
 
 
-def regression_said(
+def planned_regression(
     formula: str,
     facts: MomentsFacts,
     sigma: float,
     *,
     outcomes: Sequence[str],
     group_columns: Sequence[str],
-) -> tuple[dict[str, str], str]:
-    """Return :func:`errors_of` a regression in words, and a warning where the gate is near."""
+) -> tuple[list[PlannedNumber], str]:
+    """Rows of :func:`errors_of` a regression, and a warning where the gate is near."""
     errors, eta = errors_of(formula, facts, sigma, outcomes=outcomes, group_columns=group_columns)
-    if not errors:
-        return {}, ""
-    said = _some([f"{name} {ratio:.3g}" for name, ratio in errors.items()], 12)
-    found = {
-        formula: f"error over that without privacy: {said} (at R squared {GUESS:g} and "
-        f"variance inflation {VIF:g})"
-    }
-    if eta > GATE:
-        return found, (
-            f"{formula!r} is likely not estimated at this n and budget (eta^2 {eta:.2g} above "
-            f"{GATE:g}); spend more, release fewer columns, or declare sd or narrower bounds"
-        )
-    return found, ""
+    why = f"at R squared {GUESS:g} and variance inflation {VIF:g}"
+    found = [
+        PlannedNumber(RATIO, ratio, why=why, regression=formula, term=name)
+        for name, ratio in errors.items()
+    ]
+    if not found or eta <= GATE:
+        return found, ""
+    return found, (
+        f"{formula!r} is likely not estimated at this n and budget (eta^2 {eta:.2g} above "
+        f"{GATE:g}); spend more, release fewer columns, or declare sd or narrower bounds"
+    )

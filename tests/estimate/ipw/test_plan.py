@@ -42,7 +42,7 @@ def test_a_plan_says_what_shapes_the_noise_and_nothing_of_the_data(
     text = str(plan)
     assert plan.value("rows", "propensity weights") == 500
     assert plan.value("budget", "effect") == 0.6
-    assert plan.value("trimming") == 1 - plan.value("trimming", "largest")
+    assert (plan.value("trimming"), plan.value("trimming", "largest")) == (0.1, 0.9)
     data[["earnings", "age"]] = -1.0
     other = IPW.from_formula("treat ~ age", data, schema, outcome="earnings").plan(1, 1e-6)
     assert text == str(other)

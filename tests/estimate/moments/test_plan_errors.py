@@ -41,7 +41,11 @@ def test_a_plan_says_the_error_of_every_coefficient_within_a_fifth(grouped: bool
         data, schema, formulas=[FORMULA],
         assignment=dprct.Simple("t", shares=0.5) if grouped else None,
     )  # fmt: skip
-    said = told(model.plan(2, 1e-6).facts[FORMULA].split(":", 1)[1])
+    said = {
+        one.term: one.value
+        for one in model.plan(2, 1e-6).numbers
+        if one.quantity == "error_ratio" and one.regression == FORMULA
+    }
     noise = pd.DataFrame(
         [model.fit(2, 1e-6, rng=seed).ols(FORMULA).bse_noise for seed in range(4)]
     ).mean()
