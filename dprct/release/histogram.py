@@ -263,9 +263,7 @@ class HistogramSpec(CountsSpec):
             PlannedNumber(RATIO, ratio, why=equal, term="effect of one column on another"),
             *notes({ESTIMAND: "joint distribution of the columns in their bins or levels"}),
             PlannedNumber("n", n, "rows"),
-            PlannedNumber(
-                "K", as_float(cells), "cells", "; ".join(e.describe() for e in facts.encodings)
-            ),
+            PlannedNumber("K", as_float(cells), "cells", levels),
             PlannedNumber("t", t, "rows", "a cell is released if its noisy count is at least t"),
             PlannedNumber("n / K", n / cells, "rows per cell on average"),
             *notes({"noise": mechanism.describe()}),

@@ -9,7 +9,6 @@ these coefficients by 12 to 90 of them.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -123,7 +122,7 @@ def test_a_treatment_without_a_scale_sends_nothing_to_the_box() -> None:
     model = PrivateMoments(data, schema.declare(**sd), formulas=[formula])
     raw, found = dprct.ols(formula, data, schema), model.fit(1, 1e-6).ols(formula)
     assert found.bse["t"] / raw.bse["t"] < 2.2  # 11 in the box
-    assert "t 0.5 (half its range)" in " ".join(str(model.plan(1, 1e-6)).split())
+    assert model.plan(1, 1e-6).value("scales", "of t: half its range") == 0.5
 
 
 def test_a_fit_names_its_own_estimand_among_many() -> None:
@@ -151,14 +150,12 @@ def wide(schema: Schema = WIDE) -> PrivateMoments:
 
 
 def test_a_plan_proposes_narrower_bounds_with_the_error_that_they_have() -> None:
-    said = " ".join(str(wide().plan(1, 1e-6)).split())
-    found = re.findall(
-        r"; bounds ([\d.]+) apart .* with errors ([\d.]+) times .* instead of ([\d.]+)", said
-    )
-    width, error, now = map(float, found[0])
-    assert f"error over that without privacy: t {now:g}" in said
+    plan = wide().plan(1, 1e-6)
+    quantities = "better_bounds", "error_at_better_bounds", "error_at_these"
+    width, error, now = (plan.value(one, outcome="y") for one in quantities)
+    assert now == plan.value("error_ratio", term="t")
     kept = ", ".join(f"{part:.3f}" for part in parts_kept(0.0, width, 2.3))
-    assert f"would keep {kept}, with errors" in said
+    assert plan.value("better_bounds", f"they would keep {kept}") == width
     narrow = wide(WIDE.declare(y=(0, width)))
     facts = narrow.spec.at(narrow.facts, Budget(1, 1e-6))
     sigma = gaussian_of(narrow.spec.allocation(narrow.facts, Budget(1, 1e-6))).noise_sd
@@ -192,9 +189,9 @@ def test_a_plan_says_how_noisy_means_far_from_the_middle_are() -> None:
     model = PrivateMoments(
         data, WIDE.select(("y", "t")), columns=["y"], assignment=Simple("t", shares=0.5)
     )
-    said = " ".join(str(model.plan(1, 1e-6)).split())
-    times = float(said.partition("have ")[2].split()[0])
-    planned = float(said.partition("effect of t on y noise sd ")[2].split(",")[0])
+    plan = model.plan(1, 1e-6)
+    times = plan.value("rows of a cell", "at an end")
+    planned = plan.value("noise_sd", outcome="y", term="t")
     found = float(model.fit(1, 1e-6).effects("y").bse_noise["t"])
     assert found == pytest.approx(times * planned, rel=0.1)
     assert times == pytest.approx(3.0, rel=0.01)  # h = R / 2: root (1 + 8)

@@ -251,9 +251,11 @@ def test_the_budget_is_divided_by_public_facts_and_whole() -> None:
     assert {EFFECTS, TOTALS, SQUARES} <= set(allocation.shares)
     more = model(formulas=["y ~ t1 + t2 + x | block"], columns=["works"])
     assert more._allocated(dprct.Budget(2, 1e-6)).shares["moments"] == 0.5  # type: ignore[attr-defined]
-    said = " ".join(str(asked.plan(2, 1e-6)).split())
-    assert "by one step, y clipped to [-4, 6], HC1: standard error t1" in said
-    assert "shares of mu squared" in said
+    plan = asked.plan(2, 1e-6)
+    said = "by one step, y clipped to [-4, 6], HC1"
+    assert np.isnan(plan.value("served", said))
+    shares = [one.value for one in plan.numbers if one.quantity == "shares of mu squared"]
+    assert sum(shares) == pytest.approx(1)
 
 
 def test_a_plan_keeps_its_word() -> None:
@@ -262,6 +264,14 @@ def test_a_plan_keeps_its_word() -> None:
     found = asked.fit(4, 1e-6).regressions[0]
     np.testing.assert_allclose(found.bse_noise, planned.noise, rtol=0.02)
     np.testing.assert_allclose(found.bse, planned.error, rtol=0.3)
+    plan = asked.plan(4, 1e-6)
+    quantities = {
+        "std_error": planned.error, "std_error_without_privacy": planned.alone,
+        "noise_sd": planned.noise, "difference_in_means": planned.unadjusted,
+    }  # fmt: skip
+    for quantity, values in quantities.items():
+        told = [plan.value(quantity, term=term) for term in ("t1", "t2")]
+        assert told == list(values)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

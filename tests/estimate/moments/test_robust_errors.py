@@ -224,7 +224,9 @@ def test_the_budget_is_divided_before_the_first_draw() -> None:
     assert sum(squares) <= whole
     assert float(SHARE) == 0.1
     assert parts.cost().budget == budget
-    assert "of 2 regressions, for HC1 errors, with 10% of mu squared" in str(asked.plan(2, 1e-6))
+    plan = asked.plan(2, 1e-6)
+    assert plan.value("scores", "for HC1 errors") == 2
+    assert plan.value("scores", "share of mu squared") == 0.1
 
 
 @pytest.fixture(scope="module")
