@@ -378,7 +378,9 @@ print.dprct_model <- function(x, ...) {
 #'   people may be published; plan and certificate then begin with it.
 #' @param ... Not used.
 #' @return `plan()`: a `dprct_plan` with `epsilon`, `delta`, `facts`, `consequences`, `warnings`
-#'   and `refusal`. `fit()`: for a release a `dprct_release`, whose data frame is
+#'   and `refusal`, and `numbers`, which `as.data.frame()` and `tibble::as_tibble()` return: one row
+#'   per planned number, with `quantity`, `value`, `unit`, `why`, `regression`, `outcome` and
+#'   `term`. `fit()`: for a release a `dprct_release`, whose data frame is
 #'   [protected()]; for an estimate a `dprct_estimate` (see [tidiers] and [coef()]).
 #' @inherit estimates examples
 #' @export
@@ -452,6 +454,12 @@ finished <- function(found, model) {
 
 #' @export
 print.dprct_plan <- function(x, ...) print_text(x, ...)
+
+#' @export
+as.data.frame.dprct_plan <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(...)
+  x$numbers
+}
 
 #' The private variance and range of a normal sample, as published
 #'

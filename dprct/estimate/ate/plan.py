@@ -128,25 +128,32 @@ class PlannedEffect:
         return self.detectable <= self.sd
 
     def numbers(
-        self, *, why: str = "", without: float | None = None, pure: float | None = None
+        self,
+        *,
+        without: float | None = None,
+        pure: float | None = None,
+        epsilon: float | None = None,
     ) -> Iterator[PlannedNumber]:
         """Rows of a plan.
 
         Parameters
         ----------
-        why : str
-            What the errors depend on.
         without : float, optional
             Error of the difference in means without privacy, where it is not the sampling error.
         pure : float, optional
             Error at the same epsilon without delta.
+        epsilon : float, optional
+            Where noise is inverse to it.
         """
         unit, of = units_of(self.outcome), {"outcome": self.outcome, "term": self.contrast}
         known = self.sampling if without is None else without
-        yield from errors_of_estimate(self.std_error, known, self.noise_sd, why=why, **of)
+        yield from errors_of_estimate(self.std_error, known, self.noise_sd, **of)
         if pure is not None:
             yield PlannedNumber(WITHOUT_DELTA, pure, unit, "the same epsilon alone", **of)
         yield PlannedNumber("detectable_effect", self.detectable, unit, "with 80% power", **of)
+        if epsilon is not None and known:
+            equal = epsilon * self.noise_sd / known
+            yield PlannedNumber("epsilon", equal, "", "where noise is as sampling error", **of)
 
     def warnings(self) -> Iterator[str]:
         """Warning that the effect cannot be found at this n and budget, where it cannot."""
@@ -186,7 +193,7 @@ def planned_outcome(
     numbers.append(PlannedNumber("epsilon", share, why=why, outcome=name))
     numbers.append(PlannedNumber("rho", outcome.rho(epsilon), outcome=name))
     for effect in effects:
-        numbers += effect.numbers(without=public.get(effect.contrast))
+        numbers += effect.numbers(without=public.get(effect.contrast), epsilon=float(epsilon))
     if isinstance(outcome, Outcome) and outcome.two_arms:
         part = outcome.split(epsilon)[-1]
         noise = math.sqrt(2) * float(outcome.width * outcome.arms.reach(0) / part)

@@ -70,6 +70,7 @@ def plan_record(plan: Plan) -> Record:
             "consequences": list(said.consequences),
             "warnings": list(said.warnings),
             "refusal": said.refusal,
+            "numbers": said.to_frame(),
             "text": str(said),
         },
         live=plan,

@@ -95,6 +95,7 @@ def test_the_table_is_that_of_the_plan(trial: Callable[..., pd.DataFrame], schem
     plan = model.plan(1)
     for name, quantity in quantities.items():
         assert row[name] == plan.value(quantity, outcome="y", term="t")
+    assert plan.value("epsilon", "where noise is", outcome="y", term="t") == row["equal_epsilon"]
     other = model.power(row["equal_epsilon"]).loc[("y", "t")]
     assert other["noise"] == pytest.approx(other["sampling"], rel=1e-6)
     assert model.power(2).loc[("y", "t"), "std_err"] == row["std_err_double"]
