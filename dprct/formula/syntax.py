@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -287,8 +288,13 @@ def parse(formula: str, *, functions: bool = False, structural: bool = False) ->
         raise FormulaError(
             f"formula is ``{type(formula).__name__}``; give text such as 'y ~ x + z'"
         )
-    reader = _Reader(formula, functions, structural)
-    parsed = reader.formula()
+    return _parsed(formula, functions, structural)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(formula: str, functions: bool, structural: bool) -> Formula:
+    """Formula of a text: a frozen value, read once however often a fit asks for it."""
+    parsed = _Reader(formula, functions, structural).formula()
     _refuse_ambiguous(parsed)
     return parsed
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.arguments import Checked
+from dprct.arguments import Checked, given
 from dprct.disk import file_error
 from dprct.errors import ConfirmationError, LedgerError, ParameterError, marked, unmarked
 from dprct.privacy.accountant import Accountant, ledgers_of_same_data
@@ -395,7 +395,7 @@ class Plan(Checked):
 
         Raises
         ------
-        KeyError
+        ParameterError
             If there is none.
 
         Examples
@@ -409,7 +409,11 @@ class Plan(Checked):
             asked = all(getattr(one, name) == wanted for name, wanted in of.items())
             if one.quantity == quantity and why in one.why and asked:
                 return one.value
-        raise KeyError((quantity, why, *of.values()))
+        named = ", ".join(dict.fromkeys(one.quantity for one in self.numbers))
+        raise ParameterError(
+            f"the plan has no {given(quantity)} of that kind; it has {named}, as ``to_frame()`` "
+            "lists them"
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Plan as a data frame: one row for each planned number, and for each line of words.

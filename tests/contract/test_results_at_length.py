@@ -80,6 +80,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("shape", "feature"): [{"feature": "w"}],
     ("subgroup_effects", "column"): [{"column": "t"}],
     ("subgroup_means", "column"): [{"column": "t"}],
+    ("value", "quantity"): [{"quantity": "n"}],
     ("wald_test", "hypothesis"): [{"hypothesis": "t = 0"}],
     ("wald_test", "wanted"): [{"wanted": "t = 0"}, {"wanted": ["t = 0", "x = 0"]}],
     ("without", "names"): [{"names": ["t"]}],

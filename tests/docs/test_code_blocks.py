@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,17 @@ def test_a_calibrated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert squeezed(plan) in squeezed(printed)
     assert rest[rest.index("Calibrated:") :] in printed
     assert verify(folder / "nsw_protected.dta")
+
+
+def test_a_plan_is_read(folder: Path) -> None:
+    scope: dict[str, Any] = {}
+    exec("\n".join(blocks("docs/plans.md", "python")), scope)
+    errors = scope["errors"]
+    assert errors[0.5] > errors[1] == scope["plan"].value("std_error") > errors[4]
+    page = (folder / TOP / "docs/plans.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z_]+)`", page))
+    assert set(scope["frame"].columns) <= named
+    assert {one for one in scope["frame"]["quantity"] if one.startswith("draw_")} <= named
 
 
 def test_a_base_learner_of_your_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -296,6 +308,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "heterogeneous_effects.md",
         "large_data.md",
         "panels.md",
+        "plans.md",
         "private_moments.md",
         "synthetic_control.md",
         "which_correction.md",

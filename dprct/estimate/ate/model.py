@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence  # noqa: TC003  # read from annotations
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
@@ -176,7 +176,7 @@ class ATESpec(Spec[ATEFacts]):
             return schema.unit
         return cluster_unit(self.design, largest)
 
-    @property
+    @cached_property
     def design(self) -> Design:
         """How treatment was assigned."""
         return design_of(self.treatment, self.assignment)

@@ -489,7 +489,7 @@ def planned_jointly(
     warnings: list[str] = []
     better = 0
     for outcome in outcomes:
-        name, sd = outcome.column.name, sds.get(outcome.column.name)
+        sd = sds.get(outcome.column.name)
         numbers += bounds_of(outcome, facts.arms, sd)
         for contrast, other in zip(
             contrasts, expected(outcome, budget.epsilon, sd, contrasts), strict=True
