@@ -390,7 +390,7 @@ def test_sizes_are_those_of_the_plan_and_move_with_the_bins(desk: Desk) -> None:
     desk.edit(desk.revision(), typed({("columns", "income", "fate"): "withheld"}))
     plan = " ".join(desk.plan().split())
     assert f"K {many['cells']} cells" in plan
-    assert f"t {many['threshold']} (" in plan
+    assert f"t {many['threshold']} rows (" in plan
     words = "all 240 combinations" if many["survivors"] == 240 else f"{many['survivors']} comb"
     assert words in plan
     desk.edit(desk.revision(), typed({("release", "method"): "marginals"}))

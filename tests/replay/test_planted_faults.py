@@ -155,7 +155,7 @@ def note_by_the_data(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, *asked: Any, **ticks: Any) -> Any:
         plan = right(self, *asked, **ticks)
         high = (self._table.frame["y"].to_numpy() == 1).any()
-        return replace(plan, warnings=("somebody is at the bound",)) if high else plan
+        return plan.also(warnings=["somebody is at the bound"]) if high else plan
 
     patch.setattr(dprct.PrivateATE, "plan", wrong)
 

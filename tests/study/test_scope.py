@@ -236,7 +236,7 @@ def test_a_sample_is_what_is_read_planned_released_and_compared(
     run = command_line(main)
     assert run("check", panel).code == 0
     plan = " ".join(run("plan", panel).out.split())
-    assert "the rows with gone == 0 and (wave == 2 or wave == 3), n = 160" in plan
+    assert "160 rows (those with gone == 0 and (wave == 2 or wave == 3))" in plan
     assert "Stata counts a missing value as the largest number" in plan
     assert run("protect", panel, "--yes").code == 0
     protected, schema = read_dta(panel.parent / "panel_protected.dta")
