@@ -553,10 +553,10 @@ def test_the_plan_prices_the_covariates(trial: pd.DataFrame, trial_schema: Schem
         covariate_release="marginals",
         budget_shares={"covariates": 0.5, "earn": 0.5},
     )
-    plan = str(model.plan(1))
-    for words in ("divide the noise of every effect by 2", "each of 3 columns adds 2",
-                  "not adjusted for covariates", "half epsilon", "80% power"):  # fmt: skip
-        assert words in " ".join(plan.split())
+    plan = model.plan(1)
+    assert plan.value("covariates: price", "divide the noise of every effect") == 2
+    for words in ("each of 3 columns adds 2", "not adjusted for covariates", "80% power"):
+        assert words in " ".join(str(plan).split())
 
 
 def test_rehearsal_writes_the_header_that_the_file_will_have(
