@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.queries.group_moments import Part, Scaled
+    from dprct.queries.slopes import Feature, Gram
     from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
@@ -163,6 +164,11 @@ class PublicCells:
 def length_of(reach: Numbers) -> int:
     """Return the smallest whole number that no column of ``reach`` (m, C) is longer than."""
     square = max(int((column * column).sum()) for column in reach.T)
+    return _root(square)
+
+
+def _root(square: int) -> int:
+    """Smallest whole number whose square is not below another."""
     root = math.isqrt(square)
     return root + (root * root < square)
 
@@ -175,6 +181,9 @@ class OnGrid:
     ----------
     reach : (m, C) array of Python int
         By how much one person of a cell moves each of m numbers at most.
+    lengths : (C,) array of Python int, optional
+        The square of what one person of a cell moves all of them by together, where that is less
+        than the sum of their squares.
 
     Notes
     -----
@@ -182,15 +191,30 @@ class OnGrid:
     floor(v 2^20 / W + 1/2).  x -> floor(x + 1/2) is monotone and commutes with adding whole
     numbers, so that where v moves by D at most, what it becomes moves by ceil(D 2^20 / W) at most.
     Which cell a person is in is public: the Euclidean norm of what all move by together is at most
-    the largest over cells of the root of the sum of their squares.
+    the largest over cells of the root of the sum of their squares.  Of numbers that move by D
+    together, what they become moves by less than D 2^20 / W + m^.5, for each is off by less than 1.
     """
 
     reach: Numbers
+    lengths: Numbers | None = None
 
     @property
     def unit(self) -> int:
         """W: 2^20 of the grid."""
-        return max(1, length_of(self.reach))
+        if self.lengths is None:
+            return max(1, length_of(self.reach))
+        return max(1, _root(max(map(int, self.lengths))))
+
+    @property
+    def squared(self) -> Numbers:
+        """Square of what one person of each cell moves all by together, on the grid; (C,)."""
+        moves = self.moves
+        found: Numbers = (moves * moves).sum(axis=0)
+        if self.lengths is None:
+            return found
+        more, unit = _root(len(moves)), self.unit
+        whole = [(-(-_root(int(one)) * GRID // unit) + more) ** 2 for one in self.lengths]
+        return np.array([min(a, b) for a, b in zip(whole, found, strict=True)], dtype=object)
 
     @property
     def moves(self) -> Numbers:
@@ -224,8 +248,9 @@ class Vector:
     def sensitivities(self) -> tuple[int, int, int]:
         """L1, the square of L2, and the largest of one number."""
         moves = np.concatenate([part.moves for part in self.parts])
-        totals = [(int(c.sum()), int((c * c).sum()), int(max(c))) for c in moves.T]
-        l1, l2, most = (max(numbers) for numbers in zip(*totals, strict=True))
+        l2 = max(int(one) for one in np.array([part.squared for part in self.parts]).sum(axis=0))
+        totals = [(int(c.sum()), int(max(c))) for c in moves.T]
+        l1, most = (max(numbers) for numbers in zip(*totals, strict=True))
         return max(1, l1), max(1, l2), max(1, most)
 
     def sealed(self, values: Sequence[Sequence[int]]) -> IntegerVector:
@@ -314,6 +339,19 @@ class Score:
         """A_jc a_lc of all pairs; (q (q + 1) / 2, C)."""
         return np.array([self.weights[j] * self.weights[k] for j, k in self.pairs], dtype=object)
 
+    def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
+        """Sum of a r of every coefficient, whole."""
+        return _weighted(self.weights, rows.sums(residual, self.weights.shape[1]))
+
+    def square_sums(
+        self, rows: ResidualRows, residual: int, centre: Any, most: Sequence[int], joint: bool
+    ) -> list[int]:
+        """Squares, whole; ``centre`` has m_c of every cell, ``most`` is as :meth:`squares` has it.
+
+        A regression with products of treatment and covariates has its own.
+        """
+        return rows.squared(residual, self, centre, most, joint)
+
     def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
         """Return the squares of residuals or clusters that are clipped to ``most``.
 
@@ -348,15 +386,22 @@ class ResidualRows:
     It is made of one pass over the table and lives as long as a draw.  It is not pickled.
     """
 
-    __slots__ = ("_cells", "_clusters", "_values")
+    __slots__ = ("_cells", "_clusters", "_features", "_values")
 
-    def __init__(self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None):
+    def __init__(
+        self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
+        features: Sequence[NDArray[np.int32]] = (),
+    ):  # fmt: skip
         self._values, self._cells, self._clusters = values, cells, clusters
+        self._features = features
 
     @classmethod
-    def of(cls, frame: Table, residuals: Sequence[Residual], cells: PublicCells) -> ResidualRows:
+    def of(
+        cls, frame: Table, residuals: Sequence[Residual], cells: PublicCells,
+        features: Sequence[Feature] = (),
+    ) -> ResidualRows:  # fmt: skip
         """Read the rows of any engine, once; total."""
-        coded = {column.name: column for one in residuals for column in one.coded}
+        coded = {column.name: column for one in (*residuals, *features) for column in one.coded}
         table = prepared(frame, list(coded.values()))
         outcomes = list(dict.fromkeys(one.outcome for one in residuals))
         fits = [one.fit for one in residuals if one.fit is not None and one.fit.most]
@@ -364,6 +409,7 @@ class ResidualRows:
         centred = {one.outcome: one.centred() for one in residuals}
         wanted = {f"y{j}": centred[one] for j, one in enumerate(outcomes)}
         wanted |= {f"x{j}": one.whole() for j, one in enumerate(columns)}
+        wanted |= {f"u{j}": one.whole() for j, one in enumerate(features)}
         found, places = _read(table, wanted, cells.combinations)
         at = cells.codes if places is None else np.where(places >= 0, cells.codes[places], -1)
         clusters = cells.clusters
@@ -379,11 +425,30 @@ class ResidualRows:
                     steps = np.column_stack([x[start : start + _CHUNK] for x in of])
                     r[start : start + _CHUNK] -= one.fit.of(steps).astype(np.int32)
             values.append(r)
-        return cls(values, at, clusters)
+        return cls(values, at, clusters, [found[f"u{j}"] for j, _ in enumerate(features)])
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
         raise ModelPicklingError("residuals of confidential rows cannot be pickled or copied")
+
+    @property
+    def cells(self) -> Whole:
+        """Cell of every row, -1 for none."""
+        return self._cells
+
+    @property
+    def clusters(self) -> Whole:
+        """Cluster of every row."""
+        assert self._clusters is not None
+        return self._clusters
+
+    def residuals(self, residual: int) -> Whole:
+        """Residual of every row."""
+        return self._values[residual].astype(np.int64)
+
+    def feature(self, feature: int) -> Whole:
+        """Covariate of every row that treatment is multiplied by."""
+        return self._features[feature].astype(np.int64)
 
     def sums(self, residual: int, size: int) -> list[int]:
         """Return the sum of residuals of every cell; doubles add whole numbers below 2^53."""
@@ -395,28 +460,29 @@ class ResidualRows:
         """Return sum a r of every regression, sealed."""
         parts = Vector(tuple(one.effects for one in scores))
         return parts.sealed(
-            [
-                _weighted(one.weights, self._of(k, one))
-                for k, one in zip(residuals, scores, strict=True)
-            ]
+            [one.effect_sums(self, k) for k, one in zip(residuals, scores, strict=True)]
         )
 
-    def totals(self, residuals: Sequence[int], scores: Sequence[Score]) -> IntegerVector:
-        """Return the totals of residuals by block of every regression, sealed."""
+    def totals(
+        self, residuals: Sequence[int], scores: Sequence[Score], grams: Sequence[Gram] = ()
+    ) -> IntegerVector:
+        """Totals of residuals by block of every regression, and products of covariates, sealed."""
         values = []
         for k, one in zip(residuals, scores, strict=True):
             found = [0] * (int(one.blocks.max()) + 1)
-            for block, total in zip(one.blocks, self._of(k, one), strict=True):
+            for block, total in zip(one.blocks, self.sums(k, len(one.blocks)), strict=True):
                 if block >= 0:
                     found[block] += total
             values.append(found)
-        return Vector(tuple(one.totals for one in scores)).sealed(values)
+        values += [one.sums(self) for one in grams]
+        parts = (*(one.totals for one in scores), *(one.on_grid for one in grams))
+        return Vector(parts).sealed(values)
 
     def squares(
         self,
         residuals: Sequence[int],
         scores: Sequence[Score],
-        centres: Sequence[Sequence[int]],
+        centres: Sequence[Any],
         most: Sequence[Sequence[int]],
         joint: Sequence[bool],
     ) -> IntegerVector:
@@ -425,16 +491,16 @@ class ResidualRows:
         ``centres`` has m_c of every cell, ``most`` what :meth:`Score.squares` takes.
         """
         asked = list(zip(residuals, scores, centres, most, joint, strict=True))
-        values = [self._squares(*one) for one in asked]
+        values = [
+            score.square_sums(self, k, centre, c, both) for k, score, centre, c, both in asked
+        ]
         parts = tuple(score.squares(c, joint=both) for _, score, _, c, both in asked)
         return Vector(parts).sealed(values)
 
-    def _of(self, residual: int, score: Score) -> list[int]:
-        return self.sums(residual, score.weights.shape[1])
-
-    def _squares(
+    def squared(
         self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
     ) -> list[int]:
+        """Squares of residuals or clusters of one regression, whole."""
         counts = np.array([any(column) for column in score.weights.T], bool)
         inside = (self._cells >= 0) & counts[self._cells]
         cell = self._cells[inside]

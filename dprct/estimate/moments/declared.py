@@ -12,11 +12,14 @@ from dprct.estimate.moments.variables import (
     Regressor,
     check_outcome,
     instrumented,
+    key_of,
     listed_terms,
     main_part,
     regressors_of,
+    variable_of,
 )
 from dprct.formula import parse
+from dprct.queries.slopes import Feature
 from dprct.schema.conditions import columns_asked, condition, named, reduced, texts
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.groups import Design
+    from dprct.estimate.moments.variables import Key
     from dprct.formula.syntax import Formula
     from dprct.schema import Schema
 
@@ -187,6 +191,13 @@ class Step:
         The public columns of the clusters of its errors; none for robust errors of rows.
     where : str or None
         What its condition asks of rows that have a value of its columns.
+    products : tuple of (str, int, int)
+        Products of a treatment and a private covariate: name, which treatment, and which of
+        ``features``.
+    features : tuple of Feature
+        The covariates in these.
+    feature_keys : tuple of Key
+        What these are.
     """
 
     regression: Regression
@@ -197,6 +208,20 @@ class Step:
     covariates: tuple[Regressor, ...]
     clusters: tuple[str, ...]
     where: str | None = None
+    products: tuple[tuple[str, int, int], ...] = ()
+    features: tuple[Feature, ...] = ()
+    feature_keys: tuple[Key, ...] = ()
+
+    @property
+    def terms(self) -> tuple[tuple[int, int], ...]:
+        """Which treatment each coefficient is of, and which feature it is multiplied by, or -1."""
+        alone = [(k, -1) for k in range(len(self.treatment))]
+        return (*alone, *((k, j) for _, k, j in self.products))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coefficients of treatment."""
+        return (*(one.name for one in self.treatment), *(name for name, _, _ in self.products))
 
     @property
     def text(self) -> str:
@@ -294,12 +319,18 @@ class DrawnStep:
         Standard deviation of the noise of each entry of it.
     noise : (q,) array
         Standard deviation of the noise of each coefficient.
+    basis : (q, q) array, optional
+        The coefficients are these combinations of what ``sampling`` and ``spread`` are of.
+    covariance : (q, q) array, optional
+        Of the noise of the coefficients, where it is not independent.
     """
 
     params: Array
     sampling: Array
     spread: Array
     noise: Array
+    basis: Array | None = None
+    covariance: Array | None = None
 
 
 def steps_of(
@@ -332,25 +363,60 @@ def steps_of(
         effects=tuple(name for name in parsed.effects if name not in absorbed),
     )  # fmt: skip
     effects, controls, covariates = list[Regressor](), list[Regressor](), list[Regressor]()
+    multiplied = list[Regressor]()
     for term in regressors_of(main_part(replace(left, intercept=True)), schema):
         columns = {atom.column for atom in term.atoms}
         if columns <= public:
             (effects if columns & treatment else controls).append(term)
         elif columns & treatment:
-            return f"{term.name} is a product of treatment and a private covariate"
+            multiplied.append(term)
         elif columns & public:
             return f"{term.name} is a product of a public column and a private covariate"
         else:
             covariates.append(term)
     assert any(term.name == INTERCEPT for term in controls)
+    products = _products(multiplied, effects, covariates, public)
+    if isinstance(products, str):
+        return products
+    features = tuple(dict.fromkeys(j for _, _, j in products))
+    variables = [
+        variable_of(covariates[j].name, covariates[j].atoms, schema, _fills(covariates[j], schema))
+        for j in features
+    ]
     clusters = tuple(getattr(design, "cluster_columns", ()))
     if regression.cluster is not None:
         clusters = (regression.cluster,)
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
-             clusters, regression.inside(schema))
+             clusters, regression.inside(schema),
+             tuple((name, k, features.index(j)) for name, k, j in products),
+             tuple(Feature(v.parts, v.bounds, v.two_valued and not any(p.fill for p in v.parts))
+                   for v in variables),
+             tuple(key_of(covariates[j].atoms) for j in features))
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
+
+
+def _products(
+    multiplied: Sequence[Regressor], effects: Sequence[Regressor],
+    covariates: Sequence[Regressor], public: set[str],
+) -> list[tuple[str, int, int]] | str:  # fmt: skip
+    """Products of treatment and covariates as places of both, or what one of them lacks."""
+    outer = {key_of(one.atoms): k for k, one in enumerate(effects)}
+    inner = {key_of(one.atoms): j for j, one in enumerate(covariates)}
+    found = []
+    for term in multiplied:
+        k = outer.get(key_of(a for a in term.atoms if a.column in public))
+        j = inner.get(key_of(term.without(public)))
+        if k is None or j is None:
+            return f"{term.name} needs both of its factors as terms of their own"
+        found.append((term.name, k, j))
+    return found
+
+
+def _fills(term: Regressor, schema: Schema) -> dict[str, float]:
+    policies = {a.column: schema.column(a.column).missing_policy for a in term.atoms}
+    return {name: one for name, one in policies.items() if isinstance(one, float)}
 
 
 def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:

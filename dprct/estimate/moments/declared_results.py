@@ -72,7 +72,7 @@ class DeclaredResults(GaussianResults):
         """Return the joint test of linear restrictions, such as ``"t1 = t2 = 0"``."""
         asked = restrictions(wanted, list(self.params.index))
         self._check_joint(asked.weights)
-        cov = asked.weights @ _covariance(self.drawn) @ asked.weights.T
+        cov = asked.weights @ _covariance(self.drawn, self.of) @ asked.weights.T
         estimate = asked.weights @ self.drawn.params - asked.values
         return wald_test(estimate, cov, "; ".join(asked.texts), self.of.df)
 
@@ -125,7 +125,9 @@ def _tabulated(
     """Return linear combinations of what was drawn as a result."""
     laws = [_combined(drawn, of, row, value) for row, value in zip(weights, shift, strict=True)]
     cov = (
-        weights @ _covariance(drawn) @ weights.T if of.joint else np.full((len(names),) * 2, np.nan)
+        weights @ _covariance(drawn, of) @ weights.T
+        if of.joint
+        else np.full((len(names),) * 2, np.nan)
     )
     table = lawful(laws, names, cov, (0.05,))
     if like is not None:
@@ -139,8 +141,9 @@ def _combined(drawn: DrawnStep, of: Declared, row: Array, shift: float) -> Combi
     Entries of the released matrix have independent noise up to symmetry, so that w'Vw has the
     variance sum w_j^4 s_jj^2 + sum over j < k of 4 w_j^2 w_k^2 s_jk^2.
     """
-    used = np.flatnonzero(row)
-    w = row[used]
+    raw = row if drawn.basis is None else row @ drawn.basis
+    used = np.flatnonzero(raw)
+    w = raw[used]
     V = drawn.sampling[np.ix_(used, used)]
     s = drawn.spread[np.ix_(used, used)]
     square = np.outer(w * w, w * w) * s * s
@@ -149,18 +152,26 @@ def _combined(drawn: DrawnStep, of: Declared, row: Array, shift: float) -> Combi
         value=float(row @ drawn.params) + float(shift),
         parts=np.array([float(w @ V @ w)]),
         spreads=np.array([om]),
-        noise=float((w * w) @ (drawn.noise[used] ** 2)),
+        noise=float(row @ noise_of(drawn) @ row),
         df=np.array([float(of.df)]),
     )
 
 
-def _covariance(drawn: DrawnStep) -> Array:
+def noise_of(drawn: DrawnStep) -> Array:
+    """Covariance of the noise of the coefficients."""
+    return np.diag(drawn.noise**2) if drawn.covariance is None else drawn.covariance
+
+
+def _covariance(drawn: DrawnStep, of: Declared) -> Array:
     """Return the covariance of the coefficients for joint tests, its diagonal inflated."""
     noise = drawn.noise**2
+    each = [float(_combined(drawn, of, one, 0.0).spreads[0]) for one in np.eye(len(noise))]
     raised = [
-        s * kappa(rounded_up(s / v), JOINT_ALPHA) if s else 0.0
-        for s, v in zip(np.diag(drawn.spread).tolist(), noise.tolist(), strict=True)
+        s * kappa(rounded_up(s / v), JOINT_ALPHA) if s and math.isfinite(v) else 0.0
+        for s, v in zip(each, noise.tolist(), strict=True)
     ]
-    sampling = np.nan_to_num(drawn.sampling, nan=0.0)
-    found: Array = positive(sampling) + np.diag(np.array(raised) + noise)
+    sampling = positive(np.nan_to_num(drawn.sampling, nan=0.0))
+    if drawn.basis is not None:
+        sampling = drawn.basis @ sampling @ drawn.basis.T
+    found: Array = sampling + np.diag(np.array(raised)) + noise_of(drawn)
     return found

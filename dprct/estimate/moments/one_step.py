@@ -23,6 +23,7 @@ from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.layout import square_within
+from dprct.estimate.moments.slopes import ReadSlopes, drawn_slopes, planned_slopes, read_slopes
 from dprct.estimate.moments.variables import key_of
 from dprct.formula.design_matrix import is_factor
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -37,6 +38,7 @@ from dprct.queries.one_step import (
     Score,
     Vector,
 )
+from dprct.queries.slopes import Gram, Slopes
 from dprct.queries.sums import EXACT, GRID
 from dprct.schema.conditions import columns_asked, meets
 
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Atom, Regressor
     from dprct.model import BoundTable
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.slopes import Feature
     from dprct.schema.tables import Counted
 
     Array = NDArray[np.floating[Any]]
@@ -112,6 +115,8 @@ class BoundStep:
         Whether the covariances of the coefficients are released.
     spread : (q, 2) array
         Sums over rows of a^2, and over clusters of (sum a)^2.
+    rest : (q, C) array
+        T less its projection on public columns, 0 where rows do not count.
     """
 
     step: Step
@@ -123,6 +128,7 @@ class BoundStep:
     clusters: int
     joint: bool
     spread: Array
+    rest: Array
 
     @property
     def n(self) -> int:
@@ -137,7 +143,18 @@ class BoundStep:
     @property
     def longest(self) -> float:
         """The length of the weights of the cell that has the longest."""
-        return float(np.sqrt((self.weights**2).sum(axis=0)).max())
+        weights = self.rest if self.step.products else self.weights
+        return float(np.sqrt((weights**2).sum(axis=0)).max())
+
+    @property
+    def moved(self) -> Array:
+        """Squared length of what one person of a cell moves, over 2 b; with products, see Slopes."""
+        if not self.step.products:
+            found: Array = (self.weights**2).sum(axis=0)
+            return found
+        several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
+        found = (self.rest**2 * several[:, None]).sum(axis=0)
+        return found
 
     @property
     def inflation(self) -> float:
@@ -145,8 +162,14 @@ class BoundStep:
         n, k, g = self.n, self.coefficients, self.clusters
         return g / (g - 1) * (n - 1) / (n - k) if g else n / (n - k)
 
-    def score(self, reach: int) -> Score:
+    def score(self, reach: int, features: Sequence[Feature] = ()) -> Score:
         """Return its whole weights, of residuals within b."""
+        if self.step.products:
+            whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
+            return Slopes(
+                reach, whole, self.blocks, bool(self.clusters), self.step.terms,
+                tuple(features.index(one) for one in self.step.features),
+            )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         return Score(reach, whole, self.blocks, bool(self.clusters))
 
@@ -160,6 +183,28 @@ class Steps:
 
     def __bool__(self) -> bool:
         return bool(self.bound)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """Covariates that treatment is multiplied by, each once."""
+        return tuple(dict.fromkeys(x for bound in self.bound for x in bound.step.features))
+
+    def grams(self) -> dict[Any, Gram]:
+        """Moments of covariates, each once; the same covariates and rows share them."""
+        found: dict[Any, Gram] = {}
+        for bound in self.bound:
+            if bound.step.products:
+                one = self.gram(bound)
+                found.setdefault(one.key, one)
+        return found
+
+    def gram(self, bound: BoundStep) -> Gram:
+        """Moments of the covariates of one regression."""
+        of = bound.step.features
+        return Gram(
+            tuple(self.features.index(one) for one in of), tuple(one.flat for one in of),
+            bound.sizes > 0,
+        )  # fmt: skip
 
 
 NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
@@ -265,7 +310,7 @@ def _bound(
             "blocks in the design as it was realised; leave out what is collinear"
         )
     weights = float(n.sum()) * np.linalg.solve(inner, rest)
-    k = rank + len(T) + len(step.covariates)
+    k = rank + len(step.terms) + len(step.covariates)
     if n.sum() <= k:
         raise ParameterError(
             f"{step.title!r}: {n.sum()} rows for {k} coefficients leave nothing to estimate "
@@ -284,7 +329,10 @@ def _bound(
             spread[1] = np.maximum(spread[1], finer)
         if groups < 3:
             raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
-    return BoundStep(step, weights, np.where(counts, T, 0.0), n, blocks, k, groups, joint, spread.T)
+    return BoundStep(
+        step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
+        joint or bool(step.products), spread.T, rest,
+    )  # fmt: skip
 
 
 def _asked_of(values: pd.Series[Any]) -> NDArray[Any]:
@@ -367,10 +415,13 @@ class Clips:
         H of the fit, in half steps.
     squares : tuple of int
         Of residuals or of clusters, as :meth:`dprct.queries.one_step.Score.squares` takes them.
+    scales : tuple of float
+        Of a regression with products, what its rows or clusters are clipped at, in half steps.
     """
 
     most: int
     squares: tuple[int, ...]
+    scales: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,7 +475,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
     """Return what a result has to know of a declared regression."""
     step = bound.step
     return Declared(
-        step.title, step.text, step.outcome, bounds, tuple(one.name for one in step.treatment),
+        step.title, step.text, step.outcome, bounds, step.names,
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
         bound.clusters, bound.joint, step.regression.condition,
     )  # fmt: skip
@@ -530,7 +581,9 @@ def _planned(
     for bound, r2 in zip(steps.bound, kept, strict=True):
         place, icc = place_of(layout, bound.step.outcome), icc_of(design, bound.step.outcome)
         found = [
-            _planned_one(bound, place, icc, most, left, guess, effects / several, squares / several)
+            (_planned_products if bound.step.products else _planned_one)(
+                bound, place, icc, most, left, guess, effects / several, squares / several, layout
+            )
             for most, left in _fits_of(place, r2, guess)
         ]
         best = min(found, key=lambda one: float(np.log(one[1].error).sum()))
@@ -561,7 +614,7 @@ def _in_half_steps(place: Place) -> float:
 
 def _planned_one(
     bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float,
+    effects: float, squares: float, _layout: Layout,
 ) -> tuple[Clips, Planned]:  # fmt: skip
     """Return clips and errors of one regression of which fits are within ``most`` half steps."""
     n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
@@ -583,11 +636,35 @@ def _planned_one(
     return Clips(most, _squares_clip(bound, c, reach)), errors
 
 
+def _planned_products(
+    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
+    effects: float, squares: float, layout: Layout,
+) -> tuple[Clips, Planned]:  # fmt: skip
+    """The same of a regression with products of treatment and covariates."""
+    half = residual_of(place, None).half_step
+    found = planned_slopes(
+        bound, layout, _in_half_steps(place), icc, GRID + most, effects, squares, _times(bound)
+    )
+    unadjusted, noise = np.diag(found.sampling), found.noise**2
+    kap = np.interp(found.spread / noise, _RATIOS, _KAPPAS)
+    errors = Planned(
+        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * found.spread + noise) * half,
+        found.noise * half, np.sqrt(unadjusted * (1 - guess)) * half, np.sqrt(unadjusted) * half,
+        kept,
+    )  # fmt: skip
+    return Clips(most, found.most, tuple(map(float, found.scales))), errors
+
+
+def _times(bound: BoundStep) -> float:
+    """Planned standard deviations of a cluster's sum that it is clipped at."""
+    return 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
+
+
 def _together(bounds: Sequence[BoundStep]) -> float:
     """Return by how much longer all regressions together move than the one that moves most."""
     total = np.zeros(len(bounds[0].sizes))
     for bound in bounds:
-        total += (bound.weights**2).sum(axis=0) / bound.longest**2
+        total += bound.moved / bound.moved.max()
     return math.sqrt(float(total.max()))
 
 
@@ -598,7 +675,7 @@ def _clip(
     rows, whole = bound.spread.sum(axis=0)
     longest = bound.longest
     if bound.clusters:
-        times = 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
+        times = _times(bound)
         planned = math.sqrt(((1 - icc) * rows + icc * whole) / bound.clusters) * sd
         return times * planned
     all_of_it = 2 * reach * longest
@@ -620,10 +697,13 @@ def _squares_clip(bound: BoundStep, c: float, reach: int) -> tuple[int, ...]:
 
 def vectors_of(steps: Steps, clips: Sequence[Clips]) -> tuple[list[Score], dict[str, Vector]]:
     """Return the scores and what is released of them; public."""
-    scores = [b.score(GRID + c.most) for b, c in zip(steps.bound, clips, strict=True)]
+    features = steps.features
+    scores = [b.score(GRID + c.most, features) for b, c in zip(steps.bound, clips, strict=True)]
     return scores, {
         EFFECTS: Vector(tuple(one.effects for one in scores)),
-        TOTALS: Vector(tuple(one.totals for one in scores)),
+        TOTALS: Vector((
+            *(one.totals for one in scores), *(one.on_grid for one in steps.grams().values()),
+        )),
         SQUARES: Vector(tuple(
             one.squares(c.squares, joint=b.joint)
             for one, b, c in zip(scores, steps.bound, clips, strict=True)
@@ -675,40 +755,64 @@ def drawn_steps(
     for bound, clip in zip(steps.bound, clips, strict=True):
         place = place_of(layout, bound.step.outcome)
         fit = fit_of(bound, layout, everybody, clip.most)
-        one = residual_of(place, fit)
         key = (place.name, fit)
         if key not in read:
             read[key] = len(residuals)
-            residuals.append(one)
+            residuals.append(residual_of(place, fit))
         which.append(read[key])
-    rows = ResidualRows.of(table.frame, residuals, steps.cells)
+    rows = ResidualRows.of(table.frame, residuals, steps.cells, steps.features)
     scores, vectors = vectors_of(steps, clips)
     laws = {name: _law(allocation, name) for name in (EFFECTS, TOTALS, SQUARES)}
     effects = _split(
         laws[EFFECTS].release(rows.effects(which, scores), noise).units, vectors[EFFECTS]
     )
-    totals = _split(laws[TOTALS].release(rows.totals(which, scores), noise).units, vectors[TOTALS])
-    read_effects = [
-        _effects(bound, part, units, laws[EFFECTS].noise_sd)
-        for bound, part, units in zip(steps.bound, vectors[EFFECTS].parts, effects, strict=True)
-    ]
-    centres = [
-        _centres(bound, score, part.unit / GRID, units, laws[TOTALS].noise_sd, theta)
-        for bound, score, part, units, (theta, _) in zip(
-            steps.bound, scores, vectors[TOTALS].parts, totals, read_effects, strict=True
+    grams = steps.grams()
+    sums = rows.totals(which, scores, list(grams.values()))
+    totals = _split(laws[TOTALS].release(sums, noise).units, vectors[TOTALS])
+    sd = laws[TOTALS].noise_sd
+    of_grams = {
+        key: (one, part, units, sd)
+        for (key, one), part, units in zip(
+            grams.items(), vectors[TOTALS].parts[len(scores) :], totals[len(scores) :], strict=True
         )
-    ]
+    }
+    read_effects, centres = list[Any](), list[Any]()
+    for bound, score, part, units, of_total, total, clip in zip(
+        steps.bound, scores, vectors[EFFECTS].parts, effects,
+        vectors[TOTALS].parts[: len(scores)], totals[: len(scores)], clips, strict=True,
+    ):  # fmt: skip
+        if isinstance(score, Slopes):
+            flat = np.zeros(len(bound.treated))
+            level = _centres(bound, score, of_total.unit / GRID, total, sd, flat)
+            one = read_slopes(
+                bound, score, (part, units, laws[EFFECTS].noise_sd), (of_total, total, sd),
+                of_grams[steps.gram(bound).key], level, np.array(clip.scales),
+            )  # fmt: skip
+            read_effects.append(one)
+            centres.append(one.influence)
+        else:
+            theta, own = _effects(bound, part, units, laws[EFFECTS].noise_sd)
+            read_effects.append((theta, own))
+            centres.append(_centres(bound, score, of_total.unit / GRID, total, sd, theta))
     joint = [bound.joint for bound in steps.bound]
     sums = rows.squares(which, scores, centres, [c.squares for c in clips], joint)
     squares = _split(laws[SQUARES].release(sums, noise).units, vectors[SQUARES])
     found = []
-    for bound, score, part, units, (theta, sd), k in zip(
-        steps.bound, scores, vectors[SQUARES].parts, squares, read_effects, which, strict=True
-    ):
+    for bound, score, part, units, one, k, clip in zip(
+        steps.bound, scores, vectors[SQUARES].parts, squares, read_effects, which, clips,
+        strict=True,
+    ):  # fmt: skip
         half = residuals[k].half_step
+        if isinstance(one, ReadSlopes):
+            found.append(drawn_slopes(
+                bound, one, (part, units, laws[SQUARES].noise_sd), score.pairs,
+                np.array(clip.scales), half,
+            ))  # fmt: skip
+            continue
+        theta, own = one
         scale = part.unit / GRID * (bound.longest / FINEST * half / bound.n) ** 2 * bound.inflation
         sampling, spread = _matrices(bound, score, units, laws[SQUARES].noise_sd, scale)
-        found.append(DrawnStep(theta * half, sampling, spread, sd * half))
+        found.append(DrawnStep(theta * half, sampling, spread, own * half))
     return tuple(found)
 
 

@@ -1,0 +1,256 @@
+"""Products of treatment and private covariates in declared regressions: plan, and how they are read.
+
+With T assigned at random and x fixed before, the coefficients of T and T x are the least-squares
+line of the effect on x.  Sums of t u r and the means and products of u give it: theta solves
+G theta = s, G_pp' = V_kk' M_jj', with the public variances V of treatment and the released M.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.estimate.moments.declared import DrawnStep
+from dprct.queries.one_step import FINEST
+from dprct.queries.slopes import ALONE, Influence
+from dprct.queries.sums import GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.one_step import BoundStep
+    from dprct.queries.one_step import OnGrid
+    from dprct.queries.slopes import Gram, Slopes
+
+    Array = NDArray[np.floating[Any]]
+
+GATE = 5.0
+"""Standard deviations of noise that the smallest eigenvalue of M must be above."""
+
+_ROOM = 1.5
+"""How far beyond b a residual about its level counts in the squares of clusters."""
+
+_LEAST = 0.01
+"""Of the squared half range, the variance that a covariate is planned to have at least."""
+
+
+def variances(bound: BoundStep) -> Array:
+    """V: mean over rows of the products of treatments less their projection; (K, K)."""
+    found: Array = (bound.rest * bound.sizes) @ bound.rest.T / bound.n
+    return found
+
+
+def means_of(bound: BoundStep, layout: Layout) -> tuple[Array, Array]:
+    """Planned mean and second moment of 1 and each u, by declared centres and scales; (1 + J,)."""
+    known = {place.variable.key: place for place in layout.places}
+    mean, square = [1.0], [1.0]
+    for key, feature in zip(bound.step.feature_keys, bound.step.features, strict=True):
+        place, (low, high) = known[key], feature.bounds
+        half = (high - low) / 2
+        m = min(max((place.centre - low / 2 - high / 2) / half, -1 + _LEAST), 1 - _LEAST)
+        most = 1.0 if feature.flat else min(1.0, m * m + (place.scale / half) ** 2)
+        mean.append(m)
+        square.append(max(most, m * m + _LEAST))
+    return np.array(mean), np.array(square)
+
+
+def second_moments(mean: Array, square: Array) -> Array:
+    """M of 1 and covariates that are planned to be independent."""
+    found: Array = np.outer(mean, mean)
+    np.fill_diagonal(found, square)
+    return found
+
+
+def per_unit(bound: BoundStep) -> Array:
+    """Coefficients of T and T x, of those of T and T u, u = (x - middle) / half range; (Q, Q)."""
+    terms = bound.step.terms
+    found = np.eye(len(terms))
+    for p, (k, j) in enumerate(terms):
+        if j == ALONE:
+            continue
+        low, high = bound.step.features[j].bounds
+        found[p, p] = 2 / (high - low)
+        found[terms.index((k, ALONE)), p] = -(low + high) / (high - low)
+    return found
+
+
+def gram_of(bound: BoundStep, V: Array, M: Array) -> Array:
+    """G of the terms."""
+    k = [one for one, _ in bound.step.terms]
+    j = [one + 1 for _, one in bound.step.terms]
+    found: Array = V[np.ix_(k, k)] * M[np.ix_(j, j)]
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedSlopes:
+    """What a plan expects of a regression with products, in half steps of the outcome.
+
+    Parameters
+    ----------
+    sampling : (Q, Q) array
+        Covariance of the coefficients without privacy and covariates.
+    noise : (Q,) array
+        Standard deviations of the noise of the coefficients.
+    spread : (Q,) array
+        Standard deviation of the noise of each variance.
+    scales : (Q,) array
+        At which rows or clusters are clipped.
+    most : tuple of int
+        D of each coefficient.
+    """
+
+    sampling: Array
+    noise: Array
+    spread: Array
+    scales: Array
+    most: tuple[int, ...]
+
+
+def planned_slopes(
+    bound: BoundStep, layout: Layout, sd: float, icc: float, reach: int, effects: float,
+    squares: float, times: float,
+) -> PlannedSlopes:  # fmt: skip
+    """Errors and clips where effects and squares have these mu.
+
+    Parameters
+    ----------
+    sd : float
+        Of the outcome in half steps.
+    times : float
+        Planned standard deviations of a cluster's sum that it is clipped at.
+    """
+    n, terms = bound.n, bound.step.terms
+    mean, square = means_of(bound, layout)
+    V, M = variances(bound), second_moments(mean, square)
+    basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, M))
+    rows, whole = bound.spread.T
+    alike = icc * (whole / rows - 1).mean() if bound.clusters else 0.0
+    raw = gram_of(bound, V, M + alike * np.outer(mean, mean))
+    noise = np.sqrt((basis**2).sum(1)) * 2 * reach * math.sqrt(bound.moved.max()) / effects / n
+    k, j = np.array([one for one, _ in terms]), np.array([one + 1 for _, one in terms])
+    longest = np.abs(bound.rest).max(axis=1)[k]
+    typical = np.sqrt(np.diag(raw))
+    if bound.clusters:
+        own = V[k, k] * (square[j] + alike * (mean[j] ** 2 + 0.1 * (square[j] - mean[j] ** 2)))
+        c = times * sd * np.sqrt(n * own / bound.clusters)
+        most = np.minimum(np.ceil(_ROOM * reach * longest / c * GRID), GRID)
+    else:
+        u = np.minimum(1.0, 2.5 * np.sqrt(square[j]))
+        wide = sd * typical * np.sqrt(0.5 * squares / len(terms) * n)
+        c = np.minimum(2 * reach * longest, np.maximum(4 * sd * longest * u, wide))
+        most = np.full(len(terms), float(GRID))
+    own_terms = [(a, b) for a in range(len(terms)) for b in range(a, len(terms))]
+    d = 2 * most / GRID
+    each = [
+        (min(d[a] * (2 - d[a]), 1.0) if d[a] <= 1 else 1.0) if a == b else min(2.0, d[a] + d[b])
+        for a, b in own_terms
+    ]
+    length = min(float(len(terms)), math.sqrt(float(np.square(each).sum())))
+    s = np.outer(c, c) * length / squares / n**2 * bound.inflation
+    spread = np.array([_spread(row, s) for row in basis])
+    return PlannedSlopes(
+        basis @ raw @ basis.T * sd**2 / n, noise, spread, c, tuple(int(x) for x in most)
+    )
+
+
+def _spread(row: Array, s: Array) -> float:
+    """Standard deviation of the noise of w'Vw, of entries of V with independent noise."""
+    square = np.outer(row * row, row * row) * s * s
+    return math.sqrt(float(2 * square.sum() - np.trace(square)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadSlopes:
+    """The coefficients of a regression with products as released, in half steps.
+
+    Parameters
+    ----------
+    theta : (Q,) array
+        Of T and T u.
+    basis : (Q, Q) array
+        Coefficients of T and T x, of the sums.
+    noise : (Q, Q) array
+        Covariance of the noise of the sums.
+    influence : Influence
+        Of rows, for squares.
+    usable : bool
+        Whether the covariates vary by more than the noise of their moments.
+    """
+
+    theta: Array
+    basis: Array
+    noise: Array
+    influence: Influence
+    usable: bool
+
+
+def read_slopes(
+    bound: BoundStep, score: Slopes, effects: tuple[OnGrid, Sequence[int], float],
+    totals: tuple[OnGrid, Sequence[int], float], gram: tuple[Gram, OnGrid, Sequence[int], float],
+    level: Sequence[float], scales: Array,
+) -> ReadSlopes:  # fmt: skip
+    """Coefficients from the released sums, totals and products of covariates.
+
+    ``level`` is that of the block of every cell.
+    """
+    n, terms, Q = bound.n, bound.step.terms, len(bound.step.terms)
+    part, units, sd = effects
+    unit = part.unit / GRID * bound.longest / FINEST / GRID / n
+    s, own = np.array(units[:Q], float) * unit, np.full(Q, sd * unit)
+    A, other = np.zeros(Q), np.zeros(Q)
+    for units_of_A, (k, j) in zip(units[Q:], score.products_of, strict=True):
+        p, w = terms.index((k, j)), score.weight(k)
+        A[p], other[p] = units_of_A * unit / w, sd * unit / w
+    part, units, sd = totals
+    m = float(sum(units)) * part.unit / GRID / n
+    sd_m = math.sqrt(len(units)) * sd * part.unit / GRID / n
+    s = s - m * A
+    of, part, units, sd = gram
+    M, sd_M = np.eye(1 + len(of.features)), sd * part.unit / GRID**3 / n
+    for (a, b), value in zip(of.entries, units, strict=True):
+        M[a + 1, b + 1] = M[b + 1, a + 1] = value * part.unit / GRID**3 / n
+    V = variances(bound)
+    G = gram_of(bound, V, M)
+    usable = bool(np.linalg.eigvalsh(M)[0] > GATE * sd_M and np.linalg.eigvalsh(G)[0] > 0)
+    inverse = np.linalg.inv(G) if usable else np.full((Q, Q), math.nan)
+    theta = inverse @ s
+    known = np.nan_to_num(theta)
+    noise = np.diag(own**2 + (m * other) ** 2) + sd_m**2 * np.outer(A, A)
+    for a, b in of.entries:
+        E = np.zeros_like(M)
+        E[a + 1, b + 1] = E[b + 1, a + 1] = sd_M
+        moved = gram_of(bound, V, E) @ known
+        noise = noise + np.outer(moved, moved)
+    levels = np.array([np.asarray(level) if j == ALONE else np.full(len(level), m)
+                       for _, j in terms])  # fmt: skip
+    k = [one for one, _ in terms]
+    influence = Influence(
+        terms, np.asarray(bound.rest, np.float64), levels, V[np.ix_(k, k)] * known[None, :],
+        GRID / scales,
+    )  # fmt: skip
+    return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable)
+
+
+def drawn_slopes(
+    bound: BoundStep, read: ReadSlopes, squares: tuple[OnGrid, Sequence[int], float],
+    pairs: Sequence[tuple[int, int]], scales: Array, half: float,
+) -> DrawnStep:  # fmt: skip
+    """What was released of a regression with products, in units of its outcome."""
+    part, units, sd = squares
+    Q = len(bound.step.terms)
+    unit = part.unit / GRID**3 / bound.n**2 * bound.inflation * half**2
+    by = np.outer(scales, scales) * unit
+    sampling = np.zeros((Q, Q))
+    for (j, k), value in zip(pairs, units, strict=True):
+        sampling[j, k] = sampling[k, j] = value * by[j, k]
+    params = per_unit(bound) @ read.theta
+    covariance = read.basis @ read.noise @ read.basis.T * half**2
+    noise = np.sqrt(np.diag(covariance))
+    return DrawnStep(params * half, sampling, sd * by, noise, read.basis, covariance)

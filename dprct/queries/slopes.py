@@ -1,0 +1,300 @@
+"""How effects vary with covariates, by one step: sums of residuals times covariates.
+
+A regression with products of treatment and a private covariate needs, besides the sums of weighted
+residuals, those of weighted residuals times the covariate.  All numbers are whole, and what one
+person can move them by is a public constant, whatever the fit, the centres and the slopes are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from dprct.queries.one_step import OnGrid, Score, square_move
+from dprct.queries.sums import GRID
+from dprct.schema.columns import divided
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.queries.group_moments import Part
+    from dprct.queries.one_step import Numbers, ResidualRows, Whole
+    from dprct.schema.columns import Column
+
+    Array = NDArray[np.float64]
+
+ALONE = -1
+"""In the place of a feature: the coefficient of treatment itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A covariate, or a product of covariates, as whole half steps about the middle of its bounds.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+    bounds : (low, high)
+        Of the product; public.
+    flat : bool
+        Whether its legal values are the two ends alone.
+    """
+
+    parts: tuple[Part, ...]
+    bounds: tuple[float, float]
+    flat: bool = False
+
+    @property
+    def coded(self) -> list[Column]:
+        """The columns that need an encoding."""
+        return [part.column for part in self.parts if part.level is not None]
+
+    def whole(self) -> nw.Expr:
+        """Whole number u of each row, within -2^20 and 2^20, of a frame that is ``prepared``."""
+        low, high = self.bounds
+        x = reduce(mul, [part.value() for part in self.parts]).clip(low, high)
+        k = (divided(x - low if low else x, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
+        return k.clip(0.0, float(GRID)) * 2.0 - float(GRID)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slopes(Score):
+    """The coefficients of treatment and of its products with covariates in one regression.
+
+    Parameters
+    ----------
+    weights : (K, C) array of Python int
+        T less its projection on public columns, of each treatment and cell, on the grid of 2^52; 0
+        where rows do not count.
+    terms : tuple of (int, int)
+        The treatment of each coefficient, and which covariate it is multiplied by: ``ALONE`` first,
+        one of each treatment.
+    features : tuple of int
+        Where the covariates are among those that were read.  Their values u are whole, within
+        -2^20 and 2^20.
+
+    Notes
+    -----
+    *Effects.*  S_kj = sum t_k u_j r and S_k = 2^20 sum t_k r, and A_kj = w_k sum t_k u_j, w_k the
+    largest whole number within b / J_k^.5, J_k the covariates that treatment k is multiplied by.
+    With A the level of residuals, which is known later, is taken out of S.  A person of cell c
+    keeps t_kc, and (r, u) becomes (r', u').  What all numbers of treatment k move by has the square
+    t_k^2 [2^40 (r - r')^2 + sum_j (u_j r - u'_j r')^2 + w^2 sum_j (u_j - u'_j)^2], which is convex
+    in each of r, r', u_j and u'_j, so that it is largest at ends of their ranges.  If r' = -r there,
+    the first is 4 b^2 2^40 and each j adds 4 b^2 2^40 (u'_j = u_j) or 4 w^2 2^40, which is no more;
+    if r' = r, the first is 0 and each j adds 4 (b^2 + w^2) 2^40 at most, together
+    4 b^2 2^40 (J + 1) at most.  So L^2 = 4 b^2 2^40 sum_k t_kc^2 (1 + J_k): the A are free.
+
+    *Squares.*  Of each row q = (q_1, ..., q_Q), each rounded and clipped to [-2^20, 2^20], whatever
+    it was computed from.  Released are sum q_j q_l of all j <= l.  With u = q / 2^20 and v another
+    row, sum over j <= l of (u_j u_l - v_j v_l)^2 is half of sum_j (u_j^2 - v_j^2)^2 + |u|^4 + |v|^4 -
+    2 (u'v)^2.  Without the last term it is convex in the squares u_j^2 and v_j^2, so that it is
+    largest where all are 0 or 1: with p ones in u, k in v and o in both, half of
+    p + k - 2 o + p^2 + k^2, and o >= p + k - Q: Q^2 at most.  L = Q 2^40.
+
+    *Squares of clusters.*  Of each row q is clipped to [-D_j, D_j], summed over the actual rows of
+    a cluster and clipped again to [-2^20, 2^20].  One person moves the sum of j by 2 D_j at most,
+    its square by f(2 D_j), a product by 2^20 (2 D_j + 2 D_l) at most.
+    """
+
+    terms: tuple[tuple[int, int], ...] = ()
+    features: tuple[int, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Q."""
+        return len(self.terms)
+
+    @property
+    def of_treatment(self) -> list[int]:
+        """J_k: by how many covariates each treatment is multiplied."""
+        return [
+            sum(k == one and j != ALONE for k, j in self.terms) for one in range(len(self.weights))
+        ]
+
+    @property
+    def products_of(self) -> list[tuple[int, int]]:
+        """The terms that have a covariate."""
+        return [(k, j) for k, j in self.terms if j != ALONE]
+
+    def weight(self, k: int) -> int:
+        """W of a treatment that is multiplied by covariates."""
+        return math.isqrt(self.reach**2 // self.of_treatment[k])
+
+    @property
+    def lengths(self) -> Numbers:
+        """By how much one person moves all numbers of the effects together, squared; (C,)."""
+        several = np.array([1 + j for j in self.of_treatment], dtype=object)
+        found: Numbers = 4 * self.reach**2 * GRID**2 * (self.weights**2 * several[:, None]).sum(0)
+        return found
+
+    @property
+    def effects(self) -> OnGrid:
+        """The coefficients, and what takes the level of residuals out of them."""
+        size = abs(self.weights)
+        rows = [2 * self.reach * GRID * size[k] for k, _ in self.terms]
+        rows += [2 * self.weight(k) * GRID * size[k] for k, _ in self.products_of]
+        return OnGrid(np.array(rows, dtype=object), self.lengths)
+
+    def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
+        """S and A, as whole numbers."""
+        r, cells = rows.residuals(residual), rows.cells
+        size = self.weights.shape[1]
+        by_u = [rows.feature(self.features[j]) for j in range(len(self.features))]
+        plain = _by_cell(r, cells, size)
+        with_r = [_by_cell(u * r, cells, size) for u in by_u]
+        alone = [_by_cell(u, cells, size) for u in by_u]
+        found = [
+            sum(int(a) * s for a, s in zip(self.weights[k], part, strict=True))
+            for k, part in [(k, [GRID * x for x in plain] if j == ALONE else with_r[j])
+                            for k, j in self.terms]
+        ]  # fmt: skip
+        return found + [
+            self.weight(k) * sum(int(a) * s for a, s in zip(self.weights[k], alone[j], strict=True))
+            for k, j in self.products_of
+        ]
+
+    def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
+        """The squares of rows or clusters; ``most`` has D of every coefficient."""
+        assert joint
+        d = [2 * min(int(one), GRID) for one in most]
+        moved = [
+            (square_move(d[j], GRID) if self.clusters else GRID**2)
+            if j == k
+            else min(2 * GRID**2, GRID * (d[j] + d[k]))
+            for j, k in self.pairs
+        ]
+        counts = np.array([any(column) for column in self.weights.T], bool).astype(object)
+        whole = min(self.size**2 * GRID**4, sum(one * one for one in moved))
+        return OnGrid(np.outer(np.array(moved, dtype=object), counts), whole * counts)
+
+    def square_sums(
+        self, rows: ResidualRows, residual: int, centre: Any, most: Sequence[int], joint: bool
+    ) -> list[int]:
+        """Sums of q_j q_l, as whole numbers; ``centre`` is an :class:`Influence`."""
+        assert joint
+        r, cells = rows.residuals(residual), rows.cells
+        counts = np.array([any(column) for column in self.weights.T], bool)
+        here = (cells >= 0) & counts[cells]
+        u = [rows.feature(one)[here] / GRID for one in self.features]
+        q = centre.of(r[here].astype(np.float64), u, cells[here], most)
+        if self.clusters:
+            groups = np.unique(rows.clusters[here], return_inverse=True)[1]
+            q = [np.clip(np.bincount(groups, one).astype(np.int64), -GRID, GRID) for one in q]
+        found = []
+        for j, k in self.pairs:
+            high, low = np.divmod(q[j] * q[k], GRID)
+            found.append(GRID * int(high.sum()) + int(low.sum()))
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """What a row contributes to the error of each coefficient, as a function of released values.
+
+    Parameters
+    ----------
+    rest : (K, C) array
+        T less its projection, of every cell.
+    level : (Q, C) array
+        What is taken from residuals.
+    slope : (Q, Q) array
+        What is taken away for each product of two covariates.
+    scale : (Q,) array
+        By which it is multiplied before it is rounded.
+
+    Notes
+    -----
+    q_p = t_k u_j (r - level) - u_j sum_p' slope_pp' u_j', with u = 1 for the treatment itself.  It
+    is computed row by row, with no sum over rows, so that every engine has the same bits.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    rest: Array
+    level: Array
+    slope: Array
+    scale: Array
+
+    def of(
+        self, r: Array, u: Sequence[Array], cells: Whole, most: Sequence[int]
+    ) -> list[NDArray[np.int64]]:
+        """Whole numbers of every row, clipped."""
+        found = []
+        values = [1.0 if j == ALONE else u[j] for _, j in self.terms]
+        for p, (k, _) in enumerate(self.terms):
+            away: Any = 0.0
+            for other, value in enumerate(values):
+                away = away + self.slope[p, other] * value
+            q = values[p] * (self.rest[k][cells] * (r - self.level[p][cells]) - away)
+            whole = np.rint(np.nan_to_num(q * self.scale[p]))
+            found.append(np.clip(whole, -int(most[p]), int(most[p])).astype(np.int64))
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gram:
+    """The means and products of covariates over the rows that count.
+
+    Parameters
+    ----------
+    features : tuple of int
+        Where they are among those that were read.
+    flat : tuple of bool
+        Which have two values alone, the ends: of these squares are public.
+    counts : (C,) array of bool
+        Cells whose rows count.
+
+    Notes
+    -----
+    2^20 sum u_j, which one person moves by 2^41 at most; sum u_j u_l, by 2^41; sum u_j^2, by 2^40.
+    """
+
+    features: tuple[int, ...]
+    flat: tuple[bool, ...]
+    counts: NDArray[np.bool_]
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """Which products are released; of a covariate and 1, ``ALONE`` first."""
+        each = range(len(self.features))
+        return [(ALONE, j) for j in each] + [
+            (j, k) for j in each for k in each if j < k or (j == k and not self.flat[j])
+        ]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What it is a function of."""
+        return self.features, self.flat, self.counts.tobytes()
+
+    @property
+    def on_grid(self) -> OnGrid:
+        """The numbers, and what moves them."""
+        moved = [GRID**2 * (1 if j == k else 2) for j, k in self.entries]
+        return OnGrid(np.outer(np.array(moved, dtype=object), self.counts.astype(object)))
+
+    def sums(self, rows: ResidualRows) -> list[int]:
+        """The numbers, whole."""
+        cells = rows.cells
+        here = (cells >= 0) & self.counts[cells]
+        u = [rows.feature(one)[here] for one in self.features]
+        found = []
+        for j, k in self.entries:
+            high, low = np.divmod(u[k] * (GRID if j == ALONE else u[j]), GRID)
+            found.append(GRID * int(high.sum()) + int(low.sum()))
+        return found
+
+
+def _by_cell(values: Whole, cells: Whole, size: int) -> list[int]:
+    """Sums of whole numbers below 2^42 by cell; doubles add numbers below 2^53."""
+    here = cells >= 0
+    high, low = np.divmod(values[here], GRID)
+    parts = [np.bincount(cells[here], part, minlength=size) for part in (high, low)]
+    return [GRID * int(a) + int(b) for a, b in zip(*parts, strict=True)]
