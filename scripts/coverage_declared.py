@@ -45,7 +45,11 @@ the effect is zero. A coverage in bold is more than three binomial errors below 
 
 @dataclass(frozen=True)
 class Case:
-    """One cell of the grid; ``kind`` is the law of the outcome."""
+    """One cell of the grid; ``kind`` is the law of the outcome.
+
+    ``where``: of the half of the rows for which a condition on a public column holds.  ``slope``:
+    the coefficient of treatment times a covariate with which the effect varies.
+    """
 
     name: str
     n: int
@@ -56,6 +60,8 @@ class Case:
     share: float = 0.5
     scale: float = 1.0
     centre: float = 0.0
+    where: bool = False
+    slope: bool = False
     epsilons: tuple[float, ...] = (1.0, 4.0)
 
 
@@ -76,6 +82,10 @@ CASES = (
     Case("200 clusters of 30", 6000, cluster=30),
     Case("15 clusters of 100", 1500, cluster=100),
     Case("100 clusters of 5 to 100", 5000, cluster=50, sizes=(5, 100)),
+    Case("half of the rows, by a condition", 5000, where=True),
+    *(Case("treatment times a covariate", n, slope=True) for n in (5000, 20000)),
+    Case("treatment times a covariate, skewed", 5000, "lognormal", slope=True),
+    Case("treatment times a covariate, 200 clusters", 6000, cluster=30, slope=True),
 )  # fmt: skip
 
 
@@ -121,12 +131,17 @@ def release(case: Case, epsilon: float, rng: np.random.Generator) -> tuple[Any, 
     z = math.sqrt(0.04) * X.sum(axis=1)[:, None] + math.sqrt(0.6) * e
     low, high, sd, centre = bounds_of(case.kind)
     off, on = potential(case.kind, z, rng)
+    on = on + 0.1 * X[:, :1] if case.slope else on
     Y = np.clip(np.where(T[:, None] == 1, on, off), low, high)
     truth = (np.clip(on, low, high) - np.clip(off, low, high)).mean(axis=0)
     truth = truth if case.kind != "spread" else np.full(K, spread_truth())
+    if case.slope:
+        line = np.column_stack([np.ones(n), X[:, 0]])
+        truth = np.linalg.lstsq(line, np.clip(on, low, high) - np.clip(off, low, high))[0][1]
     names = [f"x{j}" for j in range(10)]
     outcomes = [f"y{k}" for k in range(K)]
     data = pd.DataFrame(np.column_stack([Y, T, X, group]), columns=[*outcomes, "t", *names, "v"])
+    data["wave"] = np.arange(n) % 2.0
     facts: dict[str, Any] = {"bounds": (low, high), **NEVER}
     if case.kind == "rare":
         facts = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
@@ -138,24 +153,29 @@ def release(case: Case, epsilon: float, rng: np.random.Generator) -> tuple[Any, 
         Column("t", "byte", levels=(0.0, 1.0), **NEVER),
         *(Column(x, bounds=(-3, 3), sd=1.0, **NEVER) for x in names),
         Column("v", "long", **NEVER),
+        Column("wave", "byte", missing=(".",), fate="public"),
     ))  # fmt: skip
     design: Any = dprct.Complete("t", counts=int(T.sum()))
     if case.cluster > 1:
         design = dprct.Cluster("t", cluster="v", counts=int(t.sum()), icc=0.1)
-    right = " + ".join(["t", *names])
+    right = " + ".join(["t", *names, *["t:x0"] * case.slope])
+    where = "wave != 1 & y0 < ." if case.where else None
     model = PrivateMoments(
-        data, schema, formulas=[f"{y} ~ {right}" for y in outcomes], assignment=design,
+        data, schema, assignment=design,
+        formulas=[dprct.Regression(f"{y} ~ {right}", where=where) for y in outcomes],
         neighbors="replace-one-design-public",
     )  # fmt: skip
     found = model.fit(epsilon, DELTA, rng=int(rng.integers(2**31))).regressions
-    ends = np.array([one.conf_int().iloc[0].to_numpy() for one in found])
-    W = np.column_stack([np.ones(n), T, X])
-    plain = np.linalg.lstsq(W, Y, rcond=None)[0][1] - truth
+    at = 1 if case.slope else 0
+    ends = np.array([one.conf_int().iloc[at].to_numpy() for one in found])
+    W = np.column_stack([np.ones(n), T * X[:, 0] if case.slope else T, X, T])
+    use = data["wave"] != 1 if case.where else data["wave"] >= 0
+    plain = np.linalg.lstsq(W[use], Y[use], rcond=None)[0][1] - truth
     return (
-        np.array([one.params.iloc[0] for one in found]) - truth,
-        np.array([one.bse.iloc[0] for one in found]),
+        np.array([one.params.iloc[at] for one in found]) - truth,
+        np.array([one.bse.iloc[at] for one in found]),
         (ends[:, 0] <= truth) & (truth <= ends[:, 1]),
-        np.array([one.pvalues.iloc[0] < 0.05 for one in found]),
+        np.array([one.pvalues.iloc[at] < 0.05 for one in found]),
         plain,
     )
 

@@ -233,7 +233,8 @@ def on_declared(row: Regression | None, reason: str) -> str:
         return "another estimator"
     if row.weights:
         return "weights"
-    if any(not is_plain(word) or "*" in row.derived.get(word, "") for word in row.treatments):
+    row = multiplied(row)
+    if any(not is_plain(word) or interacts(word, row) for word in row.treatments):
         return "interaction with treatment"
     levels = [f"{name}==1" for name in row.groups.split()]  # each level is a condition
     parts = [f"({row.sample})"] if row.sample and levels else [row.sample] if row.sample else []
@@ -250,6 +251,34 @@ def on_declared(row: Regression | None, reason: str) -> str:
     if found.kind == "valid":
         return PUBLIC if where else "valid"
     return "effects only: other errors" if found.kind == "effects only" else found.reason
+
+
+def interacts(word: str, row: Regression) -> bool:
+    """Whether a column is a product of which a factor is a regressor too, or a square.
+
+    One of two columns of which neither is there is an arm of its own, and a number is a unit.
+    """
+    names = [
+        name.strip() for name in row.derived.get(word, "").removeprefix("replaced: ").split("*")
+    ]
+    names = [name for name in names if not re.fullmatch(r"[\d.]+", name)]
+    own = len(set(names)) == 2 and not {*names} & {*row.regressors}
+    return len(names) > 1 and not own
+
+
+def multiplied(row: Regression) -> Regression:
+    """Return a regression with products of an arm and a column of it spelled as products."""
+    made: dict[str, str] = {}
+    for word in row.treatments:
+        names = [name.strip() for name in row.derived.get(word, "").split("*")]
+        single = [n for n in names if n in row.treatments and "*" not in row.derived.get(n, "")]
+        if len(names) == 2 and len(single) == 1 and all(n in row.regressors for n in names):
+            made[word] = "#".join(f"c.{name}" for name in names)
+    return replace(
+        row,
+        regressors=tuple(made.get(word, word) for word in row.regressors),
+        treatments=tuple(word for word in row.treatments if word not in made),
+    )
 
 
 def rows_of(row: Regression) -> str | None:

@@ -401,7 +401,8 @@ class ResidualRows:
         features: Sequence[Feature] = (),
     ) -> ResidualRows:  # fmt: skip
         """Read the rows of any engine, once; total."""
-        coded = {column.name: column for one in (*residuals, *features) for column in one.coded}
+        listed: list[Residual | Feature] = [*residuals, *features]
+        coded = {column.name: column for one in listed for column in one.coded}
         table = prepared(frame, list(coded.values()))
         outcomes = list(dict.fromkeys(one.outcome for one in residuals))
         fits = [one.fit for one in residuals if one.fit is not None and one.fit.most]

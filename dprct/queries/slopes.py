@@ -88,17 +88,17 @@ class Slopes(Score):
     With A the level of residuals, which is known later, is taken out of S.  A person of cell c
     keeps t_kc, and (r, u) becomes (r', u').  What all numbers of treatment k move by has the square
     t_k^2 [2^40 (r - r')^2 + sum_j (u_j r - u'_j r')^2 + w^2 sum_j (u_j - u'_j)^2], which is convex
-    in each of r, r', u_j and u'_j, so that it is largest at ends of their ranges.  If r' = -r there,
-    the first is 4 b^2 2^40 and each j adds 4 b^2 2^40 (u'_j = u_j) or 4 w^2 2^40, which is no more;
+    in each of r, r', u_j and u'_j, so that it is largest at ends of their ranges.  If r' = -r, the
+    first is 4 b^2 2^40 and each j adds 4 b^2 2^40 (u'_j = u_j) or 4 w^2 2^40, which is no more;
     if r' = r, the first is 0 and each j adds 4 (b^2 + w^2) 2^40 at most, together
     4 b^2 2^40 (J + 1) at most.  So L^2 = 4 b^2 2^40 sum_k t_kc^2 (1 + J_k): the A are free.
 
     *Squares.*  Of each row q = (q_1, ..., q_Q), each rounded and clipped to [-2^20, 2^20], whatever
     it was computed from.  Released are sum q_j q_l of all j <= l.  With u = q / 2^20 and v another
-    row, sum over j <= l of (u_j u_l - v_j v_l)^2 is half of sum_j (u_j^2 - v_j^2)^2 + |u|^4 + |v|^4 -
-    2 (u'v)^2.  Without the last term it is convex in the squares u_j^2 and v_j^2, so that it is
-    largest where all are 0 or 1: with p ones in u, k in v and o in both, half of
-    p + k - 2 o + p^2 + k^2, and o >= p + k - Q: Q^2 at most.  L = Q 2^40.
+    row, the sum over j <= l of (u_j u_l - v_j v_l)^2 is half of
+    sum_j (u_j^2 - v_j^2)^2 + |u|^4 + |v|^4 - 2 (u'v)^2.  Without the last term it is convex in the
+    squares u_j^2 and v_j^2, so that it is largest where all are 0 or 1: with p ones in u, k in v
+    and o in both, half of p + k - 2 o + p^2 + k^2, and o >= p + k - Q: Q^2 at most.  L = Q 2^40.
 
     *Squares of clusters.*  Of each row q is clipped to [-D_j, D_j], summed over the actual rows of
     a cluster and clipped again to [-2^20, 2^20].  One person moves the sum of j by 2 D_j at most,

@@ -29,7 +29,7 @@ from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
     from dprct.estimate.moments.model import MomentsSpec
@@ -220,24 +220,36 @@ class Served:
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
         """Declared regression that is one of a do-file; None if none is."""
         rows = self._condition(row)
-        if rows is None or row.groups or row.endogenous or row.derived:
+        made = self._products(row)
+        twos = {
+            one.name for one in self.schema.columns if one.levels and {*one.levels} == {0.0, 1.0}
+        }
+        if rows is None or row.groups or row.endogenous or isinstance(made, str):
             return None
-        asked = _meaning(formula_of(row, terms)), rows
+        if _categories(row.regressors) - twos:
+            return None  # of a product without c. and i. Stata takes the levels
+        own = [made.get(term, term) for term in terms]
+        asked = _meaning(formula_of(row, own), twos), rows
         known = self._there(row)
         same = [
             one for one in self.steps
-            if (_meaning(one[1]), reduced(one[4], known) if one[4] else "") == asked
+            if (_meaning(one[1], twos), reduced(one[4], known) if one[4] else "") == asked
         ]  # fmt: skip
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
-        clusters = row.cluster if row.vce == "cluster" else ()
+        clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
         title, _, there, covariates, _ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
         estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
         command = f'dprct ols {self.file} "{title}"'
         uncounted = row.absorb and (
             row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
         )
-        if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
+        # robust errors are what a bootstrap of rows, or of clusters, estimates
+        if (
+            row.vce in ("robust", "cluster", "bootstrap")
+            and {*there} == {*clusters}
+            and not uncounted
+        ):
             return "valid", "", f"{command}, {estimand}"
         mine = "the coefficients are served, their errors are not"
         if uncounted:
@@ -363,11 +375,26 @@ class Served:
         )
 
 
-def _meaning(formula: str) -> tuple[object, ...]:
-    """Meaning of a formula, in whatever order, absorbed effects as dummies."""
+def _categories(words: Iterable[str]) -> set[str]:
+    """Columns in products that say neither ``c.`` nor ``i.``."""
+    return {part for word in words if "#" in word for part in re.split("#+", word)
+            if re.fullmatch(r"\w+", part)}  # fmt: skip
+
+
+def _meaning(formula: str, twos: Collection[str] = ()) -> tuple[object, ...]:
+    """Meaning of a formula, in whatever order, absorbed effects as dummies.
+
+    The category of a column in ``twos``, of 0 and 1, is the column.
+    """
     parsed = parse(formula, structural=True)
     dummies = [parse(f"~ C({name})", structural=True).terms[0] for name in parsed.effects]
-    terms = frozenset(frozenset(term) for term in (*parsed.terms, *dummies))
+    plain = {name: parse(f"~ `{name}`", structural=True).terms[0][0] for name in twos}
+    terms = frozenset(
+        frozenset(
+            plain.get(factor.names[0], factor) if factor.kind == "C" else factor for factor in term
+        )
+        for term in (*parsed.terms, *dummies)
+    )
     return tuple(parsed.outcome_names), terms
 
 

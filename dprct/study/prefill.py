@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dprct.dofile.varlists import bare_names, is_plain
@@ -164,17 +164,45 @@ def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> t
     """Every regression once; of two that differ in errors alone, the clustered one."""
     found: dict[tuple[str, str], Printed] = {}
     for row in rows:
-        covariates = _terms(row, known, others)
+        products = {word: _multiplied(word, row, known) for word in row.regressors}
+        made = [term for terms in products.values() for term in terms or ()]
+        plain = tuple(word for word, terms in products.items() if terms == ())
+        covariates = _terms(replace(row, regressors=plain), known, others)
         where = _where(row, known)
-        if covariates is None or where is None:
+        if covariates is None or where is None or None in products.values():
             continue
-        arms = [word for word in row.regressors if word in row.treatments]
-        formula = f"{row.outcome} ~ {' + '.join([*arms, *covariates])}"
+        arms = [word for word in plain if word in row.treatments]
+        right = dict.fromkeys([*arms, *covariates, *made])
+        formula = f"{row.outcome} ~ {' + '.join(right)}"
         before = found.get((formula, where), Printed(formula, ()))
         places = tuple(dict.fromkeys([*before.places, (row.file, row.line)]))
         cluster = before.cluster or "".join(row.cluster)
         found[formula, where] = Printed(formula, places, cluster, where)
     return tuple(found.values())
+
+
+def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] | None:
+    """Terms of a product of treatment and another column; none of any other word.
+
+    None where a word is such a product and its columns are not those of the file.
+    """
+    if "#" in word:
+        parts = [re.fullmatch(r"(?:(c|i\w*)\.)?(\w+)", part) for part in re.split("#+", word)]
+        names = [part[2] if part else "" for part in parts]
+        arms = [name in row.treatments and _is_arm(name, row, known) for name in names]
+        there = all(name in known and name not in row.derived for name in names)
+        if not there or not any(arms) or ("##" in word and len(names) > 2):
+            return None
+        terms = [
+            name if arm or (part and part[1] == "c") else f"C({name})"
+            for name, arm, part in zip(names, arms, parts, strict=True)
+        ]
+        return (*(terms if "##" in word else ()), ":".join(terms))
+    if word not in row.treatments or word not in row.derived:
+        return ()
+    names = [name.strip() for name in row.derived[word].split("*")]
+    own = all(n in known and n not in row.derived and n in row.regressors for n in names)
+    return (":".join(names),) if own and len(names) > 1 else None
 
 
 def _where(row: Regression, known: set[str]) -> str | None:

@@ -668,6 +668,14 @@ declared("three arms, a missing outcome public, a covariate's a number",
          private="y w", public="arm", may_miss={"y": "public", "w": "private"},
          facts=_policies(y="public", w=0.25))  # fmt: skip
 for engine in (False, True):
+    declared("products of treatment and covariates" + ", in Polars" * engine,
+             {"formulas": ["y ~ t*w + C(x)", "w ~ t*C(x)", "y ~ t + w"],
+              "assignment": dprct.Simple("t")}, engine=engine)  # fmt: skip
+declared("products of treatment and covariates, villages",
+         {"formulas": ["y ~ t*w"], "assignment": dprct.Cluster("t", cluster="pair")},
+         private="y w", public="t pair",
+         facts={"pair": {"levels": None, "type": "int"}}, arms=("halves",))  # fmt: skip
+for engine in (False, True):
     declared("villages that were assigned" + ", in Polars" * engine,
              {"formulas": ["y ~ t + w", dprct.Regression("w ~ t", name="w", cluster="pair")],
               "assignment": dprct.Cluster("t", cluster="pair"), "cov_type": "CR1"},

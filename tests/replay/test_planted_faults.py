@@ -22,7 +22,7 @@ from dprct.estimate.moments import model as model_of_moments
 from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
-from dprct.queries import additive, one_step, propensity
+from dprct.queries import additive, one_step, propensity, slopes
 from dprct.queries import robust_errors as queries_of_scores
 from dprct.queries.group_moments import STEPS
 from dprct.study.sections import Scope
@@ -189,6 +189,17 @@ def short_weights(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(one_step.OnGrid, "moves", property(lambda grid: right(grid) // 4 + 1))
 
 
+def short_products(patch: pytest.MonkeyPatch) -> None:
+    """Sums of products with covariates are taken to move together by a quarter of what they do."""
+    right = slopes.Slopes.effects.fget
+
+    def short(score: slopes.Slopes) -> one_step.OnGrid:
+        found = right(score)
+        return one_step.OnGrid(found.reach // 4, found.lengths // 16)
+
+    patch.setattr(slopes.Slopes, "effects", property(short))
+
+
 def declared_moved(name: str) -> Pair:
     """Return a pair of a declared regression in which one outcome goes from bound to bound."""
     case = CASES[name]
@@ -208,6 +219,7 @@ def declared_moved(name: str) -> Pair:
 
 
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
+PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
 EFFECT = "estimate.PrivateATE: two arms"
 HISTOGRAM = "release.MVHistogram: all columns"
@@ -245,6 +257,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "weights of a declared regression taken to be short": (
         short_weights, lambda: declared_moved(ADJUSTED), "sum of (shift / sigma)^2",
+    ),
+    "products with covariates taken to be short": (
+        short_products, lambda: declared_moved(PRODUCTS), "sum of (shift / sigma)^2",
     ),
     "squares of clusters that move by a 64th": (
         people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",

@@ -108,6 +108,13 @@ def declared_results(
         f"The effect on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "
         "covariates make the interval shorter without changing what is estimated.",
     )
+    lost = [name for name, x in zip(of.terms, drawn.params.tolist(), strict=True) if math.isnan(x)]
+    if lost:
+        notes = (
+            *notes,
+            "Not estimated, for the covariates that treatment is multiplied by vary by less than "
+            f"five times the noise of their moments: {', '.join(lost)}.",
+        )
     clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
     return _tabulated(
         drawn, of, np.eye(len(of.terms)), np.zeros(len(of.terms)), of.terms,

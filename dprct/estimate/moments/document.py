@@ -113,8 +113,7 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
             "share": drawn.share,
             "withheld": moments.withheld,
             "regressions": [
-                {**_asked(one), "drawn": {key: np.asarray(numbers).ravel().tolist() for key, numbers
-                                          in _drawn_numbers(step).items()}}
+                {**_asked(one), "drawn": _drawn_numbers(step)}
                 for one, step in zip(moments.declared, drawn.steps, strict=True)
             ],
         }  # fmt: skip
@@ -129,12 +128,17 @@ def _asked(one: Declared) -> dict[str, Any]:
 def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
     """Released numbers of a regression; the upper triangle of what is symmetric."""
     upper = np.triu_indices(len(step.params))
-    known = step.sampling[upper]
-    return {
+    found = {
         "params": step.params,
-        "sampling": [None if math.isnan(x) else x for x in known.tolist()],
+        "sampling": step.sampling[upper],
         "spread": step.spread[upper],
         "noise": step.noise,
+    }
+    if step.basis is not None and step.covariance is not None:
+        found |= {"basis": step.basis, "covariance": step.covariance[upper]}
+    return {
+        key: [None if math.isnan(x) else x for x in np.ravel(numbers).tolist()]
+        for key, numbers in found.items()
     }
 
 
@@ -413,20 +417,34 @@ def _declared(
         )  # fmt: skip
         _require(made.df > 0, "a regression has no degrees of freedom")
         numbers = one["drawn"]
-        params = np.array([_number(x) for x in numbers["params"]])
-        noise = np.array([_number(x) for x in numbers["noise"]])
+        several = "basis" in numbers
+        read = _or_none if several else _number  # covariates that hardly vary have no coefficients
+        params = np.array([read(x) for x in numbers["params"]])
+        noise = np.array([read(x) for x in numbers["noise"]])
         _require(
-            len(params) == len(noise) == q and bool((noise > 0).all()), "a coefficient is missing"
+            len(params) == len(noise) == q and not (noise <= 0).any(), "a coefficient is missing"
         )
+        basis, covariance = None, None
+        if several:
+            _require(len(numbers["basis"]) == q * q, "the combinations are not complete")
+            basis = np.array([_or_none(x) for x in numbers["basis"]]).reshape(q, q)
+            lost = bool(np.isnan(basis).any())
+            _require(lost == bool(np.isnan(params).any()), "a coefficient is missing")
+            there = [0.0 if lost else x for x in numbers["covariance"]]
+            covariance = _square(there, q, True) * (math.nan if lost else 1.0)
         sampling = _square(numbers["sampling"], q, made.joint)
         spread = _square(numbers["spread"], q, True)
         _require(bool((spread > 0).all()), "the noise of a variance is missing")
         found.append(made)
-        steps.append(DrawnStep(params, sampling, spread, noise))
+        steps.append(DrawnStep(params, sampling, spread, noise, basis, covariance))
     _require(len(found) > 0, "no regression is declared")
     titles = {one.title for one in found}
     _require(len(titles) == len(found), "two regressions have one name")
     return tuple(found), tuple(steps), _text(facts["share"]), _text(facts["withheld"])
+
+
+def _or_none(value: object) -> float:
+    return math.nan if value is None else _number(value)
 
 
 def _square(numbers: Any, q: int, whole: bool) -> Any:

@@ -1112,19 +1112,26 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
         check_in_engine(layout.grid.width)
     facts = MomentsFacts(
         schema=known.schema, n=known.n, grouping=grouping, layout=layout,
-        steps=_steps_of(spec, known.schema, table),
+        steps=_steps_of(spec, known.schema, table, grouping.uneven),
         withheld=spec.withheld(known.schema, grouping.uneven),
     )  # fmt: skip
     return facts, table
 
 
-def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable) -> Steps:
+def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool) -> Steps:
     """Return the declared regressions with the weights of the public design."""
     asked, design = spec.steps(schema), spec.assignment
     if not asked or design is None:
         return NO_STEPS
     keys = spec.counting(schema).keys
     lacking = dict(zip(spec.present_public(schema), flags_of(keys), strict=True))
+    several = [step.title for step in asked if step.products]
+    if uneven and several:
+        raise ParameterError(
+            f"{several[0]!r} multiplies treatment by private covariates, and shares differ between "
+            "blocks: the coefficients are those of no one population; ask for the effects alone, "
+            "or for a product with the blocks"
+        )
     flags = spec.inside(schema).flags
     return bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
 

@@ -148,13 +148,13 @@ class BoundStep:
 
     @property
     def moved(self) -> Array:
-        """Squared length of what one person of a cell moves, over 2 b; with products, see Slopes."""
+        """Squared length of what one person of a cell moves, over 2 b; (C,)."""
         if not self.step.products:
             found: Array = (self.weights**2).sum(axis=0)
             return found
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
-        found = (self.rest**2 * several[:, None]).sum(axis=0)
-        return found
+        of_rest: Array = (self.rest**2 * several[:, None]).sum(axis=0)
+        return of_rest
 
     @property
     def inflation(self) -> float:

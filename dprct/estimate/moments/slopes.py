@@ -1,4 +1,4 @@
-"""Products of treatment and private covariates in declared regressions: plan, and how they are read.
+"""Products of treatment and private covariates in declared regressions: their plan and reading.
 
 With T assigned at random and x fixed before, the coefficients of T and T x are the least-squares
 line of the effect on x.  Sums of t u r and the means and products of u give it: theta solves
@@ -53,7 +53,11 @@ def means_of(bound: BoundStep, layout: Layout) -> tuple[Array, Array]:
     for key, feature in zip(bound.step.feature_keys, bound.step.features, strict=True):
         place, (low, high) = known[key], feature.bounds
         half = (high - low) / 2
+        shares = [1 / len(p.column.levels) for p in feature.parts if p.level is not None
+                  and p.column.levels]  # fmt: skip
         m = min(max((place.centre - low / 2 - high / 2) / half, -1 + _LEAST), 1 - _LEAST)
+        if len(shares) == len(feature.parts):  # of levels as frequent as each other
+            m = min(2 * math.prod(shares) - 1, 1 - _LEAST)
         most = 1.0 if feature.flat else min(1.0, m * m + (place.scale / half) ** 2)
         mean.append(m)
         square.append(max(most, m * m + _LEAST))
@@ -230,9 +234,9 @@ def read_slopes(
         noise = noise + np.outer(moved, moved)
     levels = np.array([np.asarray(level) if j == ALONE else np.full(len(level), m)
                        for _, j in terms])  # fmt: skip
-    k = [one for one, _ in terms]
+    at = [one for one, _ in terms]
     influence = Influence(
-        terms, np.asarray(bound.rest, np.float64), levels, V[np.ix_(k, k)] * known[None, :],
+        terms, np.asarray(bound.rest, np.float64), levels, V[np.ix_(at, at)] * known[None, :],
         GRID / scales,
     )  # fmt: skip
     return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable)

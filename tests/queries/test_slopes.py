@@ -1,0 +1,152 @@
+"""Products of treatment and covariates: sums that are exact, and as sensitive as proved."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from dprct.queries import Part
+from dprct.queries.one_step import FINEST, PublicCells, Residual, ResidualRows, Vector
+from dprct.queries.slopes import ALONE, Feature, Gram, Influence, Slopes
+from dprct.queries.sums import GRID
+from dprct.schema import Column
+from dprct.schema.tables import table
+
+NEVER: Any = {"missing": ()}
+Y = Column("y", bounds=(-1.0, 3.0), **NEVER)
+X = Column("x", bounds=(-2.0, 6.0), **NEVER)
+F = Column("f", "byte", levels=(0.0, 1.0), **NEVER)
+AGE = Feature((Part(X),), (-2.0, 6.0))
+FEMALE = Feature((Part(F),), (0.0, 1.0), True)
+TERMS = ((0, ALONE), (1, ALONE), (0, 0), (0, 1), (1, 1))
+
+
+def score(rng: Any, clusters: bool = False, terms: Any = TERMS, reach: int = GRID) -> Slopes:
+    found = rng.normal(size=(2, 3))
+    found /= np.sqrt((found**2).sum(axis=0)).max()
+    whole = np.rint(found * FINEST).astype(np.int64).astype(object)
+    return Slopes(reach, whole, np.array([0, 0, 1]), clusters, terms, (0, 1))
+
+
+def frame(rng: Any, n: int) -> pd.DataFrame:
+    return pd.DataFrame({
+        "y": rng.uniform(-1, 3, n), "x": rng.uniform(-2, 6, n), "f": rng.integers(0, 2, n) * 1.0,
+        "cell": rng.integers(0, 3, n), "g": rng.integers(0, 6, n),
+    })  # fmt: skip
+
+
+def read(data: Any, of: pd.DataFrame) -> ResidualRows:
+    cells = PublicCells(3, of["cell"].to_numpy(np.int64), of["g"].to_numpy(np.int64))
+    return ResidualRows.of(table(data), [Residual(Part(Y))], cells, [AGE, FEMALE])
+
+
+def influence(rng: Any, terms: Any = TERMS) -> Influence:
+    q = len(terms)
+    return Influence(
+        terms, rng.normal(size=(2, 3)), rng.normal(size=(q, 3)) * GRID,
+        rng.normal(size=(q, q)) * GRID / 4, np.full(q, 0.7),
+    )  # fmt: skip
+
+
+def test_sums_are_those_of_the_rows_in_memory_and_in_an_engine() -> None:
+    rng = np.random.default_rng(1)
+    data = frame(rng, 60)
+    one, law = score(rng), influence(rng)
+    r = np.floor((data["y"] + 1) * GRID / 4 + 0.5).to_numpy() * 2 - GRID
+    u = [np.floor((data["x"] + 2) / (8 / GRID) + 0.5).to_numpy() * 2 - GRID,
+         data["f"].to_numpy() * 2 * GRID - GRID]  # fmt: skip
+    t = one.weights[:, data["cell"]]
+    by = [np.full(60, GRID) if j == ALONE else u[j] for _, j in TERMS]
+    wanted = [sum(int(a) * int(x) * int(y) for a, x, y in zip(t[k], b, r, strict=True))
+              for (k, _), b in zip(TERMS, by, strict=True)]  # fmt: skip
+    wanted += [one.weight(k) * sum(int(a) * int(x) for a, x in zip(t[k], u[j], strict=True))
+               for k, j in one.products_of]  # fmt: skip
+    gram = Gram((0, 1), (False, True), np.array([True, False, True]))
+    there = data["cell"].to_numpy() != 1
+    of_u = [GRID * int(u[0][there].sum()), GRID * int(u[1][there].sum()),
+            int((u[0] * u[0])[there].sum()), int((u[0] * u[1])[there].sum())]  # fmt: skip
+    found = []
+    for rows in (read(data, data), read(pl.from_pandas(data), data)):
+        assert one.effect_sums(rows, 0) == wanted
+        assert sorted(gram.sums(rows)) == sorted(of_u)
+        assert len(gram.entries) == 4
+        found.append(one.square_sums(rows, 0, law, [GRID] * 5, True))
+    assert found[0] == found[1]
+    q = law.of(r, [x / GRID for x in u], data["cell"].to_numpy(), [GRID] * 5)
+    assert found[0] == [int((q[j] * q[k]).sum()) for j in range(5) for k in range(j, 5)]
+    assert max(abs(x).max() for x in q) == GRID
+
+
+def changes(rng: Any, grouped: bool) -> Any:
+    """Rows of which one is replaced within its cell by another legal one, ends first."""
+    data = frame(rng, 5)
+    if grouped:
+        data["g"] = 0
+    ends = list(itertools.product((-1.0, 3.0), (-2.0, 6.0), (0.0, 1.0)))
+    for one, other in itertools.product(ends, ends):
+        first, second = data.copy(), data.copy()
+        first.loc[0, ["y", "x", "f"]], second.loc[0, ["y", "x", "f"]] = one, other
+        yield first, second
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("terms", [TERMS, ((0, ALONE), (1, ALONE), (0, 0))])
+def test_no_pair_of_neighbours_moves_them_by_more_and_some_by_as_much(
+    clusters: bool, terms: Any
+) -> None:
+    rng = np.random.default_rng(4)
+    one = score(rng, clusters, terms)
+    law = influence(rng, terms)
+    most = [GRID // 3 if clusters else GRID] * len(terms)
+    gram = Gram((0, 1), (False, True), np.ones(3, bool))
+    parts = (one.effects, one.squares(most), gram.on_grid)
+    largest = np.zeros(3)
+    for first, second in changes(rng, clusters):
+        moved = []
+        for data in (first, second):
+            rows = read(data, data)
+            moved.append((
+                one.effect_sums(rows, 0), one.square_sums(rows, 0, law, most, True),
+                gram.sums(rows),
+            ))  # fmt: skip
+        cell = int(first.loc[0, "cell"])
+        for i, (part, a, b) in enumerate(zip(parts, *moved, strict=True)):
+            d = [abs(x - y) for x, y in zip(a, b, strict=True)]
+            limits = [int(x) for x in part.reach[:, cell]]
+            assert all(x <= y for x, y in zip(d, limits, strict=True))
+            whole = sum(x * x for x in part.reach[:, cell])
+            limit = whole if part.lengths is None else min(whole, int(part.lengths[cell]))
+            square = sum(x * x for x in d)
+            assert square <= limit
+            largest[i] = max(largest[i], square / limit)
+            grid = [x - y for x, y in zip(part.rounded(a), part.rounded(b), strict=True)]
+            assert sum(x * x for x in grid) <= part.squared[cell]
+    assert largest[0] > 0.999999  # the bound of the effects is attained
+    assert largest[1] > 0.05
+    assert largest[2] > 0.6
+
+
+def test_levels_of_residuals_are_free_and_the_whole_is_shorter_than_its_parts() -> None:
+    one = score(np.random.default_rng(2))
+    part = one.effects
+    assert part.lengths is not None
+    apart = (part.reach**2).sum(axis=0)
+    assert all(int(a) < int(b) for a, b in zip(part.lengths, apart, strict=True))
+    alone = 4 * one.reach**2 * GRID**2 * (one.weights**2 * np.array([[3], [2]])).sum(axis=0)
+    assert part.lengths.tolist() == alone.tolist()
+    assert Vector((part,)).sensitivities[1] <= (GRID + 4) ** 2
+
+
+def test_squares_of_any_rows_move_by_no_more_than_their_number() -> None:
+    rng = np.random.default_rng(3)
+    for q in (1, 2, 3, 5):
+        upper = np.triu_indices(q)
+        u, v = rng.choice([-1.0, 0.0, 1.0], (2, 4000, q))
+        u[::2], v[::2] = rng.uniform(-1, 1, (2, 2000, q))
+        moved = (u[:, upper[0]] * u[:, upper[1]] - v[:, upper[0]] * v[:, upper[1]]) ** 2
+        assert moved.sum(axis=1).max() <= q * q + 1e-9
