@@ -168,7 +168,8 @@ def release(case: Case, epsilon: float, rng: np.random.Generator) -> tuple[Any, 
     found = model.fit(epsilon, DELTA, rng=int(rng.integers(2**31))).regressions
     at = 1 if case.slope else 0
     ends = np.array([one.conf_int().iloc[at].to_numpy() for one in found])
-    W = np.column_stack([np.ones(n), T * X[:, 0] if case.slope else T, X, T])
+    W = np.column_stack([np.ones(n), T, X])
+    W = np.insert(W, 1, T * X[:, 0], axis=1) if case.slope else W
     use = data["wave"] != 1 if case.where else data["wave"] >= 0
     plain = np.linalg.lstsq(W[use], Y[use], rcond=None)[0][1] - truth
     return (

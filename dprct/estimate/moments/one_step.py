@@ -23,7 +23,13 @@ from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.layout import square_within
-from dprct.estimate.moments.slopes import ReadSlopes, drawn_slopes, planned_slopes, read_slopes
+from dprct.estimate.moments.slopes import (
+    ReadSlopes,
+    drawn_slopes,
+    planned_gate,
+    planned_slopes,
+    read_slopes,
+)
 from dprct.estimate.moments.variables import key_of
 from dprct.formula.design_matrix import is_factor
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -75,8 +81,12 @@ _SQUARES = tuple(Fraction(k, 100) for k in (2, 4, 6, 8, 12, 16, 20, 25, 30, 40, 
 _FITS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Planned standard deviations of the outcome that a plan clips fits at; 0 uses no covariates."""
 
-_CENTRE = Fraction(1, 5)
-"""Of the squares' share, what the totals have by which they are centred."""
+_CENTRE, _WITH_PRODUCTS = Fraction(1, 5), Fraction(1, 2)
+"""Of the squares' share, what the totals have by which they are centred, and, with them, moments of
+covariates that treatment is multiplied by."""
+
+_UNSURE = 10.0
+"""Added to the logarithm of errors where such moments would be planned to be near their noise."""
 
 TYPICAL_ICC = 0.1
 """Correlation of two people of a cluster where none is declared; it sets a clip, no error."""
@@ -467,6 +477,7 @@ class Chosen:
 
     moments: Fraction
     squares: Fraction
+    totals: Fraction
     clips: tuple[Clips, ...]
     planned: tuple[Planned, ...]
 
@@ -517,6 +528,7 @@ def chosen_shares(
         bool(b.step.covariates) and len(b.step.covariates) <= MOST_PER_ROW * b.n
         for b in steps.bound
     ]
+    part = _WITH_PRODUCTS if steps.features else _CENTRE
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
     best: tuple[float, Chosen] | None = None
     for share in first:
@@ -532,13 +544,26 @@ def chosen_shares(
                 continue
             clips, planned = _planned(
                 steps, layout, kept, guess, math.sqrt(effects) * mu,
-                math.sqrt(c * (1 - _CENTRE)) * mu, design,
+                math.sqrt(c * (1 - part)) * mu, design,
             )  # fmt: skip
             worth = float(np.mean(np.concatenate([np.log(one.error) for one in planned])))
+            if steps.features and not told(steps, layout, math.sqrt(c * part) * mu):
+                worth += _UNSURE
             if best is None or worth < best[0] - 1e-9:
-                best = worth, Chosen(a, c, clips, planned)
+                best = worth, Chosen(a, c - c * part, c * part, clips, planned)
     assert best is not None
     return best[1]
+
+
+def told(steps: Steps, layout: Layout, mu: float) -> bool:
+    """Whether covariates that treatment is multiplied by are planned to be told from noise."""
+    grams = steps.grams()
+    several = math.sqrt(len(steps.bound) + len(grams))
+    return all(
+        planned_gate(bound, layout, steps.gram(bound), several / mu)
+        for bound in steps.bound
+        if bound.step.products
+    )
 
 
 def icc_of(design: Design | None, outcome: str) -> float:

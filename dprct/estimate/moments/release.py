@@ -162,9 +162,8 @@ def step_allocation(
     vectors: Mapping[str, Vector], chosen: Chosen,
 ) -> StepAllocation:  # fmt: skip
     """Return the mechanisms of a release with declared regressions, in the shares of a plan."""
-    centre = chosen.squares / 5
     own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
-    shares = {MOMENTS: chosen.moments, **own, TOTALS: centre, SQUARES: chosen.squares - centre}
+    shares = {MOMENTS: chosen.moments, **own, TOTALS: chosen.totals, SQUARES: chosen.squares}
     shares[EFFECTS] = 1 - sum(shares.values(), Fraction(0))
     parts = {MOMENTS: ReleasePart(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for (name, share), size in zip(own.items(), scores, strict=True):

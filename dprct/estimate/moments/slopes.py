@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 GATE = 5.0
 """Standard deviations of noise that the smallest eigenvalue of M must be above."""
 
+_SAFE = 8.0
+"""The same, of what is planned."""
+
 _ROOM = 1.5
 """How far beyond b a residual about its level counts in the squares of clusters."""
 
@@ -69,6 +72,13 @@ def second_moments(mean: Array, square: Array) -> Array:
     found: Array = np.outer(mean, mean)
     np.fill_diagonal(found, square)
     return found
+
+
+def planned_gate(bound: BoundStep, layout: Layout, gram: Gram, noise: float) -> bool:
+    """Whether M is planned to be well above its noise, of ``noise`` times what one person moves."""
+    mean, square = means_of(bound, layout)
+    least = float(np.linalg.eigvalsh(second_moments(mean, square))[0])
+    return least > _SAFE * gram.on_grid.unit / GRID**2 * noise / bound.n
 
 
 def per_unit(bound: BoundStep) -> Array:
