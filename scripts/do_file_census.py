@@ -256,13 +256,15 @@ def on_declared(row: Regression | None, reason: str) -> str:
 def interacts(word: str, row: Regression) -> bool:
     """Whether a column is a product of which a factor is a regressor too, or a square.
 
-    One of two columns of which neither is there is an arm of its own, and a number is a unit.
+    One of two columns of which other treatments are made, such as "both" beside "only the first",
+    is an arm of its own, and a number is a unit.
     """
     names = [
         name.strip() for name in row.derived.get(word, "").removeprefix("replaced: ").split("*")
     ]
     names = [name for name in names if not re.fullmatch(r"[\d.]+", name)]
-    own = len(set(names)) == 2 and not {*names} & {*row.regressors}
+    others = " ".join(row.derived.get(one, "") for one in row.treatments if one != word)
+    own = len(set(names)) == 2 and {*names} <= {*re.findall(r"\w+", others)} - {*row.regressors}
     return len(names) > 1 and not own
 
 
