@@ -12,7 +12,7 @@ import pytest
 from dprct.errors import FileError
 from papers.__main__ import main
 from papers.dpsc.forms import FORMS as CONTROL_FORMS
-from papers.page import FOLDERS, effect_tables, write_page
+from papers.page import FOLDERS, _not_found, effect_tables, write_page
 from papers.rct.printed import printed
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
         "lalonde: its data were not at hand",
         "Algorithm 2, n = 10, epsilon 2: RMSE",
         "printed density: 8 of ",
-        "| B, n = 16,000, epsilon 4: MSE of the DR-learner | figure | 1.04 | 2.04 | 0.04 | 1, 2 |",
+        "| B, n = 16,000, epsilon 4: MSE of the DR-learner | figure | 1.04 | 2.04 | - | 0.04 |",
         "dprct.published.SignRisk",
         "dprct.published.ControlError",
     ):
@@ -101,3 +101,22 @@ def test_a_run_that_is_missing_is_named(states: Path, tmp_path: Path) -> None:
     (states / "dpsc-paper" / "rmse.csv").unlink()
     with pytest.raises(FileError, match="run make replicate-dpsc first"):
         write_page(states, tmp_path / "papers.md")
+
+
+def test_results_of_section_5_2_that_do_not_come_out_are_named() -> None:
+    forms = {"ebm dr, printed": (0.5, 0.01), "ebm s, printed": (0.25, 0.25)}
+    rows = [
+        {"design": "voting", "form": form, "title": form, "n": n, "epsilon": e, "draws": 2,
+         "mse": mse[n == 16_000], "se": 0.01, "bias2": e / 100, "variance": 3.0 / e}
+        for form, mse in forms.items() for n in (4000, 16_000) for e in (1.0, 16.0)
+    ]  # fmt: skip
+    by = {(r["design"], r["form"], r["n"], r["epsilon"]): r for r in rows}
+    said = _not_found(by)
+    assert "better at 16,000 already (0.01 against 0.25), and at 4,000 it is worse" in said
+    assert "variance voting 16; squared bias voting 0.062" in said
+    for key in list(by):
+        if key[1] == "ebm dr, printed":
+            by[key] = by[key] | {"mse": 0.5, "bias2": -1.0}
+    assert "20,000" not in _not_found(by)
+    assert "squared bias nowhere (" in _not_found(by)
+    assert _not_found({}) == ""
