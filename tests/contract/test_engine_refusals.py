@@ -273,7 +273,8 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
     connection = duckdb.connect()
     rows = connection.sql("select (i % 10) / 10.0 as x, i % 2 as t from range(60) as r(i)")
     release = MVHistogram(rows, schema)
-    effect = PrivateATE(rows, schema, outcome="x", assignment=Simple("t"))
+    known = schema.declare(x={"missing_policy": 0.0})
+    effect = PrivateATE(rows, known, outcome="x", assignment=Simple("t"))
     assert release.fit(epsilon=4, rng=1).protected.shape[0] == 60
     connection.close()
     for fit in (release.fit, effect.fit):
