@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from dprct.arguments import Checked, check_choice
 from dprct.errors import ParameterError, SchemaError, withheld
 from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
-from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, within
+from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, watermark_of, within
 from dprct.queries.sums import Clipped
+from dprct.results.base import checked_alpha
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from dprct.privacy.budget import Guarantee
     from dprct.queries.sums import Arms
     from dprct.schema.columns import Column
+    from dprct.schema.schema import Schema
 
 ALPHAS = (1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9)
 """Levels at which c(rho) is computed for p-values; between two, the larger of both serves."""
@@ -375,6 +379,93 @@ def effects_plot(
             stamp(panel, watermark)
     axes[0].legend(fontsize=8, loc="upper right")
     return list(axes)
+
+
+class ByOutcome(Checked):
+    """Results that are drawn with a panel for each outcome."""
+
+    __slots__ = ()
+
+    guarantee: Guarantee
+
+    def _panels(self) -> Sequence[tuple[str, Sequence[str], Sequence[Drawn]]]:
+        """Outcomes with the names and the effects of each."""
+        raise NotImplementedError
+
+    def plot(
+        self,
+        outcome: str | None = None,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+        schema: Schema | None = None,
+    ) -> Axes:
+        """Draw the effects on one outcome with their intervals.
+
+        Parameters
+        ----------
+        outcome : str, optional
+            By default the first; :meth:`plot_outcomes` draws all of them.
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes, optional
+            A new one if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
+
+        Returns
+        -------
+        Axes
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such outcome.
+        MissingDependencyError
+            Without matplotlib.
+        """
+        found = {panel[0]: panel for panel in self._panels()}
+        name = next(iter(found)) if outcome is None else outcome
+        check_choice("outcome", name, found)
+        (drawn,) = self._drawn([found[name]], alpha, ax, schema)
+        return drawn
+
+    def plot_outcomes(
+        self,
+        *,
+        alpha: float = 0.05,
+        ax: Axes | Sequence[Axes] | None = None,
+        schema: Schema | None = None,
+    ) -> list[Axes]:
+        """Draw the effects with their intervals, one panel per outcome.
+
+        Parameters
+        ----------
+        alpha : float
+            Intervals have level ``1 - alpha``.
+        ax : Axes or sequence of Axes, optional
+            One per outcome; new ones if not given.
+        schema : Schema, optional
+            Variable labels and public bounds are taken from here.
+
+        Returns
+        -------
+        list of Axes
+            The thin line is the interval; the thick line shows how wide it would be with privacy
+            noise alone.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        return self._drawn(self._panels(), alpha, ax, schema)
+
+    def _drawn(self, found: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
+        mark, labels = watermark_of(self.guarantee), Labels(schema)
+        return effects_plot(found, checked_alpha(alpha), ax=ax, watermark=mark, labels=labels)
 
 
 def _panel(ax: Axes, names: Sequence[str], effects: Sequence[Drawn], alpha: float) -> None:

@@ -12,31 +12,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import check_choice
 from dprct.errors import LedgerError, ParameterError
 from dprct.estimate.ate.release import CountedOutcome, Released, control_law
 from dprct.estimate.contrasts import compared_words, parse_contrast
 from dprct.estimate.effects import (
+    ByOutcome,
     NoisyEffect,
     NoisyMean,
     NoisyVariance,
     combined,
-    effects_plot,
 )
-from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.ate.facts import ATEFacts, Index
     from dprct.estimate.ate.release import AnyOutcome
     from dprct.estimate.contrasts import Contrast
     from dprct.privacy.budget import Guarantee
-    from dprct.schema.schema import Schema
 
 
 def state_of(outcomes: Sequence[AnyOutcome], found: Sequence[Released]) -> dict[str, Any]:
@@ -152,7 +148,7 @@ def _covariance(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class PrivateATEResults(LinearResults):
+class PrivateATEResults(ByOutcome, LinearResults):
     """Private average treatment effects, with intervals that contain sampling and privacy noise.
 
     Parameters
@@ -257,93 +253,16 @@ class PrivateATEResults(LinearResults):
             )
         return self.effects[place]
 
-    def plot(
-        self,
-        outcome: str | None = None,
-        *,
-        alpha: float = 0.05,
-        ax: Axes | None = None,
-        schema: Schema | None = None,
-    ) -> Axes:
-        """Draw the effects on one outcome with their intervals.
-
-        Parameters
-        ----------
-        outcome : str, optional
-            By default the first; :meth:`plot_outcomes` draws all of them.
-        alpha : float
-            Intervals have level ``1 - alpha``.
-        ax : Axes, optional
-            A new one if not given.
-        schema : Schema, optional
-            Variable labels and public bounds are taken from here.
-
-        Returns
-        -------
-        Axes
-            The thin line is the interval; the thick line shows how wide it would be with privacy
-            noise alone.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such outcome.
-        MissingDependencyError
-            Without matplotlib.
-        """
-        facets = {facet[0]: facet for facet in self._facets(alpha)}
-        name = next(iter(facets)) if outcome is None else outcome
-        check_choice("outcome", name, facets)
-        (drawn,) = self._drawn([facets[name]], alpha, ax, schema)
-        return drawn
-
-    def plot_outcomes(
-        self,
-        *,
-        alpha: float = 0.05,
-        ax: Axes | Sequence[Axes] | None = None,
-        schema: Schema | None = None,
-    ) -> list[Axes]:
-        """Draw the effects with their intervals, one panel per outcome.
-
-        Parameters
-        ----------
-        alpha : float
-            Intervals have level ``1 - alpha``.
-        ax : Axes or sequence of Axes, optional
-            One per outcome; new ones if not given.
-        schema : Schema, optional
-            Variable labels and public bounds are taken from here.
-
-        Returns
-        -------
-        list of Axes
-            The thin line is the interval; the thick line shows how wide it would be with privacy
-            noise alone.
-
-        Raises
-        ------
-        MissingDependencyError
-            Without matplotlib.
-        """
-        return self._drawn(self._facets(alpha), alpha, ax, schema)
-
-    def _drawn(self, facets: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
-        mark = watermark_of(self.guarantee)
-        return effects_plot(facets, alpha, ax=ax, watermark=mark, labels=Labels(schema))
-
-    def _facets(self, alpha: float) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
-        """Return outcomes with the names and the effects of each."""
-        self.conf_int(alpha)  # refuses what is not a level
+    def _panels(self) -> list[tuple[str, list[str], tuple[NoisyEffect, ...]]]:
         outcomes = self.outcomes or (self.outcome,)
         each = len(self.effects) // len(outcomes)
         names = [str(name) for name in self.params.index]
-        facets = []
+        found = []
         for place, outcome in enumerate(outcomes):
             here = slice(place * each, (place + 1) * each)
             short = [name.removeprefix(f"{outcome}: ") for name in names[here]]
-            facets.append((outcome, short, self.effects[here]))
-        return facets
+            found.append((outcome, short, self.effects[here]))
+        return found
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above the table, as (name, value)."""

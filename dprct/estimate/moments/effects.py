@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.estimate.contrasts import Contrast, parse_contrast
-from dprct.estimate.effects import effects_plot
+from dprct.estimate.effects import ByOutcome
 from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
-from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.results.joint import (
     WaldTest,
@@ -29,12 +27,10 @@ from dprct.results.joint import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -415,7 +411,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class EffectResults(GaussianResults):
+class EffectResults(ByOutcome, GaussianResults):
     """Effects of arms on outcomes from one Gaussian release, with their joint covariance.
 
     Parameters
@@ -596,39 +592,6 @@ class EffectResults(GaussianResults):
         cov = asked.weights @ self.combinations.covariance() @ asked.weights.T
         estimate = asked.weights @ self.params.to_numpy() - asked.values
         return wald_test(estimate, cov, "; ".join(asked.texts))
-
-    def plot(
-        self,
-        outcome: str | None = None,
-        *,
-        alpha: float = 0.05,
-        ax: Axes | None = None,
-        schema: Schema | None = None,
-    ) -> Axes:
-        """Draw the effects on one outcome, the first by default, with their intervals.
-
-        A thin line is the interval, the thick one in it what privacy noise alone would give.
-        Variable labels and public bounds are taken from a schema, such as that of the release.
-        """
-        panels = {panel[0]: panel for panel in self._panels()}
-        name = next(iter(panels)) if outcome is None else outcome
-        check_choice("outcome", name, panels)
-        (drawn,) = self._drawn([panels[name]], alpha, ax, schema)
-        return drawn
-
-    def plot_outcomes(
-        self,
-        *,
-        alpha: float = 0.05,
-        ax: Axes | Sequence[Axes] | None = None,
-        schema: Schema | None = None,
-    ) -> list[Axes]:
-        """Draw the effects with their intervals, one panel per outcome, as :meth:`plot` does."""
-        return self._drawn(self._panels(), alpha, ax, schema)
-
-    def _drawn(self, panels: Any, alpha: float, ax: Any, schema: Schema | None) -> list[Axes]:
-        mark, labels = watermark_of(self.guarantee), Labels(schema)
-        return effects_plot(panels, checked_alpha(alpha), ax=ax, watermark=mark, labels=labels)
 
     def _panels(self) -> list[tuple[str, Sequence[str], list[Combined]]]:
         return [
