@@ -496,6 +496,8 @@ def test_releases_and_estimates_do_not_know_each_other() -> None:
                     ("dprct/release/calibrated/model.py", "dprct.estimate.ate"),
                     ("dprct/release/calibrated/spec.py", "dprct.estimate.ate"),
                     ("dprct/release/calibrated/covariates.py", "dprct.estimate.ate"),
+                    ("dprct/release/calibrated/model.py", "dprct.estimate.moments.alone"),
+                    ("dprct/release/calibrated/spec.py", "dprct.estimate.moments.alone"),
                     ("dprct/release/verify.py", "dprct.estimate.moments.document"),
                 }
             assert (source.part, part) != ("estimate", "release"), source.path

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import ValidArms
+from dprct.certificate.valid_declared import ValidRegression, on_rows
 from dprct.certificate.valid_groups import Level, ValidGroups
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.formula import parse
@@ -45,6 +46,8 @@ class Specification:
         The one level of the file's groups that all rows have, where they are of one.
     among : tuple of int or None
         The arms that rows have, where they are those of some arms; 0 is the control group.
+    where : str or None
+        The condition of declared regressions that holds for its rows; None for all rows.
     """
 
     outcome: str
@@ -57,6 +60,7 @@ class Specification:
     fe_df: str = "areg"
     within: Level | None = None
     among: tuple[int, ...] | None = None
+    where: str | None = None
 
     @property
     def kind(self) -> str:
@@ -128,7 +132,7 @@ _ROUNDED = (
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
-_OPTIONAL = {"m", "h", "w", "b", "i"}
+_OPTIONAL = {"m", "h", "w", "b", "i", "d"}
 """Parts that are there where they say something."""
 
 NOT_RELEASED = "n.r."
@@ -178,6 +182,9 @@ class Validity:
     ratios : tuple of (int, int)
         Places of outcomes: two-stage least squares of the first on the second, instrumented by the
         one treatment, has the error of the ratio of released effects.
+    declared : tuple of ValidRegression
+        Where the regressions themselves were released, by ``formulas=``: each outcome has its own,
+        and ``covariates``, ``cov_type`` and ``cluster`` are those of the first.
 
     Examples
     --------
@@ -205,6 +212,7 @@ class Validity:
     groups: ValidGroups | None = None
     sizes: ValidArms | None = None
     ratios: tuple[tuple[int, int], ...] = ()
+    declared: tuple[ValidRegression, ...] = ()
 
     def __post_init__(self) -> None:
         for part in ("outcomes", "arms", "covariates", "levels"):
@@ -270,6 +278,8 @@ class Validity:
             content["b"] = self.sizes.to_dict()
         if self.ratios:
             content["i"] = self.ratios
+        if self.declared:
+            content["d"] = [one.to_list() for one in self.declared]
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
         if len(text) > LONGEST:
             raise SchemaError(
@@ -304,6 +314,7 @@ class Validity:
                 groups=ValidGroups.from_dict(content["w"]) if "w" in content else None,
                 sizes=ValidArms.from_dict(content["b"]) if "b" in content else None,
                 ratios=tuple((int(y), int(d)) for y, d in content.get("i", ())),
+                declared=tuple(map(ValidRegression.from_list, content.get("d", ()))),
             )
         except (ValueError, LookupError, TypeError):
             raise SchemaError(
@@ -395,6 +406,11 @@ class Validity:
         ...                    together=True) is None
         True
         """
+        if self.declared:
+            return (
+                "instrumental variables were not declared: the file carries declared regressions, "
+                "not how outcomes vary together"
+            )
         single = self.arms[0] if len(self.arms) == 1 else ""
         if (
             not single
@@ -468,7 +484,7 @@ class Validity:
         others = "The other coefficients and R-squared are artefacts."
         covariates = self.covariates_in(spec.terms)
         if covariates:
-            others = f"It is valid {estimand_words(covariates)}. {others}"
+            others = f"It is valid {estimand_words(covariates, self.estimand)}. {others}"
         if self.tells_control(spec) and spec.intercept:
             others = f"{self._of_constant(spec)} {others}"
         return (
@@ -476,6 +492,26 @@ class Validity:
             f"noise; intervals and tests are valid at {shown_levels(self.levels)}, at no other "
             f"level. {others}"
         )
+
+    @property
+    def estimand(self) -> str:
+        """What the effects of a regression with covariates are of."""
+        return ADJUSTED if self.declared else DIFFERENCE
+
+    def alone(self) -> tuple[tuple[ValidRegression, Validity], ...]:
+        """Return each declared regression that the file carries, as if there were no other."""
+        return tuple(
+            (
+                one,
+                replace(
+                    self, outcomes=(one.outcome,), arms=one.arms, covariates=(one.covariates,),
+                    cov_type=one.cov_type, cluster=one.cluster, declared=(), control_errors=(),
+                    rows=() if one.rows is None else (one.rows,), subsets_valid=False,
+                ),
+            )
+            for one in self.declared
+            if one.carries != "nothing"
+        )  # fmt: skip
 
     def carries(self, spec: Specification) -> bool:
         """Whether coefficients of a regression's arms are released effects, whatever its errors."""
@@ -510,6 +546,7 @@ class Validity:
         terms = {term_key(term) for term in spec.terms}
         crossed = self.groups is not None and self.groups.crossing(terms, self._arm_keys)
         kept = {"Intercept"} if crossed or terms <= self._arm_keys else set()
+        kept = set() if self.declared else kept  # no mean of the control group was released
         return tuple(
             name
             for name in names
@@ -604,6 +641,8 @@ class Validity:
         if spec.outcome not in self.outcomes:
             released = ", ".join(self.outcomes)
             return f"the effects on {spec.outcome!r} were not released; released: {released}"
+        if self.declared:
+            return self._undeclared(spec)
         terms, some = {term_key(term) for term in spec.terms}, self._some(spec)
         if self.sizes is not None and some:
             apart = self.sizes.reason(some, terms, tuple(map(term_key, self.sizes.columns)))
@@ -623,6 +662,71 @@ class Validity:
             return f"it uses {spec.rows:,d} of {whole:,d} rows; {said}"
         reason = self.groups and self.groups.reason(terms, self._arm_keys, spec.within)
         return reason or self._unknown_terms(spec)
+
+    def _undeclared(self, spec: Specification) -> str | None:
+        """Return why the file does not carry the effects of a regression; None where it does."""
+        if not spec.intercept:
+            return "the regression has no intercept"
+        if spec.weighted:
+            return "the regression is weighted"
+        there = on_rows(self.declared, spec.outcome, spec.where)
+        if not there:
+            said = "all rows" if spec.where is None else f"the rows where {spec.where}"
+            return f"it uses {said}, and no regression of {spec.outcome} was declared on these"
+        terms = {term_key(term) for term in spec.terms}
+        same = [one for one in there if _terms_of(one) == terms]
+        if same and all(one.carries == "nothing" for one in same):
+            of = self._carried(spec.outcome)
+            return (
+                f"the file carries {of} and not {same[0].title}, which was released: "
+                f"{same[0].told or 'its numbers stand beside the file'}"
+            )
+        carried = [one for one in there if one.carries != "nothing"]
+        part = [
+            one for one in carried
+            if {*map(term_key, one.arms)} <= terms <= _terms_of(one)
+        ]  # fmt: skip
+        if not part:
+            known = "; ".join(one.title for one in carried) or self._carried(spec.outcome)
+            return f"it is not among the declared regressions that the file carries ({known})"
+        known_rows = part[0].rows
+        if known_rows is not None and spec.rows not in (None, known_rows):
+            return f"it uses {spec.rows:,d} of {known_rows:,d} rows; others were not declared"
+        return None
+
+    def _carried(self, outcome: str) -> str:
+        """Return the declared regressions of an outcome that the file carries, in words."""
+        mine = [one for one in self.declared if one.outcome == outcome]
+        return "; ".join(one.title for one in mine if one.carries != "nothing")
+
+    def _other_declared(self, spec: Specification) -> str | None:
+        """Return why the errors of a declared regression are not those that the file has."""
+        mine = "the effects are the released ones, but their errors are not"
+        terms = {term_key(term) for term in spec.terms}
+        there = [
+            one for one in on_rows(self.declared, spec.outcome, spec.where)
+            if one.carries != "nothing"
+        ]  # fmt: skip
+        same = next((one for one in there if _terms_of(one) == terms), None)
+        if same is None:
+            of = next(one for one in there if terms <= _terms_of(one))
+            return (
+                f"{mine}: they are those of the declared regression ({of.title}), "
+                f"{NOT_RELEASED} without {', '.join(of.covariates)}"
+            )
+        if same.carries == "effects":
+            told = f" (released: {same.told})" if same.released else ""
+            return f"{mine}: rows of these clusters cannot carry them{told}"
+        if spec.kind != same.cov_type or spec.cluster != same.cluster:
+            return f"{mine}: those of {same.errors} are calibrated, not {spec.errors}"
+        if spec.fe_df != "areg":
+            return f"{mine}: {spec.fe_df} counts absorbed effects otherwise than dummies and areg"
+        return None
+
+    def errors_for(self, spec: Specification) -> str:
+        """Return the calibrated errors of a regression, as Stata's option."""
+        there = on_rows(self.declared, spec.outcome, spec.where)
+        return next((one.errors for one in there if one.carries == "all"), self.errors)
 
     def _sets(self, spec: Specification) -> tuple[set[str], list[set[str]]]:
         """Return the covariates of a regression, and the declared sets in the same words."""
@@ -659,6 +763,8 @@ class Validity:
     def _other_errors(self, spec: Specification) -> str | None:
         """Reason why the errors are not the released ones, where the effects are."""
         mine = "the effects are the released ones, but their errors are not"
+        if self.declared:
+            return self._other_declared(spec)
         kind, some = spec.kind, self._some(spec)
         if kind != self.cov_type and (some or not self.classical or kind != "nonrobust"):
             return f"{mine}: those of {self.errors} are calibrated, not {spec.errors}"
@@ -713,6 +819,8 @@ class Validity:
         """
         if self.rounded:
             return (_ROUNDED.format(", ".join(self.outcomes)),)
+        if self.declared:
+            return self._notes_of_declared(continuous)
         arms, outcomes, real = ", ".join(self.arms), ", ".join(self.outcomes), list(continuous)
         sets = "; or ".join(" ".join(part) or "nothing else" for part in self.covariates)
         rest = "; some of them return the same effects, with other errors"
@@ -737,6 +845,24 @@ class Validity:
                 "assert inlist(), tabulate and value labels do not apply."
             )
         return tuple(lines)
+
+    def _notes_of_declared(self, continuous: Iterable[str]) -> tuple[str, ...]:
+        """Return the notes of a file that carries declared regressions."""
+        real = list(continuous)
+        return (
+            "Calibrated for declared regressions: the coefficients of treatment in them are the "
+            "released ones, adjusted as the regression is, and their errors contain sampling and "
+            "privacy noise.",
+            *(one.words() for one in self.declared),
+            f"Intervals (estimate -+ z error) are valid at {shown_levels(self.levels)}, at no "
+            "other level.",
+            "Other coefficients, the constant, R-squared, other regressions, subgroups, "
+            "interactions, weights, logit and probit are artefacts.",
+            *[
+                f"{', '.join(real)}: real numbers here, not the codes or counts of the original; "
+                "assert inlist(), tabulate and value labels do not apply."
+            ] * bool(real),
+        )  # fmt: skip
 
     def control_words(self) -> str:
         """Paragraph on what is known of the means of the control group."""
@@ -784,6 +910,10 @@ def estimand_words(covariates: Iterable[str], estimand: str = DIFFERENCE) -> str
     if not listed or estimand == ADJUSTED:
         return f"for the {estimand}" + f" ({listed})" * bool(listed)
     return f"for the {estimand}, {NOT_RELEASED} for the adjusted one ({listed})"
+
+
+def _terms_of(one: ValidRegression) -> set[str]:
+    return {term_key(term) for term in (*one.arms, *one.covariates)}
 
 
 def shown_levels(levels: Iterable[float]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dprct.arguments import check_choice, checked
+from dprct.certificate.valid_declared import condition_of
 from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
@@ -92,6 +93,9 @@ def _specifications(
             weighted=regressions.weights is not None,
             within=within,
             among=among,
+            where=None
+            if valid is None
+            else condition_of(valid.declared, outcome, regressions.frame, every),
         )
         for panel, outcome, nobs in zip(
             estimates["covariates"], estimates["outcome"], estimates["nobs"], strict=True
@@ -382,6 +386,8 @@ def _carried(
             names = [name for name in _OF_ARM if name in estimates]
             estimates.loc[rows, names] = math.nan
             absent.add((panel, outcome))
+    if valid.declared:  # no mean of a control group was released
+        estimates.loc[estimates["outcome"].isin(valid.outcomes), "control_mean"] = math.nan
     return found._replace(estimates=estimates), absent
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from scipy import special
 
 from dprct.arguments import checked
+from dprct.certificate.valid_declared import condition_of
 from dprct.certificate.valid_groups import level_of
 from dprct.certificate.valid_regressions import (
     NOT_RELEASED,
@@ -612,6 +613,7 @@ def ols(
         if valid is None or valid.groups is None
         else level_of(valid.groups, data, keep),
         among=None if valid is None or valid.sizes is None else valid.sizes.among(data, keep),
+        where=None if valid is None else condition_of(valid.declared, results.outcome, data, keep),
     )
     given = [values for values in (*ways, weights) if values is not None]
     by_name = [values for values in given if isinstance(values, str)]
@@ -704,7 +706,7 @@ def with_law(results: OLSResults, law: Any, levels: tuple[float, ...]) -> OLSRes
         return replace(results, valid_alphas=levels)
     index, places = list(map(str, law.params.index)), []
     for name in map(str, results.params.index):
-        known = [k for k, one in enumerate(index) if one in (name, f"{results.outcome}: {name}")]
+        known = [k for k, one in enumerate(index) if one == name or one.endswith(f": {name}")]
         same = [
             k
             for k in known

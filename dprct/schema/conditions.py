@@ -9,6 +9,7 @@ that out.
 from __future__ import annotations
 
 import ast
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,39 @@ def _all(parts: list[ast.expr]) -> ast.expr:
 def named(text: str) -> set[str]:
     """Return the names of the columns of a condition."""
     return names_in(parse(text, "where", CONDITION))
+
+
+def in_signs(text: str, missing: str = "missing") -> str:
+    """Return a condition with the signs of Stata and R, whose order of operations is another.
+
+    Parameters
+    ----------
+    missing : str
+        The function that tells what is missing.
+
+    Examples
+    --------
+    >>> in_signs("female == 1 and (not (region <= 3 or late)) and town != 'A'")
+    '(female == 1 & !((region <= 3 | late)) & town != "A")'
+    >>> in_signs("not missing(wage)", "is.na")
+    '!(is.na(wage))'
+    """
+    return _in_signs(parse(text, "where", CONDITION), missing)
+
+
+def _in_signs(node: ast.expr, missing: str) -> str:
+    if isinstance(node, ast.BoolOp):
+        sign = " & " if isinstance(node.op, ast.And) else " | "
+        return f"({sign.join(_in_signs(value, missing) for value in node.values)})"
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return f"!({_in_signs(node.operand, missing)})"
+    if _asks(node):
+        return f"{missing}({ast.unparse(node.args[0])})"  # type: ignore[attr-defined]
+    if isinstance(node, ast.Compare) and _is_text(node.comparators[0]):
+        sign = "==" if isinstance(node.ops[0], ast.Eq) else "!="
+        said = json.dumps(node.comparators[0].value, ensure_ascii=False)  # type: ignore[attr-defined]
+        return f"{ast.unparse(node.left)} {sign} {said}"
+    return ast.unparse(node).replace("**", "^")
 
 
 def columns_asked(text: str) -> tuple[set[str], set[str]]:

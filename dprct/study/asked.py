@@ -313,15 +313,20 @@ def asked_of(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
         _check_named(kind, table, where)
     spec = section(kind, table, where, given=given)
     check_index(getattr(spec, "index", None), where)
-    if REGRESSION in document:
-        option = declaring(method)
-        assert option is not None  # check_parts refuses the tables for any other method
-        listed = (*getattr(spec, option), *_regressions(document[REGRESSION]))
-        try:
-            spec = replace(spec, **{option: listed_regressions(listed)})
-        except ParameterError as error:
-            raise StudyError(f"{titled(REGRESSION)}: {in_toml(error)}") from None
-    return Asked(method, spec)
+    return Asked(method, with_regressions(spec, document, method))
+
+
+def with_regressions(spec: Any, document: Mapping[str, Any], method: str) -> Any:
+    """Return a specification with what the tables ``[[regression]]`` of a study file declare."""
+    if REGRESSION not in document:
+        return spec
+    option = declaring(method)
+    assert option is not None  # check_parts refuses the tables for any other method
+    listed = (*getattr(spec, option), *_regressions(document[REGRESSION]))
+    try:
+        return replace(spec, **{option: listed_regressions(listed)})
+    except ParameterError as error:
+        raise StudyError(f"{titled(REGRESSION)}: {in_toml(error)}") from None
 
 
 def _check_named(kind: type[Spec[Any]], table: object, where: str) -> None:

@@ -13,10 +13,18 @@ from dprct.estimate.ate import check_relation
 from dprct.estimate.effects import levels_of
 from dprct.estimate.experiment import cluster_unit
 from dprct.model import Facts, Spec
+from dprct.release.calibrated.carried import planned
 from dprct.release.calibrated.layout import check_arms
 from dprct.release.calibrated.model import Calibrated
 from dprct.release.calibrated.spec import CalibratedSpec, written_of
-from dprct.study.asked import DESIGN, Asked, given_elsewhere
+from dprct.study.asked import (
+    DESIGN,
+    REGRESSION,
+    Asked,
+    given_elsewhere,
+    titled,
+    with_regressions,
+)
 from dprct.study.sections import absent, check_index, design_from, section
 from dprct.study.wording import in_toml
 
@@ -60,7 +68,12 @@ class CalibratedAsked(Asked):
     @property
     def absent(self) -> list[str]:
         """What is missing before there is a specification, in words."""
-        return absent(self.formula, self.design)
+        if self.spec.formulas:
+            return absent("", self.design)
+        return [
+            line.replace('"y ~ treat + x"', f'"y ~ treat + x", or declare {titled(REGRESSION)}')
+            for line in absent(self.formula, self.design)
+        ]
 
     def protects(self, schema: Schema) -> Unit:
         """Who is protected: whole clusters, where that was asked for."""
@@ -72,8 +85,10 @@ class CalibratedAsked(Asked):
 
     def _written(self) -> tuple[CalibratedSpec, TermSet]:
         """Return the specification, and the arms as the formula names them."""
-        assert self.formula is not None
         assert self.design is not None
+        if self.spec.formulas:
+            return self.spec, ()
+        assert self.formula is not None
         columns = tuple(self.design.columns)
         written, arms = written_of(self.formula, columns)
         return replace(self.spec, **written, treatment=columns), arms
@@ -89,6 +104,8 @@ class CalibratedAsked(Asked):
             return [_said(error)]
         asked: Spec[Any] = spec
         found = [_said(e) for e in asked.problems(Facts(_decided(spec, schema), rows or 1))]
+        if spec.formulas:
+            return found
         try:
             check_arms(arms, spec.arms)
         except FormulaError as error:
@@ -109,13 +126,21 @@ class CalibratedAsked(Asked):
     def model(self, data: Any, schema: Schema) -> Calibrated:
         """Return the method, bound to the data."""
         spec, arms = self._written()
-        check_arms(arms, spec.arms)
+        if not spec.formulas:
+            check_arms(arms, spec.arms)
         return Calibrated(data, schema, **spec.options())
 
     def valid(self) -> Validity:
         """Validity of the planned file, from public facts alone."""
         spec = self._written()[0]
         regressions = spec.regressions
+        if regressions.declared:
+            declared = planned(regressions.declared)
+            return Validity(
+                outcomes=regressions.outcomes, arms=regressions.arms,
+                covariates=regressions.covariates, cov_type=declared[0].cov_type,
+                cluster=declared[0].cluster, levels=tuple(spec.alphas), declared=declared,
+            )  # fmt: skip
         return Validity(
             outcomes=regressions.outcomes,
             arms=regressions.arms,
@@ -167,6 +192,12 @@ def calibrated_from(document: Mapping[str, Any], release: ReleaseSection) -> Cal
     given |= {"treatment": None, DESIGN: design, "keep": release.keep}
     spec: CalibratedSpec = section(CalibratedSpec, table, _CALIBRATED, given=given)
     check_index(spec.index, _CALIBRATED)
+    spec = with_regressions(spec, document, release.method)
+    if spec.formulas and release.formula is not None:
+        raise StudyError(
+            f"{titled(REGRESSION)} declares regressions one by one, and [release] formula those of "
+            "differences in means; remove one of the two"
+        )
     try:
         levels_of(spec.alphas)
         check_relation(spec.neighbors)

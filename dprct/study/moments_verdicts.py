@@ -265,23 +265,14 @@ class Served:
     def _condition(self, row: Regression) -> str | None:
         """Return the condition on rows as a declared regression has it; None if it has no such.
 
-        What is missing is larger than any number in Stata, and here it is unknown; rows without a
-        value of a column of the regression are left out by both.
+        Rows without a value of a column of the regression are left out by both.
         """
-        if not row.sample:
-            return ""
-        there = self._there(row)
-        try:
-            found = as_in_stata(condition(row.sample), there)
-        except DprctError:
-            return None
-        return None if found is None or row.remade else reduced(found, there)
+        return declared_condition(row, self._there(row))
 
     def _there(self, row: Regression) -> set[str]:
         """Return the columns that have a value in all rows that count."""
-        words = (str(row.outcome), *row.regressors, *row.absorb)
-        used = {name for word in words for name in bare_names(word)}
-        return used | {column.name for column in self.schema.columns if column.missing == ()}
+        never = {column.name for column in self.schema.columns if column.missing == ()}
+        return columns_there(row) | never
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""
@@ -373,6 +364,27 @@ class Served:
             f"{mine}: those of {row.vce} need its scores",
             'cov_type = "HC1" in [moments], and this regression among its formulas',
         )
+
+
+def declared_condition(row: Regression, there: Collection[str]) -> str | None:
+    """Return the condition on rows as a declared regression has it; empty of all rows.
+
+    None if it has no such.  What is missing is larger than any number in Stata, and here it is
+    unknown; ``there`` are the columns that have a value in all rows that count.
+    """
+    if not row.sample:
+        return ""
+    try:
+        found = as_in_stata(condition(row.sample), there)
+    except DprctError:
+        return None
+    return None if found is None or row.remade else reduced(found, there)
+
+
+def columns_there(row: Regression) -> set[str]:
+    """Return the columns of a regression, which have a value in all rows that it uses."""
+    words = (str(row.outcome), *row.regressors, *row.absorb)
+    return {name for word in words for name in bare_names(word)}
 
 
 def _categories(words: Iterable[str]) -> set[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dprct.certificate.page import claim, document, grid, items, section
+from dprct.certificate.valid_declared import rows_where
 from dprct.certificate.valid_regressions import Validity, shown_levels
 from dprct.errors import DprctError
 from dprct.results.iv import iv
@@ -122,6 +123,7 @@ def cells_of(
         try:
             rows = data if one.group is None else data[data[one.group[0]] == one.group[1]]
             rows = rows if one.some is None else rows[one.some.of(rows)]
+            rows = rows if one.where is None else rows[rows_where(one.where, rows)]
             fit = _fit(row, rows, schema, cov_type, cluster)
             intervals = fit.conf_int(level)
             for name in _shown(row):

@@ -7,20 +7,23 @@ the one that was released, and that their program reads it as ours does.
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from dprct.certificate.certificate import TOLERANCE
 from dprct.certificate.valid_arms import SomeArms
+from dprct.certificate.valid_declared import ValidRegression
 from dprct.certificate.valid_groups import spelled
 from dprct.certificate.valid_regressions import Validity, estimand_words
 from dprct.errors import DprctError
 from dprct.formula import parse
 from dprct.results.iv import iv
 from dprct.results.ols import ols
+from dprct.schema.conditions import in_signs, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from dprct.formula.syntax import Factor
     from dprct.schema.schema import Schema
 
-    Where = tuple[str, Level] | SomeArms | None
+    Where = tuple[str, Level] | SomeArms | ValidRegression | None
 
 STATA, R = "valid.do", "valid.R"
 """What the files are called, after the protected file."""
@@ -53,10 +56,12 @@ class Shown:
         The right side, arms first.
     numbers : mapping of str to tuple of float
         Of each arm, the released effect and its error; of what is instrumented, their ratio's.
-    where : (str, str or float) or SomeArms, optional
-        Column and level, or the arms, to which the rows are confined.
+    where : (str, str or float), SomeArms or ValidRegression, optional
+        Column and level, the arms, or the declared regression to whose rows it is confined.
     taken : str
         What the one arm instruments, by two-stage least squares; nothing if empty.
+    valid : Validity, optional
+        Of a declared regression, what is valid of it alone.
     """
 
     outcome: str
@@ -64,6 +69,7 @@ class Shown:
     numbers: dict[str, tuple[float, float]]
     where: Where = None
     taken: str = ""
+    valid: Validity | None = None
 
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
@@ -106,6 +112,15 @@ def first_line(name: str, dataset_id: str) -> str:
 
 def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
     """Yield every calibrated regression, with its numbers."""
+    for one, alone in islice(valid.alone(), MOST):
+        rows: Where = None if one.where is None else one
+        for shown in _shown(alone, _rows(data, rows), schema):
+            told = shown.numbers
+            if one.carries == "effects":  # the file has no such error
+                told = {arm: (effect, math.nan) for arm, (effect, _) in told.items()}
+            yield replace(shown, numbers=told, where=rows, valid=alone)
+    if valid.declared:
+        return
     for outcome, part, where in islice(_every(valid), MOST):
         arms = [arm for arm in valid.arms if not _lacks(where, arm)]
         terms = (*arms, *part)
@@ -154,12 +169,22 @@ def _lacks(where: Where, arm: str) -> bool:
 def _rows(data: pd.DataFrame, where: Where) -> pd.DataFrame:
     if where is None:
         return data
+    if isinstance(where, ValidRegression):
+        return data[where.of(data)]
     return data[where.of(data) if isinstance(where, SomeArms) else data[where[0]] == where[1]]
 
 
 def _head(valid: Validity, sign: str) -> list[str]:
     """Comments at the head of both files."""
     arms = ", ".join(valid.arms)
+    if valid.declared:
+        words = [
+            f"The coefficients of {arms} are those of declared regressions, as they were released. "
+            "The errors that are asserted hold sampling and privacy noise. All other coefficients "
+            "are artefacts. Below each regression stand the numbers that it must give.",
+            *(one.words() for one in valid.declared if one.carries != "all"),
+        ]
+        return [f"{sign} {line}" for text in words for line in textwrap.wrap(text, _WIDTH)]
     words = [
         f"The coefficients of {arms} are the released effects, and their errors with "
         f"{valid.errors} hold sampling and privacy noise. The other coefficients are artefacts. "
@@ -182,7 +207,7 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
     made: dict[str, str] = {}
     for one in found:
         words = [_in_stata(term, made) for term in one.terms]
-        lines += ["", f"* valid {estimand_words(valid.covariates_in(one.terms))}"]
+        lines += ["", f"* valid {_estimand(valid, one)}"]
         if None in words:
             lines.append(
                 f"* {one.outcome} on {' '.join(one.terms)}: valid, but not written here, because "
@@ -197,9 +222,11 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
             continue
         if isinstance(one.where, SomeArms):
             command += f" if {one.where.condition()}"
+        elif isinstance(one.where, ValidRegression):
+            command += f" if {_in_stata_rows(one.where)}"
         elif one.where is not None:
             command += f" if {one.where[0]} == {spelled(one.where[1])}"
-        lines += [f"{command}, {valid.errors}", *_asserted(one)]
+        lines += [f"{command}, {(one.valid or valid).errors}", *_asserted(one)]
     lines[at:at] = made.values()
     return "\n".join(lines) + "\n"
 
@@ -207,7 +234,20 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
 def _asserted(one: Shown) -> Iterator[str]:
     for arm, (value, error) in one.numbers.items():
         yield f"assert reldif(_b[{arm}], {value:.12g}) < {_TOLERANCE}"
-        yield f"assert reldif(_se[{arm}], {error:.12g}) < {_TOLERANCE}"
+        if not math.isnan(error):
+            yield f"assert reldif(_se[{arm}], {error:.12g}) < {_TOLERANCE}"
+
+
+def _estimand(valid: Validity, one: Shown) -> str:
+    """Return what a regression is valid for."""
+    return estimand_words(valid.covariates_in(one.terms), valid.estimand)
+
+
+def _in_stata_rows(one: ValidRegression) -> str:
+    """Return the condition of a declared regression in Stata's words, where missing is large."""
+    assert one.where is not None
+    there = ", ".join(_only_compared(one.where))
+    return in_signs(one.where) + (f" & !missing({there})" if there else "")
 
 
 def _in_stata(term: str, made: dict[str, str]) -> str | None:
@@ -279,7 +319,7 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         "d <- as.data.frame(haven::zap_labels(haven::zap_missing(d)))",
     ]
     for one in found:
-        lines += ["", f"# valid {estimand_words(valid.covariates_in(one.terms))}"]
+        lines += ["", f"# valid {_estimand(valid, one)}"]
         right = " + ".join(map(_in_r, one.terms))
         arms = ", ".join(json.dumps(_quoted(arm), ensure_ascii=False) for arm in one.numbers)
         values = ", ".join(f"{value:.12g}" for value, _ in one.numbers.values())
@@ -295,6 +335,8 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
         rows = ""
         if isinstance(one.where, SomeArms):
             rows = f", subset = {_in_r_rows(one.where)}"
+        elif isinstance(one.where, ValidRegression):
+            rows = f", subset = {_in_r_condition(one.where)}"
         elif one.where is not None:
             level = one.where[1]
             told_level = (
@@ -302,14 +344,14 @@ def _r(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str) -> 
             )
             rows = f", subset = {_quoted(one.where[0])} == {told_level}"
         lines += [f"fit <- lm({_quoted(one.outcome)} ~ {right}, data = d{rows})"]
-        cluster = ""
-        if valid.cluster is not None:
-            name = json.dumps(valid.cluster, ensure_ascii=False)
+        cluster, clusters = "", (one.valid or valid).cluster
+        if clusters is not None:
+            name = json.dumps(clusters, ensure_ascii=False)
             lines.append(f"used <- d[names(residuals(fit)), {name}]")
             cluster = ", used"
         lines += [
             f"agrees(coef(fit)[c({arms})], c({values}))",
-            f"agrees(errors(fit{cluster})[c({arms})], c({told}))",
+            *[f"agrees(errors(fit{cluster})[c({arms})], c({told}))"] * ("nan" not in told),
         ]
     return "\n".join(lines) + "\n"
 
@@ -319,6 +361,18 @@ def _clusters_in_r(valid: Validity, fit: str) -> str:
     if valid.cluster is None:
         return ""
     return f", d[names(residuals({fit})), {json.dumps(valid.cluster, ensure_ascii=False)}]"
+
+
+def _in_r_condition(one: ValidRegression) -> str:
+    """Return the condition of a declared regression in R's words; a missing value meets none."""
+    assert one.where is not None
+    there = [f"!is.na({_quoted(name)})" for name in _only_compared(one.where)]
+    return " & ".join([in_signs(one.where, "is.na"), *there])
+
+
+def _only_compared(condition: str) -> list[str]:
+    """Return the columns that a condition compares without asking whether there is a value."""
+    return sorted(named(condition) - {*re.findall(r"missing\((\w+)\)", condition)})
 
 
 def _in_r_rows(some: SomeArms) -> str:

@@ -26,12 +26,13 @@ from dprct.estimate.moments.results import Moments
 from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
+from dprct.schema.conditions import reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
 from dprct.study.do_files import read_do
 from dprct.study.moments_tables import SUFFIX, moments_path
-from dprct.study.moments_verdicts import Served
+from dprct.study.moments_verdicts import Served, columns_there, declared_condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -171,6 +172,16 @@ class Released:
         level, groups = self.level_of(row), None if self.valid is None else self.valid.groups
         return None if level is None or groups is None else (groups.column, level)
 
+    def declared_rows(self, row: Regression) -> str | None:
+        """Return the condition of a declared regression that a regression has; None of others."""
+        declared = () if self.valid is None else self.valid.declared
+        if not declared or not row.sample or row.groups or self.holds(row.sample):
+            return None
+        there = {*self.values} | columns_there(row)
+        found = declared_condition(row, there)
+        known = [one.where for one in declared if one.where is not None]
+        return next((where for where in known if reduced(where, there) == found), None)
+
     def some_arms(self, row: Regression) -> SomeArms | None:
         """Return the arms to whose rows a condition confines a regression.
 
@@ -243,6 +254,8 @@ class Verdict:
         Column and level of the released group that its rows are; of ``by g:`` the first level.
     some : SomeArms, optional
         The arms to whose rows it is confined.
+    where : str, optional
+        The condition of a declared regression that its rows meet.
     """
 
     regression: Regression
@@ -251,6 +264,7 @@ class Verdict:
     remedy: str = ""
     group: tuple[str, Level] | None = None
     some: SomeArms | None = None
+    where: str | None = None
 
     def __str__(self) -> str:
         row = self.regression
@@ -393,6 +407,8 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
         return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
     if released.level_of(row) is not None or released.some_arms(row) is not None:
         return None
+    if released.declared_rows(row) is not None:
+        return None
     selects = row.sample and (row.remade or not released.holds(row.sample))
     if selects or row.groups:
         where = row.sample or f"by {row.groups}"
@@ -477,26 +493,30 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
         fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
         within=released.level_of(row),
         among=None if some is None else some.places,
+        where=released.declared_rows(row),
     )
     reason, group = released.valid.reason(spec), released.group_of(row)
     if reason is None and several:
         reason = f"{_ONLY}, but their errors are not: they have clusters of several variables"
     other = _at_another_level(row, released.valid)
     if reason is None and other is not None:
-        return Verdict(row, "effects only", other, "leave level() out", group, some)
+        return Verdict(row, "effects only", other, "leave level() out", group, some, spec.where)
     if reason is None:
         used = sorted(b for b in released.pooled if {b, f"C({b})"} & {*spec.terms})
         differs = f"the release compares whole arms; on the original {', '.join(used)} may move it"
         covariates = released.valid.covariates_in(spec.terms)
-        said = [estimand_words(covariates)] if covariates else []
+        said = [estimand_words(covariates, released.valid.estimand)] if covariates else []
         said += [differs] if used else []
-        return Verdict(row, "valid", "; ".join(said), group=group, some=some)
+        said_so = "; ".join(said)
+        return Verdict(row, "valid", said_so, group=group, some=some, where=spec.where)
     if reason.startswith(_ONLY):
-        remedy = f"run it with {released.valid.errors}"
+        remedy = f"run it with {released.valid.errors_for(spec)}"
         if some is not None:
             remedy = f"run it on all rows and arms with {released.valid.errors}"
-        return Verdict(row, "effects only", reason, remedy, group, some)
-    return Verdict(row, "artefact", reason, _remedy(reason, row))
+        if released.valid.declared and "calibrated" not in reason:
+            remedy = "take the released error, or declare this regression"
+        return Verdict(row, "effects only", reason, remedy, group, some, spec.where)
+    return Verdict(row, "artefact", reason, _remedy(reason, row, released.valid))
 
 
 def _at_another_level(row: Regression, valid: Validity) -> str | None:
@@ -546,7 +566,13 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     return Verdict(row, "effects only", found, remedy, released.group_of(row))
 
 
-def _remedy(reason: str, row: Regression) -> str:
+def _remedy(reason: str, row: Regression, valid: Validity) -> str:
+    if valid.declared:
+        return (
+            ""
+            if "n.r." in reason or "was released" in reason
+            else ("declare it: [[regression]] with its formula, and where = for its condition")
+        )
     if "were not released; released" in reason:
         return f"name {row.outcome} as an outcome of the formula"
     if "declared" in reason:
@@ -657,7 +683,7 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     whole = pooled = frozenset[str]()
     asked = study.asked
     if isinstance(asked, CalibratedAsked):
-        if asked.design is None or asked.formula is None:
+        if asked.absent or asked.design is None:
             return []
         treatments, valid = [*asked.design.columns], asked.valid()
         if asked.spec.blocks == "ignore":

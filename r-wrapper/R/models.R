@@ -13,6 +13,9 @@
 #'   data frame's own.
 #' @param treatment Names of the treatment columns.
 #' @param assignment One of the [designs].
+#' @param formulas Instead of a formula, the paper's own regressions: an R formula, text, what
+#'   [regression()] returns, or a list of these. With a `delta` each is released as it is, adjusted
+#'   and clustered, and is valid on the file.
 #' @param columns Columns to model, instead of a formula.
 #' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
 #'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
@@ -58,8 +61,12 @@ marginals <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) 
 
 #' @rdname releases
 #' @export
-calibrated <- function(formula, data, schema = NULL, treatment = NULL, assignment = NULL, ...) {
-  model("Calibrated", formula, data, schema, treatment = treatment, assignment = assignment, ...)
+calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
+                       ..., formulas = NULL) {
+  model("Calibrated", formula, data, schema,
+    treatment = treatment, assignment = assignment,
+    formulas = formula_texts(formulas, data, schema), ...
+  )
 }
 
 #' Private estimates

@@ -246,9 +246,30 @@ def test_the_difference_in_differences_of_panels() -> None:
     assert fit.bse_noise["treated"] < 0.05
 
 
+def test_the_papers_own_regressions_of_calibrated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    block, *_ = blocks("docs/calibrated.md", "python")
+    data, schema = villages()
+    data = data.assign(harvest=data["income"] / 2)
+    harvest = dprct.Column("harvest", bounds=(0, 12.5), sd=2, missing=(), fate="modelled")
+    schema = dprct.Schema((*schema.columns, harvest))
+    fates = {name: {"fate": "modelled"} for name in ("income", "works", "age", "female")}
+    schema = schema.declare(**fates, village={"missing": "never"}, district={"missing": "never"})
+    exec(block, names := {"dprct": dprct, "data": data, "schema": schema})
+    release = names["release"]
+    rows, read = dprct.read_dta(tmp_path / "trial_protected.dta")
+    some = rows[rows["district"] <= 3]
+    fit = dprct.ols("harvest ~ treat + age", some, read, cluster="village")
+    told = release.estimates
+    assert fit.params["treat"] == pytest.approx(told.params.iloc[2], rel=1e-9)
+    assert fit.bse["treat"] == pytest.approx(told.bse.iloc[2], rel=1e-9)
+
+
 def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    block, _ = blocks("docs/calibrated.md", "python")
+    _, block, _ = blocks("docs/calibrated.md", "python")
     rng, n = np.random.default_rng(5), 4000
     data = pd.DataFrame(rng.normal(size=(n, 3)).clip(-4, 4), columns=["y1", "y2", "y3"])
     data = data.assign(treat=rng.integers(0, 2, n), age=rng.integers(20, 61, n))
@@ -261,7 +282,7 @@ def test_the_joint_release_of_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_subgroups_of_calibrated() -> None:
-    _, block = blocks("docs/calibrated.md", "python")
+    *_, block = blocks("docs/calibrated.md", "python")
     rng, n = np.random.default_rng(6), 400
     data = pd.DataFrame({
         "harvest": rng.uniform(0, 40, n), "loans": rng.uniform(0, 9, n),

@@ -683,6 +683,31 @@ for engine in (False, True):
              facts={"pair": {"levels": None, "type": "int"}}, arms=("halves",))  # fmt: skip
 
 
+def carried(name: str, given: dict[str, Any], *, public: str = "t", **more: Any) -> None:
+    """Register a case of declared regressions that a calibrated file carries."""
+    named: dict[str, Any] = {name: FILE[name] for name in ("y", "w", "x")}
+    named |= {**_fates(**dict.fromkeys(public.split(), "public")), **more.pop("facts", {})}
+    named["y"] = {**named["y"], "sd": 0.2}
+    case(
+        dprct.Calibrated, f"declared, {name}",
+        given={"covariate_release": "filler", "attrition": True, **given},
+        **{"private": "y w x", "public": public, "sizes": (1200,), "epsilons": (8.0, 16.0),
+           "deltas": DELTAS[:2], "bounds": (NARROW, SIGNED), "facts": named, **CONFIRM, **more},
+    )  # fmt: skip
+
+
+for engine in (False, True):
+    carried("adjusted" + ", in Polars" * engine,
+            {"formulas": ["y ~ t + w", "x ~ t + w", "y ~ t"], "assignment": dprct.Simple("t")},
+            engine=engine)  # fmt: skip
+carried("villages that were assigned, a condition, covariates drawn",
+        {"formulas": [dprct.Regression("y ~ t + w", where="pair >= 200 & pair < 450", name="y"),
+                      dprct.Regression("y ~ t + x", where="!(pair >= 200 & pair < 450)")],
+         "assignment": dprct.Cluster("t", cluster="pair"), "covariate_release": "histogram"},
+        public="t pair", arms=("halves",),
+        facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+
+
 CONTROL: dict[str, Any] = {
     "outcome": "y", "unit": "region", "time": "year", "treatment_time": 2004,
 }  # fmt: skip

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.groups import Design
+    from dprct.certificate.valid_declared import ValidRegression
     from dprct.formula import Formula
     from dprct.schema.columns import Column
     from dprct.schema.facts import Fate
@@ -42,12 +43,15 @@ class Regressions:
         Sets of terms besides the arms.
     within : str or None
         A public column within whose levels they are run, too.
+    declared : tuple of ValidRegression
+        Where regressions were declared one by one, each with its own outcome, covariates and rows.
     """
 
     outcomes: tuple[str, ...]
     arms: tuple[str, ...]
     covariates: tuple[TermSet, ...]
     within: str | None = None
+    declared: tuple[ValidRegression, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,11 +66,13 @@ class Regressions:
         That takes the regression on all arms alone, each a 0/1 column: levels of one column have
         another base where the first is missing.
         """
-        columns = not any(arm.startswith("C(") for arm in self.arms)
+        columns = not self.declared and not any(arm.startswith("C(") for arm in self.arms)
         return columns and len(self.arms) > 1 and () in self.covariates and self.within is None
 
     def formulas(self) -> tuple[str, ...]:
         """Return the regressions as text."""
+        if self.declared:
+            return tuple(one.title for one in self.declared)
         found = tuple(
             f"{outcome} ~ {' + '.join((*self.arms, *terms))}"
             for outcome in self.outcomes
@@ -174,7 +180,11 @@ def regressions_of(
         The treatment columns, which no covariate term may use.
     """
     sets = [_listed(terms, "covariates"), *term_sets(more)]
-    found = Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets)))
+    return checked_columns(Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets))), public)
+
+
+def checked_columns(found: Regressions, public: Iterable[str]) -> Regressions:
+    """Return regressions, no covariate of which is an outcome or one of the treatment columns."""
     both = [name for name in found.columns if name in found.outcomes]
     if both:
         raise ParameterError(
@@ -408,7 +418,7 @@ class Layout:
             f"who has which {', '.join(self.hidden)}, and how many: arms were drawn at random, of "
             "about the released noisy numbers of people",
         )
-        other = "other " * (self.regressions.within is not None)
+        other = "other " * (self.regressions.within is not None or bool(self.regressions.declared))
         return (
             f"only the coefficients of {arms} in the declared regressions carry information",
             f"coefficients of covariates, R-squared, {other}subgroups, {other}interactions, logit "

@@ -32,10 +32,20 @@ from dprct.estimate.ate import (
     with_pairs,
 )
 from dprct.estimate.ate import released as released_effects
+from dprct.estimate.moments.alone import (
+    DeclaredEstimates,
+    DrawnStep,
+    Regression,  # read from annotations
+    check_joint,
+    drawn_with_steps,
+    facts_of,
+    levels_of_outcomes,
+)
 from dprct.model import Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.sums import observed
+from dprct.release.calibrated.carried import Aim, Carried, carried_of, masks_of
 from dprct.release.calibrated.covariates import (
     FEWEST,
     Target,
@@ -111,8 +121,15 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Public facts: a fate for every column, and bounds or levels and a policy for missing values
         for outcomes and covariates; an outcome's ``sd`` and ``missing_policy`` are used as for
         :class:`dprct.PrivateATE`.
-    outcome : str or sequence of str
-        One or more outcome columns.  Several outcomes divide the budget among them.
+    outcome : str or sequence of str, optional
+        One or more outcome columns, whose differences in means are released.  Several outcomes
+        divide the budget among them.
+    formulas : str, Regression, or sequence of these, optional
+        Instead of ``outcome``, the paper's own regressions, such as ``"y ~ treat + age | block"``
+        (:class:`dprct.Regression` with ``name``, ``where`` and ``cluster``).  With a ``delta`` the
+        coefficients of treatment in each are released by one step, adjusted for its covariates,
+        with robust errors, or clustered ones where clusters were assigned; and the regression run
+        on the file returns them.  It needs ``assignment``, and treatment that is public.
     treatment : str or sequence of str, optional
         0/1 treatment columns.  Rows with all zeros form the control group.
     covariates : sequence of str
@@ -193,6 +210,11 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     without it, they stay without it, unless ``subgroups`` or ``neighbors`` asks for that release.
     The file then returns the errors of the control means as well.
 
+    With ``formulas``, the released coefficients and errors are those of
+    :class:`dprct.PrivateMoments` (which has the proof), and the file carries the first of the
+    regressions of an outcome that share rows; what it does not carry is in ``release.estimates``,
+    and the file says so with the released numbers.
+
     With ``subgroups``, the moments of every block and arm are in that release anyway, each person
     being in one of them, so that effects within levels cost nothing.  Outcomes are constructed
     level by level; errors are then at least the released ones, and in most fits equal to them where
@@ -240,7 +262,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         data: Any,
         schema: Schema,
         *,
-        outcome: str | Sequence[str],
+        outcome: str | Sequence[str] = (),
+        formulas: str | Regression | Sequence[str | Regression] = (),
         treatment: str | Sequence[str] | None = None,
         covariates: Sequence[str] = (),
         assignment: Design | None = None,
@@ -262,10 +285,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         neighbors: str = "replace-one-design-public",
     ) -> None:
         spec = CalibratedSpec.of(
-            outcome=outcome, treatment=treatment, covariates=covariates, assignment=assignment,
-            covariate_release=covariate_release, specifications=specifications,
-            budget_shares=budget_shares, alphas=alphas, legal=legal, gamma=gamma,
-            control=control, blocks=blocks, privacy_unit=privacy_unit,
+            outcome=outcome, formulas=formulas, treatment=treatment, covariates=covariates,
+            assignment=assignment, covariate_release=covariate_release,
+            specifications=specifications, budget_shares=budget_shares, alphas=alphas,
+            legal=legal, gamma=gamma, control=control, blocks=blocks, privacy_unit=privacy_unit,
             index=index, index_columns=index_columns, index_bounds=index_bounds,
             subgroups=subgroups, attrition=attrition, keep=keep, neighbors=neighbors,
         )  # fmt: skip
@@ -278,7 +301,14 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         self._present = {column.name: observed(here, column) for column in present}
         self._table = adjusted
         self.facts = spec.known(Facts(prepared, declared.n), effects)
+        if spec.declared is not None:
+            moments, self._table = facts_of(spec.declared, declared, adjusted)
+            check_joint(moments)
+            self.facts = replace(self.facts, moments=moments)
         self.facts.layout.check_public(self._public)
+        if spec.declared is not None:
+            self._valid = self._carried(None, *self._filler()).longest(spec.alphas)
+            return
         longest = [LONGEST_ERROR] * len(effects.outcomes)
         pairs = tuple(permutations(range(len(longest)), 2)) if len(effects.arms) == 2 else ()
         self._valid = self._rehearsed().valid(
@@ -320,6 +350,11 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             As :meth:`dprct.PrivateATE.power`. Columns ``_half``, ``_double`` and ``equal_epsilon``
             assume that the budget is divided in the same way.
         """
+        if self.spec.declared is not None:
+            raise ParameterError(
+                "``power`` is about differences in means, and regressions were declared in "
+                "``formulas=``; ``plan`` has the expected error of each of them"
+            )
         allocation = self._allocated(Budget.asked(epsilon, delta))
         assert isinstance(allocation, CalibratedAllocation)
         part = allocation.division
@@ -331,7 +366,11 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
 
     def _allocated(self, budget: Budget) -> Allocation:
         effects = self.facts.effects
-        if budget.delta and self.spec.effects.not_joint(effects) is None:
+        if (
+            self.spec.declared is None
+            and budget.delta
+            and self.spec.effects.not_joint(effects) is None
+        ):
             self.facts = replace(self.facts, effects=with_pairs(effects, self._table))
         return super()._allocated(budget)
 
@@ -347,6 +386,10 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         if facts.slopes is not None:
             states["slopes"], slopes = facts.slopes.draw(rows, allocation.moments, noise)
         of_slopes = None if slopes is None else slopes.tolist()
+        if self.spec.declared is not None:
+            regressions = self._drawn_regressions(allocation, noise)
+            states["drawn"] = {"declared": saved(regressions), "slopes": None}
+            return Drawn(rule, covariates, None, regressions, states)
         if allocation.division.jointly:
             layout = self.spec.effects.layout(facts.effects)
             moments = drawn_jointly(layout, facts.effects, rows, allocation.effects, noise)
@@ -358,6 +401,18 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         states["drawn"] = {"effects": states_of(effects), "slopes": of_slopes}
         return Drawn(rule, covariates, slopes, effects, states)
 
+    def _drawn_regressions(
+        self, allocation: CalibratedAllocation, noise: NoiseSource
+    ) -> DrawnMoments:
+        """Release the declared regressions; the caller has charged them."""
+        declared, moments = self.spec.declared, self.facts.moments
+        assert declared is not None
+        assert moments is not None
+        here = declared.at(moments, allocation.effects.budget)
+        return drawn_with_steps(
+            self._table, here, "replace-one-design-public", allocation.effects, noise
+        )
+
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
         return drawn.state
 
@@ -365,6 +420,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         drawn, rule = state["drawn"], state["covariates"]["rule"]
         slopes = None if drawn["slopes"] is None else np.array(drawn["slopes"], np.float64)
         covariates = self.facts.covariates.revived(state["covariates"])
+        if "declared" in drawn:
+            regressions = revived(drawn["declared"], (DrawnMoments, DrawnStep))
+            return Drawn(rule, covariates, None, regressions, state)
         if "jointly" in drawn:
             moments = revived(drawn["jointly"], (DrawnMoments,))
             return Drawn(rule, covariates, slopes, moments, state)
@@ -385,6 +443,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         noise: NoiseSource,
     ) -> Release:
         rng = noise.post_processing_rng()
+        if self.spec.declared is not None:
+            assert isinstance(allocation, CalibratedAllocation)
+            return self._read_regressions(drawn, plan, allocation, guarantee, ledger, noise)
         columns, indices = self._columns(drawn, noise), None
         if self.facts.slopes is not None and drawn.slopes is not None:
             indices = self.facts.slopes.indices(columns, drawn.slopes)
@@ -414,6 +475,69 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         estimates = replace(estimates, notes=(*estimates.notes, note))
         made = replace(made, estimates=estimates)
         return _announced(made, valid, self.facts.layout, targets)
+
+    def _read_regressions(
+        self,
+        drawn: Drawn,
+        plan: Plan,
+        allocation: CalibratedAllocation,
+        guarantee: Guarantee,
+        ledger: str,
+        noise: NoiseSource,
+    ) -> Release:
+        """Return the file that carries the released regressions."""
+        declared, moments, found = self.spec.declared, self.facts.moments, drawn.effects
+        assert declared is not None
+        assert moments is not None
+        assert isinstance(found, DrawnMoments)
+        here = declared.at(moments, allocation.effects.budget)
+        rng = noise.post_processing_rng()
+        estimates = DeclaredEstimates.of(found, here, guarantee)
+        levels = levels_of_outcomes(found, here, self.spec.outcomes)
+        file = self._carried((estimates, levels), self._columns(drawn, noise), rng)
+        schema = self.facts.layout.fated(drawn.rule)
+        plan = plan.also(notes({"calibration": file.words()}))
+        made = released(
+            file.table, schema, guarantee, plan, ledger,
+            (*self.spec.limits(self.facts), *key_limits(schema)), self.spec.keep,
+            self.facts.effects.schema,
+        )  # fmt: skip
+        note = f"In the protected file {file.words()}."
+        made = replace(made, estimates=replace(estimates, notes=(*estimates.notes, note)))
+        valid = file.valid(self.spec.alphas)
+        return _announced(made, valid, self.facts.layout, [])
+
+    def _carried(
+        self,
+        told: tuple[DeclaredEstimates, Mapping[str, float]] | None,
+        columns: Mapping[str, NDArray[Any]],
+        rng: np.random.Generator,
+    ) -> Carried:
+        """Return the file; without what was released, effects of zero, to try what it carries."""
+        regressions, rows = self.facts.layout.regressions, self._rows()
+        observed = dict(zip(regressions.outcomes, rows.observed, strict=True))
+        listed = carried_of(
+            regressions.declared, masks_of(regressions.declared, rows.columns, observed)
+        )
+        assert self.facts.moments is not None
+        aims = []
+        for place, (one, of) in enumerate(zip(listed, self.facts.moments.declared, strict=True)):
+            if told is None:
+                size = len(of.terms)
+                aims.append(Aim(one, np.zeros(size), np.eye(size)))
+                continue
+            fit = told[0].fits[place]
+            cov = fit.cov.to_numpy(np.float64)
+            effects = np.asarray(fit.params, np.float64)
+            aims.append(Aim(one, effects, cov, told[1][one.outcome]))
+        design = self.facts.effects.experiment.design
+        rows = rows.shuffled(rng).reassigned(design, rng)
+        return Carried.of(self.facts.layout, columns, rows, aims, rng)
+
+    def _filler(self) -> tuple[Mapping[str, NDArray[Any]], np.random.Generator]:
+        """Return covariates that tell nothing, the same each time, and a source of noise."""
+        rng = source(FILLER).post_processing_rng()
+        return self.facts.covariates.columns(None, rng), rng
 
     def _control_errors(self, targets: Sequence[Target]) -> list[float | None]:
         """Return the errors of control means; an index leaves another mean than the outcome's."""
@@ -515,10 +639,9 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         is refused here, from public facts alone; the filler is the same each time, so that chance
         does not decide what is refused or announced either.
         """
-        rng = source(FILLER).post_processing_rng()
+        filler, rng = self._filler()
         effects = len(self.facts.regressions.arms)
         nothing = Target(np.zeros(effects), np.eye(effects), 0.0, control_known=LONGEST_ERROR)
-        filler = self.facts.covariates.columns(None, rng)
         known = known_levels(self.facts.effects) if self.facts.effects.subgroups else {}
         for levels in known.values():
             # effects that differ, for sets of covariates contradict each other about these alone
@@ -588,7 +711,8 @@ def _announced(
     schema = valid.stamped(layout.released(release.schema), coded)
     issued = release.issued
     if issued is not None:
-        targets = _errors_of(valid.outcomes, released_as)
+        # declared regressions say themselves what was released
+        targets = _errors_of(valid.outcomes, released_as) if released_as else {}
         levels = zip(*(target.within for target in released_as), strict=True)
         within = [_errors_of(valid.outcomes, level) for level in levels]
         issued = replace(

@@ -65,6 +65,10 @@ def reading_of(
     Post-processing: a function of the released table, the released errors and public facts.
     """
     ratios: dict[str, list[Found]] = {}
+    if valid.declared:
+        return Reading(
+            _of_declared(table, schema, valid), breaks_of(table, valid, original or schema)
+        )
     found = chain(_found(table, schema, valid, targets), _within(table, schema, valid, within))
     for one in found:
         ratios.setdefault(one[0], []).append(one)
@@ -92,6 +96,18 @@ def _found(
             fit = ols(_formula(valid, outcome, ()), table, schema, cluster=valid.cluster)
             errors = dict(zip(fit.bse.index[1:], fit.bse.to_numpy()[1:].tolist(), strict=True))
             yield from _compared(f"regress y t, {valid.errors}", outcome, errors, targets)
+
+
+def _of_declared(table: pd.DataFrame, schema: Schema, valid: Validity) -> tuple[ErrorRatio, ...]:
+    """Return for every carried regression what each command finds of its errors."""
+    found = []
+    for one, alone in valid.alone():
+        told = {one.outcome: [error for *_, error in one.released]}
+        ratios: dict[str, list[Found]] = {}
+        for entry in _found(table[one.of(table)], schema, alone, told):
+            ratios.setdefault(entry[0], []).append(entry)
+        found += [_ratio(f"{command}: {one.title}", entries) for command, entries in ratios.items()]
+    return tuple(found)
 
 
 def _within(

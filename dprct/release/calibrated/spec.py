@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -30,6 +30,11 @@ from dprct.estimate.ate import (
     promise_of,
     smallest_arm,
 )
+from dprct.estimate.moments.alone import (
+    DeclaredSpec,
+    Regression,  # read from annotations
+    listed_regressions,
+)
 from dprct.io.stata.files import check_header
 from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
@@ -39,9 +44,11 @@ from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
 from dprct.release.calibrated.groups import balanced, sizes_by_level
 from dprct.release.calibrated.layout import (
     Layout,
+    Regressions,
     arm_terms,
     check_covariates,
     check_slopes,
+    checked_columns,
     cluster_column,
     prepared_schema,
     regressions_of,
@@ -57,13 +64,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.estimate.ate import ATEFacts
+    from dprct.estimate.moments.alone import MomentsFacts
     from dprct.model import Facts
     from dprct.privacy.budget import Guarantee, Relation
     from dprct.privacy.mechanisms import Mechanism
     from dprct.release.calibrated.covariates import Covariates, Rule
-    from dprct.release.calibrated.layout import Regressions, TermSet
+    from dprct.release.calibrated.layout import TermSet
     from dprct.schema.columns import Column, Unit
     from dprct.schema.schema import Schema
+    from dprct.schema.tables import Counting
 
 Wanted = Literal["auto", "histogram", "marginals", "filler"]
 Legal = Literal["calibrated", "strict"]
@@ -203,6 +212,8 @@ class CalibratedFacts(ReleaseFacts):
         How covariates may be drawn.
     slopes : Slopes or None
         How outcomes move with covariates, where they do.
+    moments : MomentsFacts or None
+        What is public of declared regressions.
     """
 
     effects: ATEFacts
@@ -210,6 +221,7 @@ class CalibratedFacts(ReleaseFacts):
     layout: Layout
     covariates: Covariates
     slopes: Slopes | None
+    moments: MomentsFacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,6 +265,34 @@ class CalibratedAllocation(Allocation):
         return found
 
 
+_NOT_DECLARED: Mapping[str, str] = {
+    "outcome": "outcomes stand on the left of the formulas",
+    "treatment": "``assignment=`` names the columns of treatment",
+    "covariates": "covariates stand in the formulas",
+    "specifications": "each set of covariates is a formula of its own",
+    "alphas": "errors of declared regressions are those of 95 % intervals",
+    "legal": "outcomes with legal values carry no regression",
+    "gamma": "covariates of a formula adjust its effects already",
+    "privacy_unit": "declared regressions protect a person, also where clusters were assigned",
+    "index": "covariates of a formula adjust its effects",
+    "index_columns": "covariates of a formula adjust its effects",
+    "index_bounds": "covariates of a formula adjust its effects",
+    "subgroups": "the regression of each level is declared by ``where=``",
+    "neighbors": "treatment is public in declared regressions",
+}
+"""Options that only differences in means have, each with what stands for it, or why."""
+
+
+def _unless_refused(
+    checks: Callable[[], Iterable[Callable[[], object]]],
+) -> Iterable[Callable[[], object]]:
+    """Return checks; none where what they are of is wrong, which another check says."""
+    try:
+        return [*checks()]
+    except DprctError:
+        return []
+
+
 @dataclass(frozen=True, kw_only=True)
 class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     """What a calibrated release is asked for; the fields are the options of :class:`Calibrated`."""
@@ -267,7 +307,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         "from the estimates, where they are free",
     }
 
-    outcome: tuple[str, ...]
+    outcome: tuple[str, ...] = ()
+    formulas: tuple[str | Regression, ...] = ()
     treatment: tuple[str, ...] | None = None
     covariates: tuple[str, ...] = ()
     assignment: Design | None = None
@@ -291,7 +332,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def of(
         cls,
         *,
-        outcome: str | Sequence[str],
+        outcome: str | Sequence[str] = (),
+        formulas: str | Regression | Sequence[str | Regression] = (),
         treatment: str | Sequence[str] | None = None,
         covariates: Sequence[str] = (),
         specifications: Iterable[str | Sequence[str]] = (),
@@ -305,6 +347,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         check_covariates(covariates)
         spec = cls(
             outcome=tuple(dict.fromkeys(listed_names(outcome, "outcome"))),
+            formulas=listed_regressions(formulas),
             treatment=None if treatment is None else listed_names(treatment, "treatment"),
             covariates=listed_names(covariates, "covariates"),
             specifications=tuple(" + ".join(terms) for terms in term_sets(specifications)),
@@ -317,11 +360,29 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         spec._check_words()
         return spec
 
+    @cached_property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes that are named, or those of the declared regressions."""
+        if self.declared is None:
+            return self.outcome
+        left = [name for one in self.declared.parsed for name in one.outcome_names]
+        return tuple(dict.fromkeys(left))
+
+    @cached_property
+    def declared(self) -> DeclaredSpec | None:
+        """The regressions of ``formulas=``; None where differences in means are released."""
+        if not self.formulas:
+            return None
+        return DeclaredSpec(
+            formulas=self.formulas, assignment=self.assignment, control=self.control,
+            attrition=self.attrition, neighbors="replace-one-design-public",
+        )  # fmt: skip
+
     @property
     def parts(self) -> tuple[dict[str, Fraction], dict[str, Fraction] | None]:
         """The shares of covariates and moments, and how outcomes divide what these leave."""
         parts, outcomes = shares_of(
-            self.budget_shares, self.covariate_release, self.outcome, moments=self.has_slopes
+            self.budget_shares, self.covariate_release, self.outcomes, moments=self.has_slopes
         )
         # equal shares are the default, and divide nothing where one release serves all outcomes
         equal = outcomes is not None and len(set(outcomes.values())) == 1
@@ -341,7 +402,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def effects(self) -> ATESpec:
         """The private effects."""
         return ATESpec.of(
-            outcome=self.outcome, treatment=self.treatment, assignment=self.assignment,
+            outcome=self.outcomes, treatment=self.treatment, assignment=self.assignment,
             control=self.control, budget_shares=self.parts[1],
             neighbors=self.neighbors, blocks=self.blocks, privacy_unit=self.privacy_unit,
             index=self.index, index_columns=self.index_columns, index_bounds=self.index_bounds,
@@ -350,8 +411,9 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Outcomes, columns of the design, and covariates of an index; the file has more."""
-        return self.effects.columns
+        """Outcomes, columns of the design, and covariates that are read; the file has more."""
+        own = () if self.declared is None else self.declared.columns
+        return tuple(dict.fromkeys([*self.effects.columns, *own]))
 
     def shown(self, schema: Schema) -> tuple[str, ...]:
         """Return the columns that the file has: what is modelled, and what is public."""
@@ -370,20 +432,34 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     @cached_property
     def regressions(self) -> Regressions:
         """The regressions for which the file is calibrated."""
+        if self.declared is not None:
+            return self._declared_regressions(self.declared)
         found = regressions_of(
             self.outcome, self.arms, self.covariates, self.specifications,
             self.effects.design.columns,
         )  # fmt: skip
         return replace(found, within=next(iter(self.subgroups), None))
 
+    def _declared_regressions(self, declared: DeclaredSpec) -> Regressions:
+        """Return the declared regressions as a file may carry them."""
+        assert self.assignment is not None
+        listed = declared.written()
+        arms = dict.fromkeys(arm for one in listed for arm in one.arms)
+        sets = dict.fromkeys(one.covariates for one in listed)
+        found = Regressions(self.outcomes, tuple(arms), tuple(sets), declared=listed)
+        return checked_columns(found, self.assignment.columns)
+
     @property
     def cluster(self) -> str | None:
         """The column by which a reader clusters errors."""
+        if self.declared is not None:
+            return self.regressions.declared[0].cluster
         return cluster_column(self.effects.design)
 
     def prepared(self, schema: Schema) -> Schema:
         """Return the schema with the fates of outcomes, design and covariates."""
-        check_fixed_before(schema, self.regressions.columns, self.effects.design.columns)
+        regressions = self.regressions
+        check_fixed_before(schema, regressions.columns, self.effects.design.columns)
         if self.treatment_private:
             return prepared_schema(schema, self.regressions, (), self.hidden)
         return prepared_schema(schema, self.regressions, self.effects.design_columns)
@@ -413,9 +489,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         """Yield what must hold of options, design and columns, whatever the rows are."""
         schema = facts.schema
         yield self._check_words
+        yield self._check_given
+        if (declared := self.declared) is not None:
+            yield from _unless_refused(lambda: declared.checks(facts))
         yield lambda: self.effects
         yield self._check_subgroups
-        yield from self._checks_of_effects(facts)
+        yield from _unless_refused(lambda: self.effects.checks(facts))
         yield lambda: check_slopes(self.regressions) if self.has_slopes else self.regressions
         yield lambda: self.cluster
         yield lambda: self.prepared(schema)
@@ -424,11 +503,31 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         yield lambda: check_header(released_schema(self.prepared(schema)), facts.n)
         yield lambda: self.drawn_covariates(replace(facts, schema=self.prepared(schema)))
 
-    def _checks_of_effects(self, facts: Facts) -> Iterable[Callable[[], object]]:
-        try:
-            return [*self.effects.checks(facts)]
-        except DprctError:  # which the check before this one raises
-            return []
+    def _check_given(self) -> None:
+        """Refuse options that say otherwise what declared regressions are, or cannot hold there."""
+        if self.declared is None:
+            if not self.outcome:
+                raise ParameterError(
+                    "neither ``outcome=`` nor ``formulas=`` is given; name the outcomes whose "
+                    "differences in means are released, or declare regressions in ``formulas=``"
+                )
+            return
+        if self.assignment is None:
+            raise ParameterError(
+                "``formulas=`` needs ``assignment=``, the design by which treatment was assigned"
+            )
+        plain = {f.name: f.default for f in fields(self)}
+        for name, reason in _NOT_DECLARED.items():
+            if getattr(self, name) != plain[name]:
+                raise ParameterError(
+                    f"``{name}=`` does not go with ``formulas=``: {reason}; leave one of the two "
+                    "out"
+                )
+        if self.parts[1] is not None:
+            raise ParameterError(
+                "``budget_shares=`` of outcomes does not go with ``formulas=``, whose plan divides "
+                "the budget among regressions; name the share of ``covariates`` alone, or none"
+            )
 
     def _check_words(self) -> None:
         for name, kind in (("covariate_release", Wanted), ("legal", Legal), ("gamma", Gamma)):
@@ -480,6 +579,18 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         )
         return Slopes.of(covariates, outcomes, relation)
 
+    def counting(self, schema: Schema) -> Counting:
+        """Return the public columns of which combinations are counted at the door of an engine."""
+        if self.declared is None:
+            return super().counting(schema)
+        return self.declared.counting(schema)
+
+    def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
+        """Return why no table of this header can be released at a budget."""
+        if self.declared is None:
+            return super().unaffordable(facts, budget, confirm=confirm)
+        return self.declared.unaffordable(facts, budget, confirm=confirm)
+
     def guesses(self, facts: Facts) -> Iterator[CalibratedFacts]:
         """Yield an experiment of this design whose groups are all of the same size."""
         prepared = replace(facts, schema=self.prepared(facts.schema))
@@ -489,9 +600,11 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def allocation(self, facts: CalibratedFacts, budget: Budget) -> CalibratedAllocation:
         """Return the mechanisms, each calibrated to all rows of one protected unit."""
         part = self.divided(facts, budget)
-        parts: dict[str, Mechanism] = {
-            "effects": self.effects.allocation(facts.effects, part.effects)
-        }
+        if self.declared is None or facts.moments is None:
+            effects = self.effects.allocation(facts.effects, part.effects)
+        else:
+            effects = self.declared.allocation(facts.moments, part.effects)
+        parts: dict[str, Mechanism] = {"effects": effects}
         if part.rule != "filler":
             parts[COVARIATES] = facts.covariates.allocation(part.rule, part.covariates)
         if facts.slopes is not None:
@@ -506,6 +619,14 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         is private, or subgroups are asked for.
         """
         parts = self.parts[0], self.covariate_release, facts.covariates
+        if self.declared is not None:
+            if not budget.delta:
+                raise ParameterError(
+                    "``formulas=`` needs a delta above 0, far below 1/n: declared regressions are "
+                    "released with Gaussian noise; give a delta, or name ``outcome=``, whose "
+                    "differences in means can be released without"
+                )
+            return joint_division(budget, *parts)
         if not budget.delta:
             if self.treatment_private:
                 raise ParameterError(
@@ -548,6 +669,9 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
 
     def _promised(self, facts: CalibratedFacts, budget: Budget, *, jointly: bool) -> Guarantee:
         effects = promise_of(budget, facts.effects, jointly=jointly)
+        if self.declared is not None:
+            known: Any = facts  # of public treatment nothing but schema and n is asked
+            effects = self.declared.promise(known, budget)
         file = ReleaseSpec.promise(self, facts, budget)
         shown = dict.fromkeys((*effects.public_facts, *file.public_facts))
         hidden = dict.fromkeys((*effects.not_covered, *file.not_covered))
@@ -567,7 +691,11 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def _contents(
         self, facts: CalibratedFacts, allocation: CalibratedAllocation, drawn: Plan | None
     ) -> Contents:
-        part, effects = allocation.division, self.effects.plan(facts.effects, allocation.effects)
+        part = allocation.division
+        if self.declared is None or facts.moments is None:
+            effects = self.effects.plan(facts.effects, allocation.effects)
+        else:
+            effects = self.declared.plan(facts.moments, allocation.effects)
         numbers = [
             *notes({"budget": _budget(part)}),
             *notes({"regressions": "; ".join(facts.regressions.formulas())}),
@@ -618,6 +746,8 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def limits(self, facts: CalibratedFacts) -> tuple[str, ...]:
         """Limits of the protected file."""
         effects = facts.effects
+        if self.declared is not None:
+            return facts.layout.limits()
         return (*facts.layout.limits(effects.indexes, effects.counted), *effects.without_blocks)
 
 
@@ -648,6 +778,17 @@ def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) 
         "covariates are filled uniformly over their public domain: they carry no information"
     )  # fmt: skip
     outcomes = ", ".join(known.regressions.outcomes)
+    if spec.declared is not None:
+        return tuple(
+            filter(
+                None,
+                (
+                    filled,
+                    f"{outcomes}: real numbers stored as double, beyond the "
+                    "legal values of the original",
+                ),
+            )
+        )
     legal = (
         f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
         "and errors up to a calibration error that the release reports"

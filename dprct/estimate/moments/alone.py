@@ -1,0 +1,247 @@
+"""Declared regressions alone, without moments to be read: what a calibrated file is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from dprct.certificate.valid_declared import ValidRegression
+from dprct.certificate.valid_regressions import terms_of
+from dprct.errors import ParameterError
+from dprct.estimate.effects import effects_plot
+from dprct.estimate.moments.declared import DrawnStep, Regression, listed_regressions
+from dprct.estimate.moments.declared_results import declared_results
+from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybody_in, facts_of
+from dprct.estimate.moments.one_step import place_of
+from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
+from dprct.formula import parse
+from dprct.plots import Labels, watermark_of
+from dprct.results.base import LinearResults, checked_alpha
+from dprct.schema.conditions import named, reduced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from dprct.estimate.moments.declared import Step
+    from dprct.estimate.moments.declared_results import DeclaredResults
+    from dprct.estimate.moments.effects import Combined
+    from dprct.model import Facts
+    from dprct.privacy.budget import Guarantee
+    from dprct.privacy.mechanisms import Allocation
+    from dprct.results.plan import Contents
+    from dprct.schema.schema import Schema
+
+__all__ = [
+    "DeclaredEstimates", "DeclaredSpec", "DrawnMoments", "DrawnStep", "MomentsFacts", "Regression",
+    "check_joint", "drawn_with_steps", "facts_of", "levels_of_outcomes", "listed_regressions",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredSpec(MomentsSpec):
+    """The regressions of ``formulas=``, each of them released by one step."""
+
+    def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
+        return {one: self._served(one, schema) for one in self.declared}
+
+    def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
+        """Yield what must hold of regressions that a file is to carry."""
+        yield self.written
+        yield lambda: self._check_served(facts.schema)
+        yield lambda: self._check_conditions(facts.schema)
+        yield from super().checks(facts)
+
+    def _check_served(self, schema: Schema) -> None:
+        for one, found in self.served(schema).items():
+            if isinstance(found, str):
+                raise ParameterError(
+                    f"{one.title!r} is not served by one step ({found}), and a file carries no "
+                    "other regression of ``formulas=``; leave it out, or release it by "
+                    "``PrivateMoments``"
+                )
+
+    def _contents(self, facts: MomentsFacts, allocation: Allocation) -> Contents:
+        """Return the plan of the regressions, without what is about moments that nobody reads."""
+        found = super()._contents(facts, allocation)
+        kept = tuple(number for number in found.numbers if number.quantity not in _OF_MOMENTS)
+        return replace(found, numbers=kept, consequences=(_BESIDE,))
+
+    def _check_conditions(self, schema: Schema) -> None:
+        """Refuse conditions on who has a value of a column of which the file does not keep that."""
+        assert self.assignment is not None
+        known = {*self.assignment.columns, *self.assignment.uses}
+        for one in self.declared:
+            inside = one.inside(schema)
+            asked = named(inside) if inside else set[str]()
+            lost = sorted(n for n in asked - known if schema.column(n).fate != "public")
+            if lost:
+                raise ParameterError(
+                    f"{one.title!r}: ``where=`` asks who has a value of {', '.join(lost)}, which "
+                    "the file does not keep; leave that out, or release it by ``PrivateMoments``"
+                )
+
+    def written(self) -> tuple[ValidRegression, ...]:
+        """Return the regressions as a file may carry them, outcome by outcome, each once."""
+        found: dict[str, ValidRegression] = {}
+        for one in self.declared:
+            for outcome in one.parsed.outcome_names:
+                of = one.of(outcome)
+                found.setdefault(of.title, self._written(of, outcome))
+        return tuple(found.values())
+
+    def _written(self, one: Regression, outcome: str) -> ValidRegression:
+        assert self.assignment is not None
+        if one.weights is not None:
+            raise ParameterError(
+                f"{one.title!r} has weights, and a file carries regressions without; leave "
+                "``weights=`` out, or release it by ``PrivateMoments``"
+            )
+        clusters = tuple(getattr(self.assignment, "cluster_columns", ()))
+        if one.cluster is None and len(clusters) > 1:
+            raise ParameterError(
+                f"{one.title!r}: clusters are combinations of {', '.join(clusters)}, and a "
+                "regression clusters by one column; give the clusters a column of their own"
+            )
+        columns, parsed = set(self.assignment.columns), one.parsed
+        where = one.condition and reduced(one.condition, set(parsed.names))
+        labels = terms_of(parsed, parsed.effects)
+        arms = [label for label in labels if columns & {*parse(f"~ {label}").regressor_names}]
+        if crossed := [label for label in arms if ":" in label]:
+            raise ParameterError(
+                f"{one.title!r} has products of treatment ({', '.join(crossed)}), which a file "
+                "does not carry; declare the regression of each level with ``where=``, or release "
+                "it by ``PrivateMoments``"
+            )
+        if not arms:
+            raise ParameterError(
+                f"{one.title!r} does not name the treatment that was assigned "
+                f"({', '.join(self.assignment.columns)}); a file carries coefficients of treatment"
+            )
+        return ValidRegression(
+            outcome=outcome,
+            arms=tuple(arms),
+            covariates=tuple(label for label in labels if label not in arms),
+            cluster=one.cluster or next(iter(clusters), None),
+            where=where or None,
+            name=one.name or "",
+        )
+
+
+_OF_MOMENTS = frozenset(
+    {"columns", "groups", "released", "radius", "scales", "rows outside the ball"}
+)
+_BESIDE = (
+    "the file carries one regression of an outcome in each row: of those that share rows the "
+    "first; the others are released beside it"
+)
+
+
+def check_joint(facts: MomentsFacts) -> None:
+    """Refuse several arms of which no covariances are released: a file would make them up."""
+    for one in facts.declared:
+        if len(one.terms) > 1 and not one.joint:
+            raise ParameterError(
+                f"{one.title!r}: treatment varies within clusters, so that no covariances of its "
+                f"{len(one.terms)} arms are released, and a file would make them up; declare one "
+                "arm at a time with ``where=``, or release it by ``PrivateMoments``"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class DeclaredEstimates(LinearResults):
+    """The released coefficients of all declared regressions of a file.
+
+    Parameters
+    ----------
+    fits : tuple of DeclaredResults
+        Of each of them, in their order.
+    """
+
+    fits: tuple[DeclaredResults, ...]
+
+    @classmethod
+    def of(
+        cls, drawn: DrawnMoments, facts: MomentsFacts, guarantee: Guarantee
+    ) -> DeclaredEstimates:
+        """Return what was drawn of declared regressions."""
+        fits = tuple(
+            declared_results(one, of, guarantee)
+            for one, of in zip(drawn.steps, facts.declared, strict=True)
+        )
+        of_outcome = [fit.outcome for fit in fits]
+        names = [
+            f"{fit.outcome if of_outcome.count(fit.outcome) == 1 else fit.of.title}: {term}"
+            for fit in fits
+            for term in fit.of.terms
+        ]
+        cov, at = np.full((len(names),) * 2, np.nan), 0  # across regressions none was released
+        for fit in fits:
+            here = slice(at, at + len(fit.of.terms))
+            cov[here, here] = fit.cov.to_numpy(np.float64)
+            at += len(fit.of.terms)
+        index = pd.Index(names, dtype=object)
+        return cls(
+            params=pd.Series(np.concatenate([fit.params for fit in fits]), index=index),
+            cov=pd.DataFrame(cov, index=index, columns=index),
+            bse_noise=pd.Series(
+                np.concatenate([np.asarray(fit.bse_noise) for fit in fits]), index=index
+            ),
+            df_inference=min(fit.df_inference for fit in fits),
+            df_resid=min(fit.df_resid for fit in fits),
+            nobs=facts.n,
+            cov_type=" and ".join(dict.fromkeys(fit.cov_type for fit in fits)),
+            guarantee=guarantee,
+            outcome=", ".join(dict.fromkeys(of_outcome)),
+            formula="; ".join(fit.formula for fit in fits),
+            title="Declared regressions, released by one step",
+            layout=tuple(names),
+            notes=tuple(dict.fromkeys(note for fit in fits for note in fit.notes)),
+            fits=fits,
+        )
+
+    @property
+    def effects(self) -> tuple[Combined, ...]:
+        """The law of the error of each coefficient."""
+        return tuple(effect for fit in self.fits for effect in fit.effects)
+
+    @property
+    def pvalues(self) -> pd.Series[float]:
+        """Two-sided p-values by inversion of the intervals."""
+        return self._series(np.concatenate([fit.pvalues for fit in self.fits]))
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
+        found = np.vstack([fit.conf_int(alpha).to_numpy() for fit in self.fits])
+        return pd.DataFrame(found, self.params.index)
+
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
+        """Draw the coefficients with their intervals, and what privacy noise alone would give."""
+        names = [str(name) for name in self.params.index]
+        (axes,) = effects_plot(
+            [("", names, list(self.effects))], checked_alpha(alpha), ax=ax,
+            watermark=watermark_of(self.guarantee), labels=Labels(schema),
+        )  # fmt: skip
+        return axes
+
+
+def levels_of_outcomes(
+    drawn: DrawnMoments, facts: MomentsFacts, outcomes: Sequence[str]
+) -> dict[str, float]:
+    """Return about what the mean of each outcome is: released moments, of no declared error.
+
+    It sets at what level the rows of a file lie, and nothing that is called valid.
+    """
+    cell, found = everybody_in(drawn, facts), {}
+    for name in outcomes:
+        at, place = facts.layout.names.index(name), place_of(facts.layout, name)
+        mean = place.centre + place.scale / place.weight * float(cell.totals[at]) / max(cell.n, 1.0)
+        low, high = place.variable.bounds
+        found[name] = float(np.clip(mean, low, high))
+    return found
