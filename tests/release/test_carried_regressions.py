@@ -147,6 +147,7 @@ def test_each_outcome_has_its_own_covariates_and_name() -> None:
     z = least_squares(table, "z", ["t", "f"])
     assert [y.params["t"], z.params["t"]] == pytest.approx(told.params.to_numpy(), rel=1e-9)
     assert [y.bse["t"], z.bse["t"]] == pytest.approx(told.bse.to_numpy(), rel=1e-9)
+    assert len(told.plot().collections) > 0
     read = dprct.ols("z ~ t + f", release)
     assert np.allclose(read.conf_int().loc["t"], told.conf_int().loc["z: t"], rtol=1e-9)
 
@@ -262,8 +263,9 @@ def test_a_delta_is_needed_and_power_is_of_differences_in_means() -> None:
     with pytest.raises(ParameterError, match="expected error of each"):
         model.power(epsilon=1, delta=1e-6)
     plan = model.plan(**BUDGET)
-    assert "by one step" in plan.facts["y ~ t + x"]
-    assert "radius" not in plan.facts
+    (served,) = [one for one in plan.numbers if one.quantity == "served"]
+    assert served.regression == "y ~ t + x"
+    assert "radius" not in str(plan)
 
 
 def test_what_is_carried_is_the_first_of_those_that_share_rows() -> None:

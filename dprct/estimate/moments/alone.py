@@ -205,9 +205,9 @@ class DeclaredEstimates(LinearResults):
         )
 
     @property
-    def effects(self) -> tuple[Combined, ...]:
-        """The law of the error of each coefficient."""
-        return tuple(effect for fit in self.fits for effect in fit.effects)
+    def laws(self) -> tuple[Combined, ...]:
+        """Law of the error of each coefficient."""
+        return tuple(law for fit in self.fits for law in fit.laws)
 
     @property
     def pvalues(self) -> pd.Series[float]:
@@ -225,7 +225,7 @@ class DeclaredEstimates(LinearResults):
         """Draw the coefficients with their intervals, and what privacy noise alone would give."""
         names = [str(name) for name in self.params.index]
         (axes,) = effects_plot(
-            [("", names, list(self.effects))], checked_alpha(alpha), ax=ax,
+            [("", names, list(self.laws))], checked_alpha(alpha), ax=ax,
             watermark=watermark_of(self.guarantee), labels=Labels(schema),
         )  # fmt: skip
         return axes
