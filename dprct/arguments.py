@@ -57,12 +57,12 @@ CLASSES = frozenset(
 
 _NAMED = {
     "Accountant": "an accountant, such as ``dprct.Accountant(epsilon)``",
-    "Axes": "axes, such as ``matplotlib.pyplot.subplots()[1]``",
+    "Axes": "axes of matplotlib",
     "Budget": "a budget, such as ``dprct.Budget(1)``",
     "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
     "DataFrame": "``a DataFrame``",
     "Design": "a design, such as ``dprct.Simple('treated')``",
-    "Generator": "a generator, such as ``numpy.random.default_rng()``",
+    "Generator": "a random generator of NumPy",
     "Guarantee": "a guarantee, such as the one of a release",
     "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
     "Regression": "a regression, such as ``dprct.Regression('y ~ t')``",

@@ -66,7 +66,7 @@ class PublicGroups(Checked):
     n: int
 
     def __repr__(self) -> str:
-        size = f"{len(self.columns)} columns, {len(self.groups)} groups, n={self.n:,}"
+        size = f"{len(self.columns)} columns, {len(self.groups)} groups, {self.n:,} rows"
         return f"{type(self).__name__}({size})"
 
     @property
