@@ -569,8 +569,6 @@ def _notes(facts: ATEFacts) -> tuple[str, ...]:
             "people do."
         )
     if facts.subgroups:
-        notes.append(
-            f"Effects within levels of {', '.join(facts.subgroups)}: see ``effects(where=)``."
-        )
+        notes.append(f"Effects within levels of {', '.join(facts.subgroups)} were released, too.")
     notes += [f"{text[0].upper()}{text[1:]}." for text in facts.without_blocks]
     return (*notes, "Errors and intervals contain sampling and privacy noise.")
