@@ -145,6 +145,16 @@ class NoisyEffect:
         """Standard deviation of the privacy noise."""
         return math.sqrt(2 * sum(b * b for b in self.scales))
 
+    @property
+    def sampling(self) -> float:
+        """Standard deviation of sampling error, of planned effects."""
+        return math.sqrt(math.fsum(part.value for part in self.variances))
+
+    def detectable(self, alpha: float, power: float) -> float:
+        """Effect that a test of size alpha finds with this power."""
+        spread = math.fsum(part.value for part in self.variances)
+        return self.half_width(alpha) + float(quantile(2 * (1 - power), spread, self.scales))
+
     def variance(self, alpha: float) -> float:
         """Return the sampling variance that the interval of a level uses."""
         return math.fsum(part.at(alpha) for part in self.variances)

@@ -10,7 +10,7 @@ from dprct.estimate.ate.joint import (
 )
 from dprct.estimate.ate.joint import results as results_jointly
 from dprct.estimate.ate.model import ATESpec, PrivateATE, check_relation, public_facts
-from dprct.estimate.ate.plan import check_outcomes, promise_of
+from dprct.estimate.ate.plan import promise_of
 from dprct.estimate.ate.release import (
     AnyOutcome,
     ATEAllocation,
@@ -45,7 +45,6 @@ __all__ = [
     "UnitRule",
     "blocks_of",
     "blocks_of_levels",
-    "check_outcomes",
     "check_relation",
     "drawn_jointly",
     "drawn_of",

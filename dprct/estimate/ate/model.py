@@ -33,12 +33,11 @@ from dprct.estimate.ate.facts import (
 )
 from dprct.estimate.ate.plan import (
     joint_is_better,
-    joint_power_table,
     planned,
     planned_jointly,
-    power_table,
+    power_alone,
+    power_jointly,
     promise_of,
-    sds_of,
 )
 from dprct.estimate.ate.release import (
     ATEAllocation,
@@ -381,8 +380,7 @@ class ATESpec(Spec[ATEFacts]):
             allocation = self.allocation(facts, budget)
         except ParameterError:  # no sampler reaches the scale
             return False
-        sds = sds_of(facts.outcomes)
-        return joint_is_better(facts, self.layout(facts), allocation, sds, self.alphas)
+        return joint_is_better(facts, self.layout(facts), allocation, self.alphas)
 
     def layout(self, facts: ATEFacts) -> Layout:
         """Return where the release that a delta buys puts its noise."""
@@ -399,18 +397,15 @@ class ATESpec(Spec[ATEFacts]):
         return Plan(method, budget, partial(self._contents, facts, allocation))
 
     def _contents(self, facts: ATEFacts, allocation: Allocation) -> Contents:
-        sds = sds_of(facts.outcomes)
         if allocation.budget.delta:
-            return planned_jointly(facts, self.layout(facts), allocation, sds, self.alphas)
-        return planned(facts, allocation.budget, sds, self.alphas)
+            return planned_jointly(facts, self.layout(facts), allocation, self.alphas)
+        return planned(facts, allocation.budget, self.alphas)
 
     def power(self, facts: ATEFacts, allocation: Allocation) -> pd.DataFrame:
         """Return expected errors, noise and detectable effects as a table."""
-        sds = sds_of(facts.outcomes)
         if allocation.budget.delta:
-            return joint_power_table(facts, self.layout(facts), allocation, sds, self.alphas)
-        epsilon = allocation.budget.epsilon
-        return power_table(facts.outcomes, facts.contrasts, epsilon, sds, self.alphas)
+            return power_jointly(facts, self.layout(facts), allocation, self.alphas)
+        return power_alone(facts, allocation.budget.epsilon, self.alphas)
 
 
 def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFacts, BoundTable]:

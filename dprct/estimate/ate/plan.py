@@ -6,16 +6,16 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from dprct.arguments import given
-from dprct.errors import ParameterError
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
+from dprct.estimate.ate.joint import spread_of
 from dprct.estimate.ate.release import CountedOutcome, HiddenOutcome, Outcome
 from dprct.estimate.experiment import Experiment, cluster_unit
 from dprct.estimate.moments.plan import (
@@ -26,7 +26,6 @@ from dprct.estimate.moments.plan import (
 )
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
-from dprct.estimate.noise_law import quantile
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.horvitz_thompson import PrivateArms
@@ -42,7 +41,7 @@ from dprct.results.plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dprct.estimate.ate.facts import ATEFacts
     from dprct.estimate.ate.release import AnyOutcome
@@ -57,26 +56,14 @@ _POWER = 0.8
 
 
 def expected(
-    outcome: AnyOutcome, epsilon: Fraction, sd: float | None, contrasts: Sequence[Contrast]
+    outcome: AnyOutcome, epsilon: Fraction, contrasts: Sequence[Contrast]
 ) -> tuple[NoisyEffect, ...]:
-    """Return effects of size 0 as they are expected to be released, one per contrast of arms.
+    """Return effects of size 0 as they are expected without delta, one per contrast of arms.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        Of all outcomes together.
-    sd : float or None
-        Of the outcome within an arm; half the width of the bounds, the worst case, if None.  Where
-        treatment is private, about the middle of the bounds.
+    ``epsilon`` is that of all outcomes together.  Where treatment is private, the standard
+    deviation is taken about the middle of the bounds.
     """
-    return outcome.expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
-
-
-def detectable(effect: NoisyEffect, alpha: float) -> float:
-    """Return the effect that a test of size alpha finds with a power of 80%."""
-    missed = 2 * (1 - _POWER)
-    spread = math.fsum(part.value for part in effect.variances)
-    return effect.half_width(alpha) + float(quantile(missed, spread, effect.scales))
+    return outcome.expected(epsilon, spread_of(outcome) ** 2, contrasts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +89,13 @@ class PlannedEffect:
     sd: float
 
     @classmethod
-    def alone(
-        cls, outcome: AnyOutcome, contrast: Contrast, effect: NoisyEffect, sd: float,
+    def of(
+        cls, outcome: AnyOutcome, contrast: Contrast, effect: NoisyEffect | Combined,
         alphas: Sequence[float],
     ) -> PlannedEffect:  # fmt: skip
-        """Effect under Laplace noise."""
-        error = _alone(effect, tuple(alphas))
-        sampling = math.sqrt(math.fsum(part.value for part in effect.variances))
-        found = detectable(effect, alphas[0])
-        name = outcome.column.name
-        return cls(name, contrast.name, error, sampling, effect.noise_sd, found, sd)
-
-    @classmethod
-    def together(
-        cls, outcome: AnyOutcome, contrast: Contrast, effect: Combined, alphas: Sequence[float]
-    ) -> PlannedEffect:
-        """Effect of the Gaussian release of all outcomes."""
-        error, found = effect.standard_error(alphas), effect.detectable(alphas[0], _POWER)
-        name, sd = outcome.column.name, joint.spread_of(outcome)
+        """Effect under Laplace noise, or of the Gaussian release of all outcomes."""
+        error, found = _error(effect, tuple(alphas)), effect.detectable(alphas[0], _POWER)
+        name, sd = outcome.column.name, spread_of(outcome)
         return cls(name, contrast.name, error, effect.sampling, effect.noise_sd, found, sd)
 
     @property
@@ -174,20 +150,17 @@ def planned_outcome(
     names: Sequence[str],
     contrasts: Sequence[Contrast],
     epsilon: Fraction,
-    sd: float | None,
     alphas: Sequence[float],
 ) -> tuple[list[PlannedNumber], list[str]]:
     """Numbers of a plan on one outcome, and its warnings."""
-    name, own = outcome.column.name, _sd(outcome, sd)
+    name = outcome.column.name
     effects = [
-        PlannedEffect.alone(outcome, contrast, effect, own, alphas)
-        for contrast, effect in zip(
-            contrasts, expected(outcome, epsilon, sd, contrasts), strict=True
-        )
+        PlannedEffect.of(outcome, contrast, effect, alphas)
+        for contrast, effect in zip(contrasts, expected(outcome, epsilon, contrasts), strict=True)
     ]
     hidden = isinstance(outcome, HiddenOutcome)
-    public = _public_errors(outcome, contrasts, epsilon, sd) if hidden else {}
-    numbers = [*bounds_of(outcome, names, sd)]
+    public = _public_errors(outcome, contrasts, epsilon) if hidden else {}
+    numbers = [*bounds_of(outcome, names)]
     share = float(epsilon * outcome.share)
     why = f"of {float(epsilon):g}"
     numbers.append(PlannedNumber("epsilon", share, why=why, outcome=name))
@@ -210,20 +183,19 @@ def planned_outcome(
         least = float(outcome.fewest(epsilon))
         numbers.append(PlannedNumber("least", least, why=why, outcome=name, term="missing values"))
     numbers += notes(lines)
-    numbers += price_of(outcome, contrasts, epsilon, sd, alphas)
+    numbers += price_of(outcome, contrasts, epsilon, alphas)
     return numbers, [text for effect in effects for text in effect.warnings()]
 
 
-def bounds_of(
-    outcome: AnyOutcome, names: Sequence[str], sd: float | None
-) -> Iterator[PlannedNumber]:
+def bounds_of(outcome: AnyOutcome, names: Sequence[str]) -> Iterator[PlannedNumber]:
     """Bounds, standard deviation and arms of an outcome, as a plan has them."""
     name, bounds = outcome.column.name, outcome.column.bounds
     assert bounds is not None
-    unit, why = units_of(name), "declared" if sd is not None else "the most that the bounds allow"
+    declared = outcome.column.sd is not None
+    unit, why = units_of(name), "declared" if declared else "the most that the bounds allow"
     yield PlannedNumber("lower_bound", float(bounds[0]), unit, outcome=name)
     yield PlannedNumber("upper_bound", float(bounds[1]), unit, outcome=name)
-    yield PlannedNumber("sd", _sd(outcome, sd), unit, why, outcome=name)
+    yield PlannedNumber("sd", spread_of(outcome), unit, why, outcome=name)
     if isinstance(outcome, HiddenOutcome):
         for arm, share in zip(names, outcome.arms.shares, strict=True):
             yield PlannedNumber("probability", float(share), why=f"of {arm}", outcome=name)
@@ -234,20 +206,13 @@ def bounds_of(
 
 
 def _public_errors(
-    outcome: AnyOutcome, contrasts: Sequence[Contrast], epsilon: Fraction, sd: float | None
+    outcome: AnyOutcome, contrasts: Sequence[Contrast], epsilon: Fraction
 ) -> dict[str, float]:
     """Errors of differences in means without privacy, by contrast, where treatment is private."""
     pair = _both(outcome)
     assert pair is not None
-    effects = pair[0].expected(epsilon, _sd(outcome, sd) ** 2, contrasts)
-    return {
-        contrast.name: math.sqrt(math.fsum(part.value for part in effect.variances))
-        for contrast, effect in zip(contrasts, effects, strict=True)
-    }
-
-
-def _sd(outcome: AnyOutcome, sd: float | None) -> float:
-    return float(outcome.width) / 2 if sd is None else sd
+    effects = expected(pair[0], epsilon, contrasts)
+    return {c.name: effect.sampling for c, effect in zip(contrasts, effects, strict=True)}
 
 
 COLUMNS = (
@@ -258,54 +223,57 @@ COLUMNS = (
 
 
 def power_table(
-    outcomes: Sequence[AnyOutcome],
-    contrasts: Sequence[Contrast],
-    epsilon: Fraction,
-    sds: Mapping[str, float],
+    facts: ATEFacts,
+    effects: Callable[[Fraction], Sequence[NoisyEffect | Combined]],
+    equal: Callable[[float], float],
     alphas: Sequence[float],
 ) -> pd.DataFrame:
     """Return what every effect can be expected to show; a function of public facts.
 
     Parameters
     ----------
-    epsilon : Fraction
-        Of all outcomes together.
-    sds : mapping from outcome to number
-        Declared standard deviations; half the width of the bounds where there is none.
+    effects : callable
+        Effects as expected at a multiple of epsilon, outcomes first.
+    equal : callable
+        The epsilon at which noise is what it is, divided by a number.
     alphas : sequence of float
         Sizes of tests at which errors are to be valid; power is for the first.
     """
-    records, index = [], []
-    for outcome in outcomes:
-        name = outcome.column.name
-        sd = sds.get(name)
-        at = [expected(outcome, e, sd, contrasts) for e in (epsilon, epsilon / 2, epsilon * 2)]
-        for contrast, *effects in zip(contrasts, *at, strict=True):
-            each = [
-                PlannedEffect.alone(outcome, contrast, effect, _sd(outcome, sd), alphas)
-                for effect in effects
-            ]
-            records.append(_record(float(epsilon), *each))
-            index.append((name, contrast.name))
-    names = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
-    return pd.DataFrame(records, index=names, columns=list(COLUMNS))
+    wanted = list(product(facts.outcomes, facts.contrasts))
+    at = [effects(times) for times in (Fraction(1), Fraction(1, 2), Fraction(2))]
+    records = []
+    for (outcome, contrast), *each in zip(wanted, *at, strict=True):
+        now, half, double = (PlannedEffect.of(outcome, contrast, e, alphas) for e in each)
+        records.append(
+            (
+                now.std_error, now.noise_sd, now.sampling, now.detectable, half.std_error,
+                double.std_error, half.detectable, double.detectable,
+                equal(now.noise_sd / now.sampling) if now.sampling else np.inf, now.sd, now.usable,
+            )
+        )  # fmt: skip
+    index = pd.MultiIndex.from_tuples(
+        [(outcome.column.name, contrast.name) for outcome, contrast in wanted],
+        names=["outcome", "effect"],
+    )
+    return pd.DataFrame(records, index=index, columns=list(COLUMNS))
 
 
-def _record(
-    epsilon: float, now: PlannedEffect, half: PlannedEffect, double: PlannedEffect
-) -> tuple[float | bool, ...]:
-    return (
-        now.std_error, now.noise_sd, now.sampling, now.detectable, half.std_error,
-        double.std_error, half.detectable, double.detectable,
-        epsilon * now.noise_sd / now.sampling if now.sampling else np.inf, now.sd, now.usable,
-    )  # fmt: skip
+def alone(facts: ATEFacts, epsilon: Fraction) -> list[NoisyEffect]:
+    """Effects as expected without delta, outcomes first."""
+    return [e for o in facts.outcomes for e in expected(o, epsilon, facts.contrasts)]
+
+
+def power_alone(facts: ATEFacts, epsilon: Fraction, alphas: Sequence[float]) -> pd.DataFrame:
+    """Table of :func:`power_table` of fits without delta."""
+    return power_table(
+        facts, lambda times: alone(facts, epsilon * times), lambda x: float(epsilon) * x, alphas
+    )
 
 
 def price_of(
     outcome: AnyOutcome,
     contrasts: Sequence[Contrast],
     epsilon: Fraction,
-    sd: float | None,
     alphas: Sequence[float],
 ) -> Iterator[PlannedNumber]:
     """Error of each contrast with treatment public and private, from public facts alone.
@@ -314,8 +282,6 @@ def price_of(
     ----------
     epsilon : Fraction
         Of all outcomes together.
-    sd : float or None
-        Declared standard deviation within an arm; half the width of the bounds if None.
 
     Notes
     -----
@@ -326,7 +292,7 @@ def price_of(
     if pair is None:
         return
     name, half = outcome.column.name, float(outcome.width) / 2
-    inner = half if sd is None else sd
+    inner = spread_of(outcome)
     ways: dict[str, tuple[Outcome | HiddenOutcome, float]] = {
         "with treatment public": (pair[0], inner),
         "with treatment private, means at the middle of the bounds": (pair[1], inner),
@@ -339,7 +305,7 @@ def price_of(
             contrasts, one.expected(epsilon, spread**2, contrasts), strict=True
         ):
             yield PlannedNumber(
-                "price_of_hiding_treatment", _alone(effect, tuple(alphas)), units_of(name),
+                "price_of_hiding_treatment", _error(effect, tuple(alphas)), units_of(name),
                 f"standard error {why}", outcome=name, term=contrast.name,
             )  # fmt: skip
 
@@ -413,17 +379,14 @@ def promise_of(budget: Budget, facts: ATEFacts, *, jointly: bool = False) -> Gua
     )
 
 
-def planned(
-    facts: ATEFacts, budget: Budget, sds: Mapping[str, float], alphas: Sequence[float]
-) -> Contents:
+def planned(facts: ATEFacts, budget: Budget, alphas: Sequence[float]) -> Contents:
     """Prices, noise and expected standard errors of effects at a budget."""
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
     numbers = _heading(facts, "a centred Horvitz-Thompson mean" if hidden else "in means")
     warnings: list[str] = []
     for outcome in facts.outcomes:
-        sd = sds.get(outcome.column.name)
         found, warned = planned_outcome(
-            outcome, facts.arms, facts.contrasts, budget.epsilon, sd, alphas
+            outcome, facts.arms, facts.contrasts, budget.epsilon, alphas
         )
         numbers += found
         warnings += warned
@@ -464,7 +427,6 @@ def planned_jointly(
     facts: ATEFacts,
     layout: Layout,
     allocation: Allocation,
-    sds: Mapping[str, float],
     alphas: Sequence[float],
 ) -> Contents:
     """Price, noise and expected errors of the release of all outcomes together.
@@ -489,13 +451,12 @@ def planned_jointly(
     warnings: list[str] = []
     better = 0
     for outcome in outcomes:
-        sd = sds.get(outcome.column.name)
-        numbers += bounds_of(outcome, facts.arms, sd)
+        numbers += bounds_of(outcome, facts.arms)
         for contrast, other in zip(
-            contrasts, expected(outcome, budget.epsilon, sd, contrasts), strict=True
+            contrasts, expected(outcome, budget.epsilon, contrasts), strict=True
         ):
-            pure = _alone(other, tuple(alphas))
-            one = PlannedEffect.together(outcome, contrast, next(effects), alphas)
+            pure = _error(other, tuple(alphas))
+            one = PlannedEffect.of(outcome, contrast, next(effects), alphas)
             better += one.std_error <= pure
             numbers += one.numbers(pure=pure)
             warnings += one.warnings()
@@ -520,63 +481,31 @@ def planned_jointly(
 
 
 def joint_is_better(
-    facts: ATEFacts,
-    layout: Layout,
-    allocation: Allocation,
-    sds: Mapping[str, float],
-    alphas: Sequence[float],
+    facts: ATEFacts, layout: Layout, allocation: Allocation, alphas: Sequence[float]
 ) -> bool:
     """Whether the release is as precise as epsilon alone for more than half of the effects."""
-    outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
-    sigma = gaussian_of(allocation).noise_sd
-    here = joint.planned(facts, layout, sigma)
-    alone = [
-        effect
-        for outcome in outcomes
-        for effect in expected(outcome, budget.epsilon, sds.get(outcome.column.name), contrasts)
-    ]
-    levels = tuple(alphas)
-    better = sum(
-        a.standard_error(alphas) <= _alone(b, levels) for a, b in zip(here, alone, strict=True)
-    )
+    here = joint.planned(facts, layout, gaussian_of(allocation).noise_sd)
+    pure, levels = alone(facts, allocation.budget.epsilon), tuple(alphas)
+    better = sum(_error(a, levels) <= _error(b, levels) for a, b in zip(here, pure, strict=True))
     return 2 * better > len(here)
 
 
-def joint_power_table(
-    facts: ATEFacts,
-    layout: Layout,
-    allocation: Allocation,
-    sds: Mapping[str, float],
-    alphas: Sequence[float],
+def power_jointly(
+    facts: ATEFacts, layout: Layout, allocation: Allocation, alphas: Sequence[float]
 ) -> pd.DataFrame:
-    """Return :func:`power_table` of the release that a delta buys, delta being the same throughout.
+    """Table of :func:`power_table` of the release that a delta buys, delta staying what it is.
 
     Where noise equals sampling error, mu is known, and epsilon is what it means at this delta.
     """
-    outcomes, contrasts, budget = facts.outcomes, facts.contrasts, allocation.budget
-    mechanism = gaussian_of(allocation)
+    budget, mechanism = allocation.budget, gaussian_of(allocation)
+    mu = math.sqrt(mechanism.l2_squared) / mechanism.noise_sd
 
-    def at(times: Fraction) -> list[Combined]:
+    def at(times: Fraction) -> Sequence[Combined]:
         asked = Budget(budget.epsilon * times, budget.delta)
         drawn = AnalyticGaussian(asked, mechanism.l2_squared, mechanism.size)
-        return list(joint.planned(facts, layout, drawn.noise_sd))
+        return joint.planned(facts, layout, drawn.noise_sd)
 
-    mu = math.sqrt(mechanism.l2_squared) / mechanism.noise_sd
-    records, index = [], []
-    names = [(o, c) for o in outcomes for c in contrasts]
-    each = zip(names, at(Fraction(1)), at(Fraction(1, 2)), at(Fraction(2)), strict=True)
-    for (outcome, contrast), *effects in each:
-        now, half, double = (
-            PlannedEffect.together(outcome, contrast, effect, alphas) for effect in effects
-        )
-        times = mu * now.noise_sd / now.sampling if now.sampling else np.inf
-        record = list(_record(float(budget.epsilon), now, half, double))
-        if np.isfinite(times):
-            record[COLUMNS.index("equal_epsilon")] = epsilon_of(times, float(budget.delta))
-        records.append(record)
-        index.append((outcome.column.name, contrast.name))
-    labels = pd.MultiIndex.from_tuples(index, names=["outcome", "effect"])
-    return pd.DataFrame(records, index=labels, columns=list(COLUMNS))
+    return power_table(facts, at, lambda x: epsilon_of(mu * x, float(budget.delta)), alphas)
 
 
 def epsilon_of(mu: float, delta: float) -> float:
@@ -629,8 +558,8 @@ def _planned_within(
 
 
 @lru_cache(maxsize=1024)
-def _alone(effect: NoisyEffect, alphas: tuple[float, ...]) -> float:
-    """Return the standard error of an effect under Laplace noise; outcomes share the law."""
+def _error(effect: NoisyEffect | Combined, alphas: tuple[float, ...]) -> float:
+    """Return the standard error of an effect; outcomes share the law of Laplace noise."""
     return effect.standard_error(alphas)
 
 
@@ -640,19 +569,3 @@ def _better(count: int, of: int) -> str:
     if count == 0:
         return "leave delta out: without it all effects would be more precise"
     return f"this release for {count} of {of} effects, leaving delta out for the others"
-
-
-def sds_of(outcomes: Iterable[AnyOutcome]) -> dict[str, float]:
-    """Scales of outcomes, where they are declared."""
-    columns = [outcome.column for outcome in outcomes]
-    return {column.name: column.sd for column in columns if column.sd is not None}
-
-
-def check_outcomes(what: str, mapping: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Refuse an option whose keys are no outcomes."""
-    for name in mapping:
-        if name not in names:
-            raise ParameterError(
-                f"``{what}=`` names ``{given(name)}``, which is not an outcome of this fit; it has "
-                f"{', '.join(names)}"
-            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ import pytest
 from dprct import Calibrated, Complete, PrivateATE, read_dta
 from dprct.estimate.ate.plan import (
     COLUMNS,
-    detectable,
     expected,
     planned_outcome,
     price_of,
@@ -35,15 +35,21 @@ if TYPE_CHECKING:
 
 
 CODES = np.repeat([0, 1], [300, 100]).astype(np.int64)
-OUTCOME = Outcome(Column("y", bounds=(0.0, 1.0)), Arms(CODES, ((300, 100),)), Fraction(1))
+
+
+def outcome_of(sd: float | None) -> Outcome:
+    column = Column("y", bounds=(0.0, 1.0), sd=sd)
+    return Outcome(column, Arms(CODES, ((300, 100),)), Fraction(1))
+
+
 NAMES = ("control", "t")
 ARM = arm_contrasts(NAMES)
 
 
 def test_the_worst_case_is_what_the_bounds_allow() -> None:
     (worst,), (declared,) = (
-        expected(OUTCOME, Fraction(1), None, ARM),
-        expected(OUTCOME, Fraction(1), 0.1, ARM),
+        expected(outcome_of(None), Fraction(1), ARM),
+        expected(outcome_of(0.1), Fraction(1), ARM),
     )
     assert worst.variances[0].value == pytest.approx(0.25 * (1 / 300 + 1 / 100))
     assert declared.variances[0].value == pytest.approx(0.01 * (1 / 300 + 1 / 100))
@@ -51,27 +57,27 @@ def test_the_worst_case_is_what_the_bounds_allow() -> None:
 
 
 def test_a_detectable_effect_is_found_in_eight_of_ten_experiments() -> None:
-    (effect,) = expected(OUTCOME, Fraction(1), 0.3, ARM)
-    beyond = detectable(effect, 0.05) - effect.half_width(0.05)
+    (effect,) = expected(outcome_of(0.3), Fraction(1), ARM)
+    beyond = effect.detectable(0.05, 0.8) - effect.half_width(0.05)
     assert cdf(beyond, effect.variances[0].value, effect.scales) == pytest.approx(0.8)
 
 
 def test_a_plan_has_the_errors_with_and_without_privacy() -> None:
-    numbers, _ = planned_outcome(OUTCOME, NAMES, ARM, Fraction(1), 0.3, (0.05,))
+    numbers, _ = planned_outcome(outcome_of(0.3), NAMES, ARM, Fraction(1), (0.05,))
     found = {(one.quantity, one.term): one.value for one in numbers}
-    (effect,) = expected(OUTCOME, Fraction(1), 0.3, ARM)
+    (effect,) = expected(outcome_of(0.3), Fraction(1), ARM)
     assert found["std_error", "t"] == effect.standard_error((0.05,))
     without = 0.3 * (1 / 300 + 1 / 100) ** 0.5
     assert found["std_error_without_privacy", "t"] == pytest.approx(without)
     assert found["noise_sd", "t"] == effect.noise_sd
-    assert found["detectable_effect", "t"] == detectable(effect, 0.05)
+    assert found["detectable_effect", "t"] == effect.detectable(0.05, 0.8)
     assert [one.value for one in numbers if one.quantity == "people"] == [300, 100]
     assert found["price_of_hiding_treatment", "t"] > found["std_error", "t"]
 
 
 def test_what_cannot_be_found_is_said() -> None:
-    assert not planned_outcome(OUTCOME, NAMES, ARM, Fraction(1), None, (0.05,))[1]
-    _, (warning,) = planned_outcome(OUTCOME, NAMES, ARM, Fraction(1, 20), 0.1, (0.05,))
+    assert not planned_outcome(outcome_of(None), NAMES, ARM, Fraction(1), (0.05,))[1]
+    _, (warning,) = planned_outcome(outcome_of(0.1), NAMES, ARM, Fraction(1, 20), (0.05,))
     assert "not usable at this n" in warning
 
 
@@ -154,7 +160,8 @@ GROUPS = arm_contrasts(("control", "t"))
 
 
 def prices(outcome: AnyOutcome, sd: float | None) -> list[float]:
-    return [one.value for one in price_of(outcome, GROUPS, Fraction(1), sd, (0.05,))]
+    known = replace(outcome, column=replace(outcome.column, sd=sd))
+    return [one.value for one in price_of(known, GROUPS, Fraction(1), (0.05,))]
 
 
 def test_both_relations_quote_the_same_prices() -> None:
