@@ -65,7 +65,7 @@ FORMULAS = [
 
 def assert_sampling(found: Any, plain: Any) -> None:
     """The released variances are those of the regression, up to their noise."""
-    for name, effect in zip(found.params.index, found.effects, strict=True):
+    for name, effect in zip(found.params.index, found.laws, strict=True):
         wanted = plain.bse[name] ** 2
         assert abs(effect.parts[0] - wanted) < 4 * effect.spreads[0] + 0.3 * wanted
         assert effect.spreads[0] < wanted
