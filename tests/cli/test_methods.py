@@ -797,4 +797,4 @@ def test_a_declared_regression_belongs_to_moments(
 ) -> None:
     added = ("[release]\n", '[[regression]]\nformula = "y ~ t"\n\n[release]\n')
     ran = dprct("check", written("ipw", added))
-    assert "[[regression]] is for method = 'moments'; remove it" in " ".join(ran.err.split())
+    assert "'moments'; remove it" in " ".join(ran.err.split())

@@ -213,7 +213,7 @@ arms = ["arm"]
 def test_an_index_narrows_the_bounds(study):
     path = study(("[calibrated]", '[calibrated]\nindex = "10 + 0.1 * age"\nindex_bounds = [-9, 9]'))
     assert problems(path) == []
-    assert "-9 to 9" in str(planned(load_study(path)))
+    assert "income clipped to [-9, 9]" in str(planned(load_study(path)))
 
 
 @pytest.mark.parametrize("policy", ['"public"', '"private"', "0"])
