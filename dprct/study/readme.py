@@ -330,8 +330,9 @@ def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
     yield "## Regressions of the do-files"
     yield ""
     yield (
-        "A valid regression returns the released effects of treatment, which are differences in "
-        "means, with their errors, which hold the noise; effects that covariates adjust are n.r. "
+        "A valid regression returns released effects of treatment with their errors, which hold "
+        "the noise: differences in means, or adjusted effects where it was declared so, as its "
+        "entry says; what was not released is n.r. "
         "Of the others it is said why they do not. Numbers of an artefact mean nothing, whatever "
         "Stata prints."
     )
