@@ -6,30 +6,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dprct.certificate.valid_declared import ValidRegression
 from dprct.certificate.valid_regressions import terms_of
 from dprct.errors import ParameterError
-from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.declared import DrawnStep, Regression, listed_regressions
 from dprct.estimate.moments.declared_results import declared_results
+from dprct.estimate.moments.effects import GaussianResults, lawful
 from dprct.estimate.moments.model import MomentsSpec, drawn_with_steps, everybody_in, facts_of
 from dprct.estimate.moments.one_step import place_of
 from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
 from dprct.formula import parse
-from dprct.plots import Labels, watermark_of
-from dprct.results.base import LinearResults, checked_alpha
 from dprct.schema.conditions import named, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from matplotlib.axes import Axes
-
     from dprct.estimate.moments.declared import Step
     from dprct.estimate.moments.declared_results import DeclaredResults
-    from dprct.estimate.moments.effects import Combined
     from dprct.model import Facts
     from dprct.privacy.budget import Guarantee
     from dprct.privacy.mechanisms import Allocation
@@ -153,7 +147,7 @@ def check_joint(facts: MomentsFacts) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class DeclaredEstimates(LinearResults):
+class DeclaredEstimates(GaussianResults):
     """The released coefficients of all declared regressions of a file.
 
     Parameters
@@ -184,13 +178,9 @@ class DeclaredEstimates(LinearResults):
             here = slice(at, at + len(fit.of.terms))
             cov[here, here] = fit.cov.to_numpy(np.float64)
             at += len(fit.of.terms)
-        index = pd.Index(names, dtype=object)
+        laws = [law for fit in fits for law in fit.laws]
         return cls(
-            params=pd.Series(np.concatenate([fit.params for fit in fits]), index=index),
-            cov=pd.DataFrame(cov, index=index, columns=index),
-            bse_noise=pd.Series(
-                np.concatenate([np.asarray(fit.bse_noise) for fit in fits]), index=index
-            ),
+            **lawful(laws, names, cov, (0.05,)),
             df_inference=min(fit.df_inference for fit in fits),
             df_resid=min(fit.df_resid for fit in fits),
             nobs=facts.n,
@@ -199,36 +189,9 @@ class DeclaredEstimates(LinearResults):
             outcome=", ".join(dict.fromkeys(of_outcome)),
             formula="; ".join(fit.formula for fit in fits),
             title="Declared regressions, released by one step",
-            layout=tuple(names),
             notes=tuple(dict.fromkeys(note for fit in fits for note in fit.notes)),
             fits=fits,
         )
-
-    @property
-    def laws(self) -> tuple[Combined, ...]:
-        """Law of the error of each coefficient."""
-        return tuple(law for fit in self.fits for law in fit.laws)
-
-    @property
-    def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values by inversion of the intervals."""
-        return self._series(np.concatenate([fit.pvalues for fit in self.fits]))
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
-        found = np.vstack([fit.conf_int(alpha).to_numpy() for fit in self.fits])
-        return pd.DataFrame(found, self.params.index)
-
-    def plot(
-        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
-    ) -> Axes:
-        """Draw the coefficients with their intervals, and what privacy noise alone would give."""
-        names = [str(name) for name in self.params.index]
-        (axes,) = effects_plot(
-            [("", names, list(self.laws))], checked_alpha(alpha), ax=ax,
-            watermark=watermark_of(self.guarantee), labels=Labels(schema),
-        )  # fmt: skip
-        return axes
 
 
 def levels_of_outcomes(

@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.estimate.effects import effects_plot
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
-from dprct.plots import Labels, watermark_of
-from dprct.results.base import checked_alpha
 from dprct.results.joint import WaldTest, positive, restrictions, wald_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.declared import Declared, DrawnStep
     from dprct.privacy.budget import Guarantee
-    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -83,20 +78,6 @@ class DeclaredResults(GaussianResults):
                 "treatment varies within clusters, so that the variance of each coefficient was "
                 "released and no covariance; ask for one coefficient at a time"
             )
-
-    def plot(
-        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
-    ) -> Axes:
-        """Draw the coefficients with their intervals.
-
-        A thin line is the interval, the thick one in it what privacy noise alone would give.
-        """
-        names = [str(name) for name in self.params.index]
-        (axes,) = effects_plot(
-            [(self.outcome, names, list(self.laws))], checked_alpha(alpha), ax=ax,
-            watermark=watermark_of(self.guarantee), labels=Labels(schema),
-        )  # fmt: skip
-        return axes
 
 
 def declared_results(

@@ -12,8 +12,9 @@ from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.estimate.contrasts import Contrast, parse_contrast
-from dprct.estimate.effects import ByOutcome
+from dprct.estimate.effects import ByOutcome, effects_plot
 from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
+from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 from dprct.results.joint import (
     WaldTest,
@@ -27,10 +28,12 @@ from dprct.results.joint import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.schema.schema import Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -377,6 +380,20 @@ class GaussianResults(LinearResults):
         """Return intervals of level ``1 - alpha``, sampling and privacy noise together."""
         size = checked_alpha(alpha)
         return interval_frame(self.params, [law.half_width(size) for law in self.laws])
+
+    def plot(
+        self, *, alpha: float = 0.05, ax: Axes | None = None, schema: Schema | None = None
+    ) -> Axes:
+        """Draw the coefficients with their intervals.
+
+        A thin line is the interval, the thick one in it what privacy noise alone would give.
+        """
+        names = [str(name) for name in self.params.index]
+        (axes,) = effects_plot(
+            [(self.outcome, names, list(self.laws))], checked_alpha(alpha), ax=ax,
+            watermark=watermark_of(self.guarantee), labels=Labels(schema),
+        )  # fmt: skip
+        return axes
 
 
 def lawful(
