@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -82,8 +83,8 @@ _FITS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Planned standard deviations of the outcome that a plan clips fits at; 0 uses no covariates."""
 
 _CENTRE, _WITH_PRODUCTS = Fraction(1, 5), Fraction(1, 2)
-"""Of the squares' share, what the totals have by which they are centred, and, with them, moments of
-covariates that treatment is multiplied by."""
+"""Of the squares' share, what the totals have by which they are centred, and what they may have
+where moments of covariates that treatment is multiplied by are among them."""
 
 _UNSURE = 10.0
 """Added to the logarithm of errors where such moments would be planned to be near their noise."""
@@ -528,7 +529,7 @@ def chosen_shares(
         bool(b.step.covariates) and len(b.step.covariates) <= MOST_PER_ROW * b.n
         for b in steps.bound
     ]
-    part = _WITH_PRODUCTS if steps.features else _CENTRE
+    parts = (_CENTRE, _WITH_PRODUCTS) if steps.features else (_CENTRE,)
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
     best: tuple[float, Chosen] | None = None
     for share in first:
@@ -538,7 +539,7 @@ def chosen_shares(
             kept_of(b, layout, s2, guess) if use and share > LEAST_MOMENTS else 0.0
             for b, use in zip(steps.bound, adjusts, strict=True)
         ]
-        for c in _SQUARES:
+        for c, part in product(_SQUARES, parts):
             effects = left - a - c
             if effects <= 0:
                 continue
