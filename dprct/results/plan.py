@@ -272,8 +272,8 @@ class Plan(Checked):
       cost         epsilon=1, charged by fit, once
       error        1.25 times that without privacy
       wage: treat  std error 0.5; std error without privacy 0.4; noise sd 0.3
-    >>> plan.to_frame()[["quantity", "value", "term"]].iloc[-1].tolist()
-    ['noise_sd', 0.3, 'treat']
+    >>> plan.to_frame()[["quantity", "value", "term"]].tail(1).to_dict("records")
+    [{'quantity': 'noise_sd', 'value': 0.3, 'term': 'treat'}]
     """
 
     method: str

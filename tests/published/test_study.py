@@ -101,6 +101,6 @@ def test_an_output_that_hides_it_is_refused(study):
 
 def test_zeta_is_passed_on(study, capsys):
     assert ran("plan", study("zeta = 0.5")) == 0
-    assert "8 bins for columns with more than 7.7 values" in " ".join(
+    assert "8 bins (for columns with more than 7.7 values)" in " ".join(
         capsys.readouterr().out.split()
     )
