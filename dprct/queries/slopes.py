@@ -9,60 +9,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import reduce
-from operator import mul
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
-from dprct.queries.one_step import OnGrid, Score, square_move
+from dprct.queries.one_step import ALONE, OnGrid, Score, square_move
 from dprct.queries.sums import GRID
-from dprct.schema.columns import divided
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from dprct.queries.group_moments import Part
     from dprct.queries.one_step import Numbers, ResidualRows, Whole
-    from dprct.schema.columns import Column
 
     Array = NDArray[np.float64]
-
-ALONE = -1
-"""In the place of a feature: the coefficient of treatment itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A covariate, or a product of covariates, as whole half steps about the middle of its bounds.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-    bounds : (low, high)
-        Of the product; public.
-    flat : bool
-        Whether its legal values are the two ends alone.
-    """
-
-    parts: tuple[Part, ...]
-    bounds: tuple[float, float]
-    flat: bool = False
-
-    @property
-    def coded(self) -> list[Column]:
-        """The columns that need an encoding."""
-        return [part.column for part in self.parts if part.level is not None]
-
-    def whole(self) -> nw.Expr:
-        """Whole number u of each row, within -2^20 and 2^20, of a frame that is ``prepared``."""
-        low, high = self.bounds
-        x = reduce(mul, [part.value() for part in self.parts]).clip(low, high)
-        k = (divided(x - low if low else x, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
-        return k.clip(0.0, float(GRID)) * 2.0 - float(GRID)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,59 +197,6 @@ class Influence:
             q = values[p] * (self.rest[k][cells] * (r - self.level[p][cells]) - away)
             whole = np.rint(np.nan_to_num(q * self.scale[p]))
             found.append(np.clip(whole, -int(most[p]), int(most[p])).astype(np.int64))
-        return found
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gram:
-    """The means and products of covariates over the rows that count.
-
-    Parameters
-    ----------
-    features : tuple of int
-        Where they are among those that were read.
-    flat : tuple of bool
-        Which have two values alone, the ends: of these squares are public.
-    counts : (C,) array of bool
-        Cells whose rows count.
-
-    Notes
-    -----
-    2^20 sum u_j, which one person moves by 2^41 at most; sum u_j u_l, by 2^41; sum u_j^2, by 2^40.
-    """
-
-    features: tuple[int, ...]
-    flat: tuple[bool, ...]
-    counts: NDArray[np.bool_]
-
-    @property
-    def entries(self) -> list[tuple[int, int]]:
-        """Which products are released; of a covariate and 1, ``ALONE`` first."""
-        each = range(len(self.features))
-        return [(ALONE, j) for j in each] + [
-            (j, k) for j in each for k in each if j < k or (j == k and not self.flat[j])
-        ]
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What it is a function of."""
-        return self.features, self.flat, self.counts.tobytes()
-
-    @property
-    def on_grid(self) -> OnGrid:
-        """The numbers, and what moves them."""
-        moved = [GRID**2 * (1 if j == k else 2) for j, k in self.entries]
-        return OnGrid(np.outer(np.array(moved, dtype=object), self.counts.astype(object)))
-
-    def sums(self, rows: ResidualRows) -> list[int]:
-        """The numbers, whole."""
-        cells = rows.cells
-        here = (cells >= 0) & self.counts[cells]
-        u = [rows.feature(one)[here] for one in self.features]
-        found = []
-        for j, k in self.entries:
-            high, low = np.divmod(u[k] * (GRID if j == ALONE else u[j]), GRID)
-            found.append(GRID * int(high.sum()) + int(low.sum()))
         return found
 
 

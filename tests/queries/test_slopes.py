@@ -11,8 +11,17 @@ import polars as pl
 import pytest
 
 from dprct.queries import Part
-from dprct.queries.one_step import FINEST, PublicCells, Residual, ResidualRows, Vector
-from dprct.queries.slopes import ALONE, Feature, Gram, Influence, Slopes
+from dprct.queries.one_step import (
+    ALONE,
+    FINEST,
+    Feature,
+    Gram,
+    PublicCells,
+    Residual,
+    ResidualRows,
+    Vector,
+)
+from dprct.queries.slopes import Influence, Slopes
 from dprct.queries.sums import GRID
 from dprct.schema import Column
 from dprct.schema.tables import table

@@ -19,7 +19,7 @@ from dprct.estimate.moments.variables import (
     variable_of,
 )
 from dprct.formula import parse
-from dprct.queries.slopes import Feature
+from dprct.queries.one_step import Feature
 from dprct.schema.conditions import columns_asked, condition, named, reduced, texts
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from scipy import special
 
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
+from dprct.estimate.moments.bound_step import BoundStep
 from dprct.estimate.moments.declared import Declared, DrawnStep
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.slopes import (
@@ -39,13 +40,14 @@ from dprct.queries.one_step import (
     FINEST,
     MOST_ROWS,
     Fit,
+    Gram,
     PublicCells,
     Residual,
     ResidualRows,
     Score,
     Vector,
 )
-from dprct.queries.slopes import Gram, Slopes
+from dprct.queries.slopes import Slopes
 from dprct.queries.sums import EXACT, GRID
 from dprct.schema.conditions import columns_asked, meets
 
@@ -61,7 +63,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Atom, Regressor
     from dprct.model import BoundTable
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.slopes import Feature
+    from dprct.queries.one_step import Feature
     from dprct.schema.tables import Counted
 
     Array = NDArray[np.floating[Any]]
@@ -101,88 +103,6 @@ _FEW_CLUSTERS, _MANY = 20, 50
 _IF = "__if_"
 _FIT_BITS = 1 << 31
 """The sum of the sizes of slopes, in units of 2^-shift half steps."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundStep:
-    """A declared regression with the public weights of the design as it was realised.
-
-    Parameters
-    ----------
-    weights : (q, C) array
-        n M_W T (T' M_W T)^-1 of each coefficient and public cell: a sum of a y over all rows,
-        over n, is the coefficient of y on T and W.  0 in cells whose rows do not count.
-    treated : (q, C) array
-        T in every cell.
-    sizes : (C,) array of int
-        Rows of every cell that count.
-    blocks : (C,) array of int
-        Number of the block, -1 where rows do not count.
-    coefficients : int
-        k of the do-file.
-    clusters : int
-        G, 0 where errors are those of rows.
-    joint : bool
-        Whether the covariances of the coefficients are released.
-    spread : (q, 2) array
-        Sums over rows of a^2, and over clusters of (sum a)^2.
-    rest : (q, C) array
-        T less its projection on public columns, 0 where rows do not count.
-    """
-
-    step: Step
-    weights: Array
-    treated: Array
-    sizes: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    coefficients: int
-    clusters: int
-    joint: bool
-    spread: Array
-    rest: Array
-
-    @property
-    def n(self) -> int:
-        """Rows that count; public."""
-        return int(self.sizes.sum())
-
-    @property
-    def df(self) -> int:
-        """Degrees of freedom of its errors."""
-        return self.clusters - 1 if self.clusters else self.n - self.coefficients
-
-    @property
-    def longest(self) -> float:
-        """The length of the weights of the cell that has the longest."""
-        weights = self.rest if self.step.products else self.weights
-        return float(np.sqrt((weights**2).sum(axis=0)).max())
-
-    @property
-    def moved(self) -> Array:
-        """Squared length of what one person of a cell moves, over 2 b; (C,)."""
-        if not self.step.products:
-            found: Array = (self.weights**2).sum(axis=0)
-            return found
-        several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
-        of_rest: Array = (self.rest**2 * several[:, None]).sum(axis=0)
-        return of_rest
-
-    @property
-    def inflation(self) -> float:
-        """The factor of small samples, as Stata has it."""
-        n, k, g = self.n, self.coefficients, self.clusters
-        return g / (g - 1) * (n - 1) / (n - k) if g else n / (n - k)
-
-    def score(self, reach: int, features: Sequence[Feature] = ()) -> Score:
-        """Return its whole weights, of residuals within b."""
-        if self.step.products:
-            whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
-            return Slopes(
-                reach, whole, self.blocks, bool(self.clusters), self.step.terms,
-                tuple(features.index(one) for one in self.step.features),
-            )  # fmt: skip
-        whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
-        return Score(reach, whole, self.blocks, bool(self.clusters))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

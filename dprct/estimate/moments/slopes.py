@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.estimate.moments.declared import DrawnStep
-from dprct.queries.one_step import FINEST
-from dprct.queries.slopes import ALONE, Influence
+from dprct.queries.one_step import ALONE, FINEST
+from dprct.queries.slopes import Influence
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dprct.estimate.moments.bound_step import BoundStep
     from dprct.estimate.moments.layout import Layout
-    from dprct.estimate.moments.one_step import BoundStep
-    from dprct.queries.one_step import OnGrid
-    from dprct.queries.slopes import Gram, Slopes
+    from dprct.queries.one_step import Gram, OnGrid
+    from dprct.queries.slopes import Slopes
 
     Array = NDArray[np.floating[Any]]
 
