@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.assignment import Cluster, Simple
 from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import read_files
-from dprct.dofile.syntax import full_name
+from dprct.dofile.syntax import full_name, parse
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import DprctError, FormulaError
 from dprct.estimate.moments.declared import Regression as Declared
@@ -59,22 +59,44 @@ def written_out(words: tuple[str, ...] | list[str]) -> tuple[str, ...]:
 
 
 def row_of(wanted: dict[str, Any], reading: Reading) -> Regression | None:
-    """Return the estimation of a do-file that a regression of the key is."""
+    """Return the estimation of a do-file that a regression of the key is.
+
+    Of several of an outcome on the same treatments it is the one with the most of the key's
+    condition, weights, clusters and regressors, and of these the first.
+    """
     name = full_name(wanted["command"])
     treatments = set(written_out(wanted["treatment"]))
-    for row in reading:
-        if (
-            name in (row.command, BOTH_ABSORB.get(row.command) if row.absorb else "")
-            and row.outcome == wanted["outcome"]
-            and treatments <= set(written_out(row.regressors))
-        ):
-            return replace(
-                row,
-                regressors=written_out(row.regressors),
-                treatments=written_out(wanted["treatment"]),
-                absorb=written_out(row.absorb),
-            )
-    return None
+    found = [
+        replace(
+            row,
+            regressors=written_out(row.regressors),
+            treatments=written_out(wanted["treatment"]),
+            absorb=written_out(row.absorb),
+        )
+        for row in reading
+        if name in (row.command, BOTH_ABSORB.get(row.command) if row.absorb else "")
+        and row.outcome == wanted["outcome"]
+        and treatments <= set(written_out(row.regressors))
+    ]
+    told = parse(wanted["text"])
+    rows, within = spelled(told.condition), set(written_out(told.before.split()[1:]))
+    clusters = set((told.option("cluster", 2) or "").split())
+
+    def alike(row: Regression) -> tuple[int, ...]:
+        """Whether condition, weights and clusters are those of the key; regressors that are not."""
+        return (
+            spelled(row.sample).endswith((rows, f"({rows})")),
+            bool(row.weights) == bool(told.weights),
+            set(row.cluster) == clusters,
+            -len(within ^ set(row.regressors)),
+        )
+
+    return max(found, key=alike, default=None)
+
+
+def spelled(condition: str) -> str:
+    """Return a condition spelled in one way."""
+    return condition.replace(" ", "").replace("~", "!")
 
 
 def prepared(row: Regression) -> Regression:

@@ -72,6 +72,7 @@ version nestreg mi ritest
 _WITH_COLON = frozenset(_WITH_COLON_NAMES.split())
 _HEAD = re.compile(r"\s*([A-Za-z_]\w*|\{|\?)")
 _WEIGHT = re.compile(r"\[\s*(\w+)\s*=\s*([^\]]*)\]")
+_LATE = re.compile(r"\s*(?:if|in)\b")
 _KINDS = {"a": "aweight", "p": "pweight", "f": "fweight", "i": "iweight", "w": "weight"}
 
 
@@ -144,10 +145,12 @@ def parse(text: str) -> Parsed:
         return Parsed("", "", text)
     word, rest = head[1], text[head.end() :].strip()
     parsed = Parsed(full_name(word), word, rest)
-    comma = _top(rest, ",")
-    body = rest if comma < 0 else rest[:comma]
-    if comma >= 0:
-        parsed.options = _options(rest[comma + 1 :])
+    body, *more = top_level(rest, ",")
+    # a second comma ends the options: ``reg y t, robust, if a == 1``
+    late = [part for part in more[1:] if _LATE.match(part)]
+    body = " ".join([body, *late])
+    if options := [part for part in more if part not in late]:
+        parsed.options = _options(",".join(options))
     if "[" in body and (weight := _WEIGHT.search(body)) and _is_weight(weight[1]):
         kind = _KINDS.get(weight[1][:1], weight[1])
         parsed.weights = f"{kind}={' '.join(weight[2].split())}"

@@ -119,3 +119,17 @@ def test_using_and_if_in_either_order() -> None:
     assert (parsed.before, parsed.using) == ("1:1 id", "a b")
     parsed = parse("use id y using survey if y > 2, clear")
     assert (parsed.before, parsed.using, parsed.condition) == ("id y", "survey", "y > 2")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reg y t x, robust, if a == 1",
+        "reg y t x , clust(v) robust , if a == 1 ,",
+        "reg y t x if a == 1, level(90), robust",
+    ],
+)
+def test_a_condition_may_follow_the_options(text: str) -> None:
+    parsed = parse(text)
+    assert (parsed.before, parsed.condition) == ("y t x", "a == 1")
+    assert parsed.option("robust") == ""
