@@ -33,6 +33,8 @@ from dprct.study.moments_verdicts import Served
 from dprct.study.verdicts import Released, terms_of, verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dprct.dofile import Reading, Regression
     from dprct.study.verdicts import Verdict
 
@@ -88,6 +90,7 @@ def row_of(wanted: dict[str, Any], reading: Reading) -> Regression | None:
             spelled(row.sample).endswith((rows, f"({rows})")),
             bool(row.weights) == bool(told.weights),
             set(row.cluster) == clusters,
+            0 if rows else -len(row.sample),
             -len(within ^ set(row.regressors)),
         )
 
@@ -243,11 +246,20 @@ def made_for(row: Regression, groups: dict[str, set[float]]) -> Served:
     return Served.planned("trial.moments.json", spec, schema)
 
 
+def declared_verdict(wanted: dict[str, Any], reading: Reading) -> str:
+    """Return what a declared regression is worth for a regression of the key."""
+    row = row_of(wanted, reading)
+    ready = None if row is None else prepared(row)
+    return on_declared(row, reason_of(ready, None if ready is None else on_calibrated(ready)))
+
+
 def on_declared(row: Regression | None, reason: str) -> str:
     """Return the same for one declared regression on a public treatment that was assigned.
 
     Its clusters are taken to be those that were assigned, its rows to be people, and whoever meets
-    its condition to be public.  A column that is a product with a treatment is an interaction.
+    its condition to be public.  A column that is a product with a treatment is an interaction,
+    and so is one that is named after two other regressors.  Clusters that the do-file makes by
+    multiplying columns are not those that were assigned.
     """
     if row is None or reason in (UNREAD, RANGES):
         return reason
@@ -258,6 +270,10 @@ def on_declared(row: Regression | None, reason: str) -> str:
     row = multiplied(row)
     if any(not is_plain(word) or interacts(word, row) for word in row.treatments):
         return "interaction with treatment"
+    if any(put_together(word, row.regressors) for word in row.treatments):
+        return "interaction with treatment"
+    if any("*" in row.derived.get(name, "") for name in row.cluster):
+        return "effects only: other errors"  # two columns multiplied are not what was assigned
     levels = [f"{name}==1" for name in row.groups.split()]  # each level is a condition
     parts = [f"({row.sample})"] if row.sample and levels else [row.sample] if row.sample else []
     row = replace(prepared(row), groups="", sample=" & ".join([*parts, *levels]), remade=())
@@ -302,6 +318,14 @@ def multiplied(row: Regression) -> Regression:
         row,
         regressors=tuple(made.get(word, word) for word in row.regressors),
         treatments=tuple(word for word in row.treatments if word not in made),
+    )
+
+
+def put_together(word: str, names: Iterable[str]) -> bool:
+    """Whether a column is named after two others: its data came with ``treatpost`` as a product."""
+    others = {name for name in names if name != word}
+    return any(
+        word.startswith(name) and word[len(name) :].removeprefix("_") in others for name in others
     )
 
 

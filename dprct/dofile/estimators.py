@@ -186,7 +186,8 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
     outcomes = [known(name) for name in parts.outcomes]
     status = "unread" if not outcomes else "partly" if doubts else "read"
     regressors = tuple(dict.fromkeys(known(name) for name in parts.regressors))
-    everywhere = (*outcomes, *regressors)
+    others = map(known, (*parts.instruments, *parts.absorb, *cluster))
+    everywhere = (*outcomes, *regressors, *others)
     used = [n for word in everywhere for n in ([word] if is_plain(word) else bare_names(word))]
     made = bindings(memory.derived, used)
     note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]

@@ -124,3 +124,16 @@ def test_json_has_exactly_the_keys_that_were_agreed(read: Callable[..., Reading]
     )  # fmt: skip
     assert json.loads(json.dumps(row)) == row
     assert row["regressors"] == ["t", "x"]
+
+
+def test_clusters_effects_and_instruments_may_be_made_too(read: Callable[..., Reading]) -> None:
+    text = """
+        gen cell = school*form
+        gen block = int(school/100)
+        gen z = offer*near
+        areg y t x, absorb(block) cluster(cell)
+        ivregress 2sls y x (t = z)
+    """
+    first, second = read(text)
+    assert first.derived == {"block": "int(school/100)", "cell": "school*form"}
+    assert second.derived == {"z": "offer*near"}
