@@ -288,6 +288,8 @@ def on_declared(row: Regression | None, reason: str) -> str:
     found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
     if found.kind == "valid":
         return PUBLIC if where else "valid"
+    if "what a bootstrap does" in found.reason:
+        return "effects only: bootstrap errors, which robust ones estimate"
     return "effects only: other errors" if found.kind == "effects only" else found.reason
 
 

@@ -244,12 +244,7 @@ class Served:
         uncounted = row.absorb and (
             row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
         )
-        # robust errors are what a bootstrap of rows, or of clusters, estimates
-        if (
-            row.vce in ("robust", "cluster", "bootstrap")
-            and {*there} == {*clusters}
-            and not uncounted
-        ):
+        if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
             return "valid", "", f"{command}, {estimand}"
         mine = "the coefficients are served, their errors are not"
         if uncounted:
@@ -260,6 +255,8 @@ class Served:
             )
         kind = f"those clustered by {' '.join(there)}" if there else "robust ones"
         said = f"{mine}: {kind} are released for it"
+        if row.vce == "bootstrap" and {*there} == {*clusters}:
+            said += ", which estimate what a bootstrap does"
         return "effects only", said, command
 
     def _condition(self, row: Regression) -> str | None:
