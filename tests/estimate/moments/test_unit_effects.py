@@ -190,7 +190,7 @@ def test_a_number_may_stand_for_what_is_missing_and_levels_of_units_stay_possibl
 
 def test_plan_tells_the_error_of_each_coefficient() -> None:
     plan = model().plan(epsilon=4, delta=1e-6)
-    assert plan.value("columns", "sales | worker, bonus | worker, hours | worker") == 3
+    assert plan.value("columns", "sales | worker, bonus | worker, hours | worker") == 7
     assert plan.value("error_ratio", term="bonus") > 1
     narrow = model(radius=None).facts.layout
     # an indicator's deviations have a standard deviation of at most 1/2
