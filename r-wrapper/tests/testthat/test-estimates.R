@@ -246,7 +246,9 @@ test_that("with a delta private_ate shows effects within subgroups", {
     subgroups = "black"
   )
   expect_error(plan(model, epsilon = 1), "needs delta above 0")
-  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)), "of each arm, by black")
+  expect_output(print(plan(model, epsilon = 8, delta = 1e-6)),
+    "2 \\(of each arm, by black\\)"
+  )
   result <- fit(model, epsilon = 8, delta = 1e-6, rng = 1)
   within <- effects(result, where = "black")
   expect_identical(nrow(tidy(within)), 2L)
