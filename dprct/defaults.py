@@ -29,6 +29,9 @@ MANY_ARM_SHARES = (Fraction(7, 10), Fraction(3, 10))
 PLANNED_ICC = Fraction(1, 20)
 """Intra-cluster correlation that a plan assumes where none is declared."""
 
+POWER = 0.8
+"""Probability with which plans say that an effect of the detectable size is found."""
+
 GUESSED_SD = 0.25
 """Standard deviation, in widths of the bounds, by which epsilon is divided between the effect of
 clusters and its variance, where none is declared."""

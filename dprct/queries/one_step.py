@@ -366,13 +366,16 @@ class Score:
         In which total of residuals a cell counts, -1 for none.
     clusters : bool
         Whether errors are those of clusters.
+    loads : (C,) array of int, or None
+        Public weight of a row of each cell in the totals, 0 to 2^20; 1 everywhere if None.
 
     Notes
     -----
     *Effects.*  S = sum a_i r_i, q numbers.  A person of cell c keeps the cell, since arm, block
     and cluster are public, and moves r by 2 b at most: S moves by at most 2 b |a_jc|.
 
-    *Totals* of residuals by block, by which squares are centred: 2 b in the one block of the cell.
+    *Totals* of residuals by block, by which squares are centred: 2 b in the one block of the cell,
+    times its load, which is public.
 
     *Squares of rows.*  e = r - m_c is clipped to C_c, whatever m is, and its square moves by at
     most C_c^2.  Released are the numbers sum a_jc a_lc e^2 of all j <= l: those of one cell are a
@@ -391,6 +394,7 @@ class Score:
     weights: Numbers
     blocks: Whole
     clusters: bool = False
+    loads: Whole | None = None
 
     @property
     def size(self) -> int:
@@ -407,8 +411,12 @@ class Score:
         """The totals of residuals by block."""
         found = np.zeros((int(self.blocks.max()) + 1, len(self.blocks)), dtype=object)
         for cell in np.flatnonzero(self.blocks >= 0):
-            found[self.blocks[cell], cell] = 2 * self.reach
+            found[self.blocks[cell], cell] = 2 * self.reach * self.load(cell)
         return OnGrid(found)
+
+    def load(self, cell: int) -> int:
+        """Return the weight of a row of a cell in the totals."""
+        return 1 if self.loads is None else int(self.loads[cell])
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -464,6 +472,57 @@ def square_move(d: int, most: int) -> int:
     (36, 100)
     """
     return d * (2 * most - d) if d <= most else most * most
+
+
+def product_move(d: int, most: int, other: int, most_of_other: int) -> int:
+    """Return by how much a product of two numbers moves, within [-most, most] and its like.
+
+    The numbers move by d and ``other`` at most.  In units of their bounds, s and t, the product
+    moves by s + t - s t where both are at most 1, met at both ends of the same sign; else by the
+    larger of s and t, met where only that one moves, and by 2 at most.
+
+    Examples
+    --------
+    >>> product_move(2, 10, 2, 10), product_move(30, 10, 1, 10), product_move(15, 10, 12, 10)
+    (36, 200, 150)
+    """
+    d, other = min(d, 2 * most), min(other, 2 * most_of_other)
+    if d <= most and other <= most_of_other:
+        return d * most_of_other + other * most - d * other
+    return max(d * most_of_other, other * most)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cross:
+    """The products of the residuals of two regressions that have the same weights.
+
+    Parameters
+    ----------
+    first, second : int
+        Places of the two among the regressions of a release.
+
+    Notes
+    -----
+    Released are sum a_jc a_lc e e' of all j <= l, where e and e' are the residuals of the two, or
+    their sums over clusters, each clipped as in its own squares.  Together with the squares of both
+    they are the upper triangle of what is the covariance of all coefficients of the two.  In a cell
+    the product of e and e' moves by :func:`product_move`; the numbers of a cell are a public vector
+    times it.
+    """
+
+    first: int
+    second: int
+
+    def moves(self, scores: Sequence[Score], most: Sequence[Sequence[int]]) -> OnGrid:
+        """Return what one person moves the products by."""
+        one, other = scores[self.first], scores[self.second]
+        if not np.array_equal(one.weights, other.weights):
+            raise ParameterError("products of residuals need regressions of the same weights")
+        moved = [
+            product_move(2 * one.reach, int(c), 2 * other.reach, int(k))
+            for c, k in zip(most[self.first], most[self.second], strict=True)
+        ]
+        return OnGrid(abs(one.products) * np.array(moved, dtype=object))
 
 
 class ResidualRows:
@@ -559,9 +618,10 @@ class ResidualRows:
         values = []
         for k, one in zip(residuals, scores, strict=True):
             found = [0] * (int(one.blocks.max()) + 1)
-            for block, total in zip(one.blocks, self.sums(k, len(one.blocks)), strict=True):
+            of_cells = zip(one.blocks, self.sums(k, len(one.blocks)), strict=True)
+            for cell, (block, total) in enumerate(of_cells):
                 if block >= 0:
-                    found[block] += total
+                    found[block] += one.load(cell) * total
             values.append(found)
         values += [one.sums(self) for one in grams]
         parts = (*(one.totals for one in scores), *(one.on_grid for one in grams))
@@ -574,8 +634,9 @@ class ResidualRows:
         centres: Sequence[Any],
         most: Sequence[Sequence[int]],
         joint: Sequence[bool],
+        crosses: Sequence[Cross] = (),
     ) -> IntegerVector:
-        """Return the squares of every regression, sealed.
+        """Return the squares of every regression, sealed, and products of two of them after these.
 
         ``centres`` has m_c of every cell, ``most`` what :meth:`Score.squares` takes.
         """
@@ -583,39 +644,73 @@ class ResidualRows:
         values = [
             score.square_sums(self, k, centre, c, both) for k, score, centre, c, both in asked
         ]
-        parts = tuple(score.squares(c, joint=both) for _, score, _, c, both in asked)
-        return Vector(parts).sealed(values)
+        parts = [score.squares(c, joint=both) for _, score, _, c, both in asked]
+        for cross in crosses:
+            values.append(self._products(*(asked[at][:4] for at in (cross.first, cross.second))))
+            parts.append(cross.moves(scores, most))
+        return Vector(tuple(parts)).sealed(values)
+
+    def _products(self, *two: tuple[int, Score, Sequence[int], Sequence[int]]) -> list[int]:
+        """Return the sums of products of the clipped residuals, or sums of clusters, of two."""
+        score = two[0][1]
+        (cell, by), size, clipped = self._places(score), score.weights.shape[1], []
+        for residual, _, centre, most in two:
+            e = self._residuals(residual, score, centre)
+            if by is not None:
+                e = np.bincount(by, e, minlength=len(cell)).astype(np.int64)
+            clip = np.array(most, np.int64)[cell]
+            clipped.append(np.clip(e, -clip, clip))
+        by_cell = [0] * size
+        if by is not None:
+            for c, one, other in zip(cell.tolist(), *(x.tolist() for x in clipped), strict=True):
+                by_cell[c] += one * other
+        else:
+            high, low = np.divmod(clipped[0] * clipped[1], GRID)
+            by_cell = [GRID * int(h) + int(k) for h, k in zip(
+                np.bincount(cell, high, minlength=size), np.bincount(cell, low, minlength=size),
+                strict=True)]  # fmt: skip
+        return _weighted(score.products, by_cell)
+
+    def _inside(self, score: Score) -> Any:
+        """Return which rows count in a regression."""
+        counts = np.array([any(column) for column in score.weights.T], bool)
+        return (self._cells >= 0) & counts[self._cells]
+
+    def _residuals(self, residual: int, score: Score, centre: Sequence[int]) -> Whole:
+        """Return e of the rows that count."""
+        inside = self._inside(score)
+        cell = self._cells[inside]
+        return self._values[residual][inside].astype(np.int64) - np.array(centre, np.int64)[cell]
+
+    def _places(self, score: Score) -> tuple[Whole, Whole | None]:
+        """Return the cell of each row that counts; or of each cluster, and that of every row."""
+        inside, size = self._inside(score), score.weights.shape[1]
+        cell = self._cells[inside]
+        if not score.clusters:
+            return cell, None
+        assert self._clusters is not None
+        pairs, place = np.unique(
+            self._clusters[inside] * size + score.alike[cell], return_inverse=True
+        )
+        of, at = np.divmod(pairs, size)
+        if len(set(of.tolist())) < len(of):
+            raise ParameterError("clusters whose rows have other weights have no joint squares")
+        return at, place
 
     def squared(
         self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
     ) -> list[int]:
         """Squares of residuals or clusters of one regression, whole."""
-        counts = np.array([any(column) for column in score.weights.T], bool)
-        inside = (self._cells >= 0) & counts[self._cells]
-        cell = self._cells[inside]
-        e = self._values[residual][inside].astype(np.int64) - np.array(centre, np.int64)[cell]
-        size = len(counts)
-        if not score.clusters:
-            most_of = np.array(most, np.int64)[cell]
-            e = np.clip(e, -most_of, most_of)
-            high, low = np.divmod(e * e, GRID)
-            by_row = [GRID * int(h) + int(k) for h, k in zip(
-                np.bincount(cell, high, minlength=size), np.bincount(cell, low, minlength=size),
-                strict=True)]  # fmt: skip
-            return _weighted(score.products, by_row)
+        one = residual, score, centre, most
+        if both or not score.clusters:
+            return self._products(one, one)
+        inside, size = self._inside(score), score.weights.shape[1]
         assert self._clusters is not None
-        cell = score.alike[cell]
-        pairs, place = np.unique(self._clusters[inside] * size + cell, return_inverse=True)
+        places = self._clusters[inside] * size + score.alike[self._cells[inside]]
+        pairs, place = np.unique(places, return_inverse=True)
+        e = self._residuals(residual, score, centre)
         sums = np.bincount(place, e, minlength=len(pairs)).astype(np.int64)
         of, at = np.divmod(pairs, size)
-        if both:
-            if len(set(of.tolist())) < len(of):
-                raise ParameterError("clusters whose rows have other weights have no joint squares")
-            clip = np.array(most, np.int64)[at]
-            by_cell = [0] * size
-            for c, total in zip(at.tolist(), np.clip(sums, -clip, clip).tolist(), strict=True):
-                by_cell[c] += total * total
-            return _weighted(score.products, by_cell)
         found = [dict[int, int]() for _ in range(score.size)]
         for g, c, total in zip(of.tolist(), at.tolist(), sums.tolist(), strict=True):
             for j, sums_of in enumerate(found):

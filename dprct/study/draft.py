@@ -262,7 +262,7 @@ def _regressions(filled: Prefill) -> str:
         more = f"; {len(one.places) - _MOST_PLACES} more" if len(one.places) > _MOST_PLACES else ""
         said = "; ".join(f"{_one_line(f)}, line {n}" for f, n in one.places[:_MOST_PLACES]) + more
         lines = ["", said, "[[regression]]", f"formula = {_text(one.formula)}"]
-        more_keys = {"where": one.where, "cluster": one.cluster}
+        more_keys = {"where": one.where, "weights": one.weights, "cluster": one.cluster}
         lines += [f"{key} = {_text(value)}" for key, value in more_keys.items() if value]
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""

@@ -8,7 +8,7 @@ cells, and a product of columns is one that was released, or has treatment or a 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
@@ -27,11 +27,14 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
+from dprct.study.prefill import sampling_weights
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
+    from dprct.estimate.moments.declared import Regression as Asked
+    from dprct.estimate.moments.declared import Step
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.estimate.moments.results import Moments
     from dprct.schema.schema import Schema
@@ -63,9 +66,9 @@ class Served:
         The column of the units, where these have several rows.
     columns : tuple of str
         Names of what is released.
-    steps : tuple of (str, str, tuple of str, tuple of str, str)
-        Regressions that one step serves: name, formula, clusters of its errors, covariates, and the
-        condition on rows, empty for all.
+    steps : tuple of (str, str, tuple of str, tuple of str, str, str)
+        Regressions that one step serves: name, formula, clusters of its errors, covariates, the
+        condition on rows, empty for all, and the column of weights, empty for none.
     withheld : str
         Why no errors are read off the moments; empty if they are.
     """
@@ -78,7 +81,7 @@ class Served:
     filled: tuple[str, ...] = ()
     unit: str | None = None
     columns: tuple[str, ...] = ()
-    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], str], ...] = ()
+    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], str, str], ...] = ()
     withheld: str = ""
 
     @classmethod
@@ -101,8 +104,9 @@ class Served:
                     s.clusters,
                     tuple(x.name for x in s.covariates),
                     s.regression.condition or "",
+                    s.regression.weights or "",
                 )
-                for s in spec.steps(schema)
+                for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
             withheld=spec.withheld(schema),
         )
@@ -132,8 +136,14 @@ class Served:
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
             steps=tuple(
-                (s.title, s.formula, s.clusters, s.covariates, s.where or "")
-                for s in moments.declared
+                (s.title, s.formula, s.clusters, s.covariates, s.where or "", s.weights or "")
+                for s in (
+                    *moments.declared,
+                    *(
+                        replace(moments.declared[one.reduced], title=one.title, formula=one.formula)
+                        for one in moments.instrumented
+                    ),
+                )
             ),
             withheld=moments.withheld,
         )
@@ -152,6 +162,11 @@ class Served:
             return "artefact", *why
         if (found := self._declared(row, terms)) is not None:
             return found
+        if row.weights:
+            remedy = ""
+            if name := sampling_weights(row):
+                remedy = f'declare it: [[regression]] with weights = "{name}", if these are public'
+            return "artefact", f"it is weighted ({row.weights}), and the moments are not", remedy
         where = self._where(row)
         if where is None:
             said = row.sample or f"by {row.groups}"
@@ -209,8 +224,6 @@ class Served:
         if row.steps:
             said = f"after {row.steps[0]}: the release is of the rows as they are in its file"
             return said, "do that before the release"
-        if row.weights:
-            return f"it is weighted ({row.weights}), and the moments are not", ""
         if not row.intercept:
             return "it has no intercept", ""
         if row.endogenous and self.unit is not None:
@@ -224,23 +237,25 @@ class Served:
         twos = {
             one.name for one in self.schema.columns if one.levels and {*one.levels} == {0.0, 1.0}
         }
-        if rows is None or row.groups or row.endogenous or isinstance(made, str):
+        if rows is None or row.groups or isinstance(made, str):
             return None
         if _categories(row.regressors) - twos:
             return None  # of a product without c. and i. Stata takes the levels
         own = [made.get(term, term) for term in terms]
-        asked = _meaning(formula_of(row, own), twos), rows
+        asked = _meaning(formula_of(row, own), twos), rows, sampling_weights(row)
         known = self._there(row)
         same = [
             one for one in self.steps
-            if (_meaning(one[1], twos), reduced(one[4], known) if one[4] else "") == asked
+            if (_meaning(one[1], twos), reduced(one[4], known) if one[4] else "", one[5]) == asked
         ]  # fmt: skip
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
         clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
-        title, _, there, covariates, _ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
+        title, _, there, covariates, *_ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
         estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
         command = f'dprct ols {self.file} "{title}"'
+        if row.endogenous:
+            command = f'Moments.load("{self.file}").iv("{title}")'
         uncounted = row.absorb and (
             row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
         )
@@ -404,7 +419,13 @@ def _meaning(formula: str, twos: Collection[str] = ()) -> tuple[object, ...]:
         )
         for term in (*parsed.terms, *dummies)
     )
-    return tuple(parsed.outcome_names), terms
+    moved = parsed.endogenous, frozenset(frozenset(term) for term in parsed.instruments)
+    return tuple(parsed.outcome_names), terms, moved
+
+
+def _as_step(regression: Asked, reduced: Step, _: Step) -> Step:
+    """Regression with an instrument as if one step served it."""
+    return replace(reduced, regression=regression)
 
 
 def formula_of(row: Regression, terms: Sequence[str]) -> str:

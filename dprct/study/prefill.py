@@ -51,12 +51,15 @@ class Printed:
         The variable by which its errors are clustered; empty if they are not.
     where : str
         The condition on its rows; empty for all.
+    weights : str
+        The variable of its sampling weights; empty for none.
     """
 
     formula: str
     places: tuple[tuple[str, int], ...]
     cluster: str = ""
     where: str = ""
+    weights: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,28 +159,31 @@ def _is_served(row: Regression, cluster: str) -> bool:
         and row.intercept
         and row.cluster in ((), (cluster,))
         and not (row.command == "reghdfe" and {*row.absorb} & {*row.cluster})
-        and not (row.weights or row.groups or row.endogenous or row.steps or row.unknown)
+        and not (row.groups or row.endogenous or row.steps or row.unknown)
     )
 
 
 def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
     """Every regression once; of two that differ in errors alone, the clustered one."""
-    found: dict[tuple[str, str], Printed] = {}
+    found: dict[tuple[str, str, str], Printed] = {}
     for row in rows:
         products = {word: _multiplied(word, row, known) for word in row.regressors}
         made = [term for terms in products.values() for term in terms or ()]
         plain = tuple(word for word, terms in products.items() if terms == ())
         covariates = _terms(replace(row, regressors=plain), known, others)
-        where = _where(row, known)
+        where, weights = _where(row, known), sampling_weights(row)
         if covariates is None or where is None or None in products.values():
+            continue
+        if weights is None or not {weights} <= known | {""}:
             continue
         arms = [word for word in plain if word in row.treatments]
         right = dict.fromkeys([*arms, *covariates, *made])
         formula = f"{row.outcome} ~ {' + '.join(right)}"
-        before = found.get((formula, where), Printed(formula, ()))
+        key = formula, where, weights
+        before = found.get(key, Printed(formula, ()))
         places = tuple(dict.fromkeys([*before.places, (row.file, row.line)]))
         cluster = before.cluster or "".join(row.cluster)
-        found[formula, where] = Printed(formula, places, cluster, where)
+        found[key] = Printed(formula, places, cluster, where, weights)
     return tuple(found.values())
 
 
@@ -203,6 +209,18 @@ def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] 
     names = [name.strip() for name in row.derived[word].split("*")]
     own = all(n in known and n not in row.derived and n in row.regressors for n in names)
     return (":".join(names),) if own and len(names) > 1 else None
+
+
+def sampling_weights(row: Regression) -> str | None:
+    """Return the column of a regression's sampling weights, empty for none; None for other weights.
+
+    With robust or clustered errors Stata's aweights are pweights; fweights stand for several rows.
+    """
+    kind, _, name = row.weights.partition("=")
+    if not row.weights:
+        return ""
+    sampled = kind == "pweight" or (kind == "aweight" and row.vce in ("robust", "cluster"))
+    return name if sampled and is_plain(name) and name not in row.derived else None
 
 
 def _where(row: Regression, known: set[str]) -> str | None:

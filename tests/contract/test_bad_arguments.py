@@ -156,6 +156,15 @@ def calls(folder: Path) -> dict[str, Call]:
         "Budget.split": {"shares": [0.5, 0.5]},
         "Custom": {"procedure": lambda frame, rng: np.arange(len(frame)) % 2, "columns": "t"},
         "Factorial": {"factors": [design, dprct.Simple("w")], "arms": None},
+        "PrivateMoments.power_of_trial": {
+            "people": 200, "cluster_size": 10, "formulas": ["y ~ t"], "delta": 1e-6,
+            "schema": dprct.Schema((
+                dprct.Column("y", bounds=(0, 1), missing=()),
+                dprct.Column("t", "byte", levels=(0.0, 1.0), missing=()),
+                dprct.Column("v", "int", missing=()),
+            )),
+            "assignment": dprct.Cluster("t", cluster="v", shares=0.5),
+        },
         "Schema": {"columns": SCHEMA.columns},
         "Schema.declare": {
             "dataset_id": None, "unit": None, "confirm_header": False, "y": (0, 1),

@@ -17,12 +17,14 @@ from dprct.privacy.aggregates import _open
 from dprct.queries import Part, Scaled
 from dprct.queries.one_step import (
     FINEST,
+    Cross,
     Fit,
     PublicCells,
     Residual,
     ResidualRows,
     Score,
     Vector,
+    product_move,
     square_move,
 )
 from dprct.queries.sums import GRID, Combinations
@@ -90,11 +92,15 @@ def numbers(data: pd.DataFrame, score: Score, centre: Any, most: Any, *, joint: 
     ]  # fmt: skip
 
 
+LOADS = np.array([GRID, 7, GRID // 3, 0])
+
+
+@pytest.mark.parametrize("loads", [None, LOADS])
 @pytest.mark.parametrize("clusters", [False, True])
-def test_effects_totals_and_squares_are_exact(clusters: bool) -> None:
+def test_effects_totals_and_squares_are_exact(clusters: bool, loads: Any) -> None:
     rng = np.random.default_rng(2)
     data, q = frame(rng, 200), 2
-    score = Score(GRID + GRID // 4, weights(rng, q), np.array([0, 0, 1, 1]), clusters)
+    score = Score(GRID + GRID // 4, weights(rng, q), np.array([0, 0, 1, 1]), clusters, loads)
     most = [GRID // 3 * (c + 1) for c in range(4)]
     centre = [-5, 1000, 70000, -90000]
     effects, totals, squares = numbers(data, score, centre, most)
@@ -102,7 +108,8 @@ def test_effects_totals_and_squares_are_exact(clusters: bool) -> None:
     plain = [sum(int(score.weights[j, c]) * int(x) for c, x in zip(cell, r, strict=True))
              for j in range(q)]  # fmt: skip
     assert list(effects) == score.effects.rounded(plain)
-    blocks = [int(r[score.blocks[cell] == b].sum()) for b in range(2)]
+    load = np.ones(4, np.int64) if loads is None else loads
+    blocks = [int((load[cell] * r)[score.blocks[cell] == b].sum()) for b in range(2)]
     assert list(totals) == score.totals.rounded(blocks)
     e = r - np.array(centre)[cell]
     found = [0] * len(score.pairs)
@@ -158,7 +165,9 @@ def test_no_person_moves_a_vector_further_and_some_as_far(clusters: bool, severa
         data = frame(rng, n + 1)
         data.loc[:, "y"] = rng.choice([-1.0, 3.0], n + 1)
         # in each of the regressions the weights of the person's cell are the longest, sometimes
-        scores = [Score(GRID + GRID // 4, weights(rng, 1 + k % 2), np.array([0, 0, 1, 1]), clusters)
+        loads = np.where(turn % 3, rng.permutation(LOADS), GRID)
+        scores = [Score(GRID + GRID // 4, weights(rng, 1 + k % 2), np.array([0, 0, 1, 1]), clusters,
+                        loads if turn % 2 else None)
                   for k in range(several)]  # fmt: skip
         if turn % 2:
             here = int(cells_of(data).codes[0])
@@ -233,6 +242,56 @@ def test_squares_of_clipped_sums_move_as_said(d: int) -> None:
     ends = [(x, y) for x in range(-40, 41) for y in range(-40, 41) if abs(x - y) <= d]
     clip = lambda x: min(max(x, -most), most)  # noqa: E731
     assert max(abs(clip(x) ** 2 - clip(y) ** 2) for x, y in ends) == square_move(d, most)
+
+
+@pytest.mark.parametrize("d", [0, 1, 5, 6, 9, 12, 40])
+@pytest.mark.parametrize("other", [1, 7, 9, 30])
+def test_products_of_clipped_sums_move_as_said(d: int, other: int) -> None:
+    most, most_of_other = 6, 8
+    ends = [x * s for x, s in itertools.product(range(most + 1), (-1, 1))]
+    moved = [(x, y) for x in ends for y in ends if abs(x - y) <= d]
+    ends = [x * s for x, s in itertools.product(range(most_of_other + 1), (-1, 1))]
+    beside = [(x, y) for x in ends for y in ends if abs(x - y) <= other]
+    largest = max(abs(a * u - b * v) for a, b in moved for u, v in beside)
+    assert largest == product_move(d, most, other, most_of_other)
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_squares_and_products_of_two_regressions_move_together_as_said(clusters: bool) -> None:
+    """One person's two outcomes change; both regressions have the same weights."""
+    rng = np.random.default_rng(12)
+    two, largest = Column("late", bounds=(0.0, 1.0), **NEVER), 0.0
+    for _ in range(30):
+        data = frame(rng, int(rng.integers(2, 6)))
+        data["y"] = rng.choice([-1.0, 3.0], len(data))
+        data["late"] = rng.choice([0.0, 1.0], len(data))
+        if clusters:
+            data["village"] = data["arm"] = data["block"] = 0.0
+        same = weights(rng, 2)
+        blocks = np.array([0, 0, 1, 1])
+        scores = [Score(GRID + h, same, blocks, clusters) for h in (GRID // 4, 0)]
+        most = [[int(rng.choice([GRID // 8, GRID, 9 * GRID]))] * 4 for _ in scores]
+        centres = [[int(rng.choice([0, GRID, -GRID]))] * 4 for _ in scores]
+        parts = [s.squares(c) for s, c in zip(scores, most, strict=True)]
+        vector = Vector((*parts, Cross(0, 1).moves(scores, most)))
+        found = []
+        for (y, x), z in itertools.product(ENDS, (0.0, 1.0)):
+            data.loc[0, ["y", "x", "late"]] = [y, x, z]
+            residuals = [Residual(Part(Y), fit(slope=60000)), Residual(Part(two))]
+            rows = ResidualRows.of(table(data), residuals, cells_of(data))
+            sums = rows.squares([0, 1], scores, centres, most, [True] * 2, [Cross(0, 1)])
+            found.append(np.array(_open(sums), dtype=object))
+        l1, l2_squared, most_of_one = vector.sensitivities
+        for one, other in itertools.combinations(found, 2):
+            moved = one - other
+            assert int((moved * moved).sum()) <= l2_squared
+            assert int(abs(moved).sum()) <= l1
+            assert int(max(abs(moved))) <= most_of_one
+            largest = max(largest, (int((moved * moved).sum()) / l2_squared) ** 0.5)
+    assert largest > 0.6
+    scores[1] = Score(GRID, weights(rng, 2), blocks, clusters)
+    with pytest.raises(ParameterError, match="the same weights"):
+        Cross(0, 1).moves(scores, most)
 
 
 def test_fits_that_doubles_would_round_are_refused() -> None:

@@ -663,6 +663,21 @@ for engine in (False, True):
               "assignment": dprct.Simple("t")},
              private="y w x", public="t", may_miss={"x": "public"}, facts=_policies(x="public"),
              engine=engine)  # fmt: skip
+for engine in (False, True):
+    declared("weights that are public" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w | block", weights="v"),
+                           dprct.Regression("w ~ t", weights="v", where="v < 5")],
+              "assignment": dprct.Block("t", block="block")},
+             private="y w x", public="t block v", engine=engine,
+             facts={"v": {"fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    declared("an instrument" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ x + [t2 ~ t]", name="late"), "y ~ t"],
+              "assignment": dprct.Simple("t")}, private="y x t2", engine=engine)  # fmt: skip
+declared("an instrument that villages were assigned",
+         {"formulas": ["y ~ w + [t2 ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
+         private="y w t2", public="t pair", facts={"pair": {"levels": None, "type": "int"}},
+         arms=("halves",))  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
          {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0},
          private="y w", public="arm", may_miss={"y": "public", "w": "private"},

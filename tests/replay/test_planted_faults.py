@@ -200,6 +200,23 @@ def short_products(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(slopes.Slopes, "effects", property(short))
 
 
+def totals_without_loads(patch: pytest.MonkeyPatch) -> None:
+    """Weighted totals of residuals are as sensitive as if rows weighed a quarter."""
+    right = one_step.Score.totals.fget
+
+    def wrong(score: one_step.Score) -> one_step.OnGrid:
+        loads = None if score.loads is None else score.loads // 4
+        return right(replace(score, loads=loads))
+
+    patch.setattr(one_step.Score, "totals", property(wrong))
+
+
+def products_that_hardly_move(patch: pytest.MonkeyPatch) -> None:
+    """Products of residuals are as sensitive as if a person moved them by a 64th."""
+    right = one_step.product_move
+    patch.setattr(one_step, "product_move", lambda d, c, e, k: right(d // 64, c, e // 64, k))
+
+
 def declared_moved(name: str) -> Pair:
     """Return a pair of a declared regression in which one outcome goes from bound to bound."""
     case = CASES[name]
@@ -211,13 +228,20 @@ def declared_moved(name: str) -> Pair:
         "x": 0.0,
         "t": t,
         "pair": np.arange(n) // 2 * 1.0,
+        "block": 1.0,
+        "v": 8.0,
+        "t2": np.arange(n) // 4 % 2 * 1.0,
     }
     one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
     other = one.copy()
     other.loc[0, "y"] = 1.0
+    if "t2" in case.private:
+        other.loc[0, "t2"] = 1.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
 
 
+LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
+LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
@@ -263,6 +287,12 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "squares of clusters that move by a 64th": (
         people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",
+    ),
+    "products of two regressions that move by a 64th": (
+        products_that_hardly_move, lambda: declared_moved(LATE), "sum of (shift / sigma)^2",
+    ),
+    "totals of weighted residuals that weigh a quarter": (
+        totals_without_loads, lambda: declared_moved(LOADED), "sum of (shift / sigma)^2",
     ),
     "noise chosen by the data": (
         noise_by_the_data, lambda: pair(EFFECT, y=1.0), "the neighbour has other noise",

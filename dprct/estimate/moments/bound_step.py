@@ -49,6 +49,8 @@ class BoundStep:
         Sums over rows of a^2, and over clusters of (sum a)^2.
     rest : (q, C) array
         T less its projection on public columns, 0 where rows do not count.
+    loads : (C,) array of int, or None
+        The weight of a row of every cell, the largest of which is 2^20; None where all are alike.
     """
 
     step: Step
@@ -61,6 +63,7 @@ class BoundStep:
     joint: bool
     spread: Array
     rest: Array
+    loads: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -103,4 +106,10 @@ class BoundStep:
                 tuple(features.index(one) for one in self.step.features),
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
-        return Score(reach, whole, self.blocks, bool(self.clusters))
+        return Score(reach, whole, self.blocks, bool(self.clusters), self.loads)
+
+    @property
+    def loaded(self) -> Array:
+        """The sum of loads of the rows of every cell that count."""
+        found: Array = self.sizes * (1.0 if self.loads is None else self.loads.astype(float))
+        return found

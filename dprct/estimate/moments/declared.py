@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.floating[Any]]
 
+_INSTRUMENTS = re.compile(r"\[(?P<endogenous>[^~\]]+)~(?P<by>[^\]]+)\]")
+
 StepErrors = Literal["HC1", "CR1"]
 
 
@@ -55,7 +58,9 @@ class Regression:
         comparison with a missing value holds for nobody, nor does its opposite; ``x > 3`` of
         Stata, where missing values are large, is ``x > 3 | missing(x)``.
     weights : str, optional
-        The column of its sampling weights.
+        The column of its sampling weights, as Stata's ``[pweight=w]`` or ``[aweight=w]`` with
+        robust or clustered errors.  It is public: of the design, or with ``fate="public"``.  Rows
+        without a weight, or with 0, are left out.
     cluster : str, optional
         The column of the clusters of its errors; by default the clusters that were assigned.
     name : str, optional
@@ -131,6 +136,26 @@ class Regression:
         """Whether it is a formula alone."""
         return self == Regression(self.formula)
 
+    @property
+    def stages(self) -> tuple[Regression, Regression] | None:
+        """Its reduced form and its first stage, both on the instruments; None without any.
+
+        Examples
+        --------
+        >>> [one.formula for one in Regression("y ~ age + [d ~ treat]").stages]
+        ['y ~ age + treat', 'd ~ age + treat']
+        """
+        found = _INSTRUMENTS.search(self.formula)
+        if found is None or not self.parsed.endogenous:
+            return None
+        left, _, right = self.formula.partition("~")
+        right = _INSTRUMENTS.sub(found["by"].strip(), right).strip()
+        outcomes = left.strip(), found["endogenous"].strip()
+        reduced, first = (
+            replace(self, formula=f"{outcome} ~ {right}", name=None) for outcome in outcomes
+        )
+        return reduced, first
+
     def of(self, outcome: str) -> Regression:
         """Return the regression of one of its outcomes; of several, the name says which."""
         right = self.parsed.text.partition("~")[2].strip()
@@ -198,6 +223,8 @@ class Step:
         The covariates in these.
     feature_keys : tuple of Key
         What these are.
+    beside : tuple of str
+        Outcomes of regressions on the same rows: who has none of these does not count either.
     """
 
     regression: Regression
@@ -211,6 +238,7 @@ class Step:
     products: tuple[tuple[str, int, int], ...] = ()
     features: tuple[Feature, ...] = ()
     feature_keys: tuple[Key, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
@@ -266,6 +294,8 @@ class Declared:
         Whether covariances of the coefficients are released.
     where : str or None
         The condition on public columns that holds for the rows that count.
+    weights : str or None
+        The public column of their sampling weights.
     """
 
     title: str
@@ -280,6 +310,7 @@ class Declared:
     groups: int = 0
     joint: bool = True
     where: str | None = None
+    weights: str | None = None
 
     @property
     def cov_type(self) -> str:
@@ -296,6 +327,7 @@ class Declared:
         """What the coefficients are of."""
         low, high = self.bounds
         inside = f" where {self.where}" if self.where else ""
+        inside += f", weighted by {self.weights}" if self.weights else ""
         return f"{self.outcome} clipped to [{low:g}, {high:g}]{inside}"
 
     @property
@@ -303,6 +335,41 @@ class Declared:
         """Its title, and its condition where a name does not tell it."""
         told = self.where is None or self.where in self.title
         return self.title if told else f"{self.title} (where {self.where})"
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """What is public of a declared regression with an instrument.
+
+    Parameters
+    ----------
+    title, formula : str
+        As of its regression.
+    endogenous : str
+        What the instrument moves.
+    reduced, first : int
+        Places of the reduced form and of the first stage among the declared regressions.
+    """
+
+    title: str
+    formula: str
+    endogenous: str
+    reduced: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnCross:
+    """What was released of how the coefficients of two declared regressions vary together.
+
+    Parameters
+    ----------
+    sampling, spread : (q, q) arrays
+        Sampling covariance, and the standard deviation of the noise of each entry of it.
+    """
+
+    sampling: Array
+    spread: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -343,7 +410,7 @@ def steps_of(
     if not treatment & set(parsed.regressor_names):
         return "it does not name the treatment that was assigned"
     if instrumented(parsed):
-        return "it has instruments"
+        return _stages_of(regression, schema, design, subgroups)
     if set(parsed.outcome_names) & public:
         return "its outcome is public"
     if not parsed.intercept and not parsed.effects:
@@ -378,6 +445,8 @@ def steps_of(
     products = _products(multiplied, effects, covariates, public)
     if isinstance(products, str):
         return products
+    if products and regression.weights:
+        return f"{products[0][0]} is a product of treatment and a private covariate, with weights"
     features = tuple(dict.fromkeys(j for _, _, j in products))
     variables = [
         variable_of(covariates[j].name, covariates[j].atoms, schema, _fills(covariates[j], schema))
@@ -419,6 +488,26 @@ def _fills(term: Regressor, schema: Schema) -> dict[str, float]:
     return {name: one for name, one in policies.items() if isinstance(one, float)}
 
 
+def _stages_of(
+    regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str]
+) -> tuple[Step, ...] | str:
+    """Reduced form and first stage of a regression with one instrument, or what it lacks."""
+    if regression.stages is None or len(regression.parsed.outcome_names) > 1:
+        return "it has instruments, and several outcomes"
+    found = [steps_of(one, schema, design, subgroups) for one in regression.stages]
+    served = [one for one in found if not isinstance(one, str)]
+    if len(served) < len(found):
+        return next(one for one in found if isinstance(one, str))
+    (reduced,), (first,) = served
+    if len(reduced.terms) > 1:
+        return f"it has {len(reduced.terms)} instruments, and one is served"
+    where = regression.inside(schema)
+    return (
+        replace(reduced, beside=(first.outcome,), where=where),
+        replace(first, beside=(reduced.outcome,), where=where),
+    )
+
+
 def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:
     """Refuse what a declared regression asks and no release serves."""
     known = () if design is None else (*design.columns, *design.uses)
@@ -451,11 +540,20 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
                 f"``fate='public'`` where everybody may know it, or release the moments of "
                 f"``subgroups=[{name!r}]``, whose effects have ``where=``"
             )
-    if regression.weights is not None:
-        raise ParameterError(
-            f"{regression.title!r}: ``weights=`` of one declared regression is not offered; give "
-            "``weights=`` of the whole release"
-        )
+    weights = regression.weights
+    if weights is not None:
+        column = schema.column(weights)
+        if weights not in known and column.fate != "public":
+            raise ParameterError(
+                f"{regression.title!r}: ``weights=`` names {weights!r}, which is private; declare "
+                "``fate='public'`` where everybody may know it, or give ``weights=`` of the whole "
+                "release, which are protected"
+            )
+        if column.is_text or weights in regression.parsed.outcome_names:
+            raise ParameterError(
+                f"{regression.title!r}: ``weights={weights!r}`` is text, or its outcome; name a "
+                "column of sampling weights"
+            )
     known = () if design is None else design.uses
     if regression.cluster is not None and regression.cluster not in known:
         raise ParameterError(

@@ -14,7 +14,7 @@ import numpy as np
 from dprct import disk
 from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
-from dprct.estimate.moments.declared import Declared, DrawnStep
+from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep, Instrumented
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place, scaled
 from dprct.estimate.moments.one_step import EFFECTS
@@ -35,7 +35,7 @@ from dprct.schema.conditions import condition
 from dprct.schema.facts import check_storage_type, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from dprct.estimate.moments.reading import ReleasedMoments
@@ -117,6 +117,12 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
                 for one, step in zip(moments.declared, drawn.steps, strict=True)
             ],
         }  # fmt: skip
+    if moments.instrumented:
+        content["declared"]["instrumented"] = [
+            {**asdict(one), "drawn": {"sampling": _upper(cross.sampling),
+                                      "spread": _upper(cross.spread)}}
+            for one, cross in zip(moments.instrumented, drawn.crosses, strict=True)
+        ]  # fmt: skip
     return {**content, "digest": digest_of(content)}
 
 
@@ -140,6 +146,12 @@ def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
         key: [None if math.isnan(x) else x for x in np.ravel(numbers).tolist()]
         for key, numbers in found.items()
     }
+
+
+def _upper(matrix: Any) -> list[float]:
+    """Return the upper triangle of a symmetric matrix."""
+    found: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
+    return found
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -303,6 +315,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     sigma = _number(content["sigma"])
     scores = tuple(_scores(facts) for facts in content["scores"])
     declared, steps, share, withheld = _declared(content)
+    instrumented, crosses = _instrumented(content, declared)
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores, share)
     _require(all(one.outcome in layout.names for one in declared), "an outcome was not released")
     clipped = None
@@ -320,7 +333,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
-    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share)
+    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share, crosses)
     told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -342,6 +355,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "sealed": _text(content["schema"]["sealed"]),
         "declared": declared,
         "withheld": withheld,
+        "instrumented": instrumented,
     }
 
 
@@ -414,6 +428,7 @@ def _declared(
             tuple(map(_text, one["covariates"])), _whole(one["nobs"]), _whole(one["coefficients"]),
             tuple(map(_text, one["clusters"])), _whole(one["groups"]), one["joint"] is True,
             condition(_text(one["where"])) if "where" in one else None,
+            _text(one["weights"]) if "weights" in one else None,
         )  # fmt: skip
         _require(made.df > 0, "a regression has no degrees of freedom")
         numbers = one["drawn"]
@@ -445,6 +460,36 @@ def _declared(
 
 def _or_none(value: object) -> float:
     return math.nan if value is None else _number(value)
+
+
+def _instrumented(
+    content: Mapping[str, Any], declared: Sequence[Declared]
+) -> tuple[tuple[Instrumented, ...], tuple[DrawnCross, ...]]:
+    """Return the regressions with an instrument of a document, and what was released of them."""
+    found, crosses = [], []
+    for one in content.get("declared", {}).get("instrumented", []):
+        made = Instrumented(
+            _text(one["title"]), _text(one["formula"]), _text(one["endogenous"]),
+            _whole(one["reduced"]), _whole(one["first"]),
+        )  # fmt: skip
+        _require(
+            max(made.reduced, made.first) < len(declared), "a stage of a regression is missing"
+        )
+        stages = declared[made.reduced], declared[made.first]
+        _require(
+            len(stages[0].terms) == 1 and stages[0].terms == stages[1].terms,
+            "the stages of a regression have other instruments",
+        )
+        numbers = one["drawn"]
+        cross = DrawnCross(
+            _square(numbers["sampling"], 1, True), _square(numbers["spread"], 1, True)
+        )
+        _require(bool((cross.spread > 0).all()), "the noise of a covariance is missing")
+        found.append(made)
+        crosses.append(cross)
+    titles = [one.title for one in found]
+    _require(len({*titles}) == len(titles), "two regressions have one name")
+    return tuple(found), tuple(crosses)
 
 
 def _square(numbers: Any, q: int, whole: bool) -> Any:

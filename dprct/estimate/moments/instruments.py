@@ -87,44 +87,28 @@ def _written(low: float, high: float) -> str:
     return f"[{low:.4g}, inf)" if high == math.inf else f"[{low:.4g}, {high:.4g}]"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReducedForm:
-    """The reduced form of an outcome y and a take-up d on regressors and K instruments.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AndersonRubin:
+    """The test that y - lambda d has no coefficient on any instrument, for every lambda.
 
     Attributes
     ----------
-    system, inverse
-        Of all regressors, instruments among them.
-    y, d : (G, p + 1) arrays
-    excluded : (K,) array of int
-        Places of the instruments among the regressors.
-    kap : float
-        By which residual variances are raised, in every direction.
+    instruments : int
+        K.
+    df : float
+        Degrees of freedom of the errors.
     center, unit : float
         The circle: lambda = center + unit tan(angle).
     """
 
-    system: System
-    inverse: Inverse
-    y: Array
-    d: Array
-    excluded: NDArray[np.intp]
-    by_cell: bool
-    kap: float
+    instruments: int
+    df: float
     center: float
     unit: float
 
     def statistic(self, angle: float) -> float:
         """Return the chi-square(K) of the instruments in the direction of an angle."""
-        cos, sin = math.cos(angle), math.sin(angle)
-        w = cos * (self.y - self.center * self.d) - sin * self.unit * self.d
-        found = fit(self.system, self.inverse, w, by_cell=self.by_cell, kap=self.kap)
-        J = self.system.to_names[self.excluded]
-        g, C = J @ found.b, J @ found.cov @ J.T
-        sd = np.sqrt(np.diag(C))
-        if not np.all(sd > 0):
-            return math.inf if np.abs(g).sum() > 0 else 0.0
-        return float(g / sd @ np.linalg.solve(C / np.outer(sd, sd), g / sd))
+        raise NotImplementedError
 
     def of(self, value: float) -> float:
         """Return the statistic at an effect."""
@@ -132,13 +116,13 @@ class ReducedForm:
 
     def critical(self, alpha: float) -> float:
         """Critical value of the test of size alpha."""
-        K = len(self.excluded)
-        return float(K * special.fdtri(K, self.system.df_resid, 1 - alpha))
+        K = self.instruments
+        return float(K * special.fdtri(K, self.df, 1 - alpha))
 
     def p_value(self, statistic: float) -> float:
         """Return P(F > statistic / K)."""
-        K = len(self.excluded)
-        return float(special.fdtrc(K, self.system.df_resid, statistic / K))
+        K = self.instruments
+        return float(special.fdtrc(K, self.df, statistic / K))
 
     def confidence_set(self, alpha: float) -> ConfidenceSet:
         """Return the effects that are not rejected."""
@@ -174,13 +158,49 @@ class ReducedForm:
         return ConfidenceSet(kind, parts, 1 - alpha)
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ReducedForm(AndersonRubin):
+    """The reduced form of an outcome y and a take-up d on regressors and K instruments.
+
+    Attributes
+    ----------
+    system, inverse
+        Of all regressors, instruments among them.
+    y, d : (G, p + 1) arrays
+    excluded : (K,) array of int
+        Places of the instruments among the regressors.
+    kap : float
+        By which residual variances are raised, in every direction.
+    """
+
+    system: System
+    inverse: Inverse
+    y: Array
+    d: Array
+    excluded: NDArray[np.intp]
+    by_cell: bool
+    kap: float
+
+    def statistic(self, angle: float) -> float:
+        """Return the chi-square(K) of the instruments in the direction of an angle."""
+        cos, sin = math.cos(angle), math.sin(angle)
+        w = cos * (self.y - self.center * self.d) - sin * self.unit * self.d
+        found = fit(self.system, self.inverse, w, by_cell=self.by_cell, kap=self.kap)
+        J = self.system.to_names[self.excluded]
+        g, C = J @ found.b, J @ found.cov @ J.T
+        sd = np.sqrt(np.diag(C))
+        if not np.all(sd > 0):
+            return math.inf if np.abs(g).sum() > 0 else 0.0
+        return float(g / sd @ np.linalg.solve(C / np.outer(sd, sd), g / sd))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IVResults(LinearResults):
-    """Two-stage least squares from released moments, with Anderson-Rubin sets of the effect.
+    """Two-stage least squares from what was released, with Anderson-Rubin sets of the effect.
 
     Parameters
     ----------
-    reduced : ReducedForm
+    reduced : AndersonRubin
     endogenous : str
         The coefficient that instruments identify.
     first_stage : float
@@ -198,7 +218,7 @@ class IVResults(LinearResults):
 
     inverts: ClassVar[bool] = True
 
-    reduced: ReducedForm
+    reduced: AndersonRubin
     endogenous: str
     first_stage: float
     estimated: bool
@@ -230,7 +250,7 @@ class IVResults(LinearResults):
         """Return the lines above the table, as (name, value)."""
         return (
             *LinearResults.facts(self),
-            ("Instruments", str(len(self.reduced.excluded))),
+            ("Instruments", str(self.reduced.instruments)),
             ("First-stage F", typeset.statistic(self.first_stage)),
             ("95% set of the effect", str(self.confidence_set())),
         )
@@ -293,7 +313,10 @@ def iv_of(
         )
     directions = [w_y - center * w_d, w_d]
     kap = max(_kappa(system, inverse, w, by_cell) for w in directions) if inverse.passes else 0.0
-    reduced = ReducedForm(system, inverse, w_y, w_d, places, by_cell, kap, center, unit)
+    reduced = ReducedForm(
+        instruments=len(places), df=system.df_resid, center=center, unit=unit, system=system,
+        inverse=inverse, y=w_y, d=w_d, excluded=places, by_cell=by_cell, kap=kap,
+    )  # fmt: skip
     strength = reduced.statistic(math.pi / 2) / len(places) if inverse.passes else math.nan
     return IVResults(
         params=pd.Series(beta, index=index),

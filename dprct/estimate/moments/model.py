@@ -25,6 +25,7 @@ from dprct.estimate.experiment import (
     policy_of,
 )
 from dprct.estimate.moments.declared import (
+    DrawnCross,
     DrawnStep,
     Regression,
     Step,
@@ -62,6 +63,7 @@ from dprct.estimate.moments.one_step import (
     chosen_shares,
     drawn_steps,
     vectors_of,
+    with_instruments,
 )
 from dprct.estimate.moments.plan import (
     declared_errors,
@@ -74,6 +76,7 @@ from dprct.estimate.moments.plan import (
     planned_release,
     planned_steps,
 )
+from dprct.estimate.moments.planned_trial import power_of, trial_of
 from dprct.estimate.moments.release import (
     MOMENTS,
     MOST_NUMBERS,
@@ -114,6 +117,7 @@ from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
+from dprct.results.base import checked_alpha
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
 from dprct.schema.conditions import columns_asked
@@ -121,6 +125,8 @@ from dprct.schema.tables import Counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pandas as pd
 
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout, Place, Use
@@ -130,7 +136,7 @@ if TYPE_CHECKING:
     from dprct.formula.syntax import Formula
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
-    from dprct.privacy.budget import Relation
+    from dprct.privacy.budget import Real, Relation
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
@@ -252,6 +258,14 @@ class MomentsSpec(Spec[MomentsFacts]):
         titles = [step.title for step in steps]
         return tuple(step for at, step in enumerate(steps) if step.title not in titles[:at])
 
+    def stages(self, schema: Schema) -> tuple[tuple[Regression, Step, Step], ...]:
+        """Return the regressions with an instrument, each with reduced form and first stage."""
+        return tuple(
+            (one, found[0], found[1])
+            for one, found in self.served(schema).items()
+            if one.stages is not None and not isinstance(found, str)
+        )
+
     def read(self, schema: Schema) -> bool:
         """Whether something is asked for that is read off the moments."""
         return bool(self.released or self.subgroups) or any(
@@ -313,16 +327,21 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Columns besides those of the design in conditions of declared regressions."""
+        """Columns besides those of the design in conditions and weights of regressions."""
         design = self.assignment
         known = () if design is None else (*design.columns, *design.uses)
-        named = [name for one in self.declared for name in one.conditions]
+        named = [
+            name
+            for one in self.declared
+            for name in (*one.conditions, *((one.weights,) if one.weights else ()))
+        ]
         return tuple(dict.fromkeys(name for name in named if name not in known))
 
     def inside(self, schema: Schema) -> Conditions:
         """Return the public columns besides those of the design that its conditions ask of."""
         asks = [columns_asked(step.where) for step in self.steps(schema) if step.where]
         values = {name for read, _ in asks for name in read}
+        values |= {step.regression.weights or "" for step in self.steps(schema)}
         present = {name for _, there in asks for name in there}
         public = {name for name in present if schema.column(name).fate == "public"}
         return Conditions(
@@ -375,7 +394,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 *less_means(terms, unit),
                 *(
                     one
-                    for part in instrumented(formula) or ()
+                    for part in (instrumented(formula) or ())[: 2 if isinstance(steps, str) else 1]
                     for one in regressors_of(part, schema)
                 ),
             ]
@@ -798,7 +817,10 @@ class MomentsSpec(Spec[MomentsFacts]):
         asks = self.inside(schema)
         if asks.values:
             inside = ", ".join(asks.values)
-            shown.append(f"columns {inside} of every row, of which ``where=`` has conditions")
+            shown.append(
+                f"columns {inside} of every row, of which ``where=`` has conditions or which are "
+                "``weights=``"
+            )
             uncovered.append(f"{inside} of anybody")
         known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
         if known:
@@ -971,7 +993,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     True
     """
 
-    saved_types = (DrawnMoments, DrawnScores, DrawnStep)
+    saved_types = (DrawnMoments, DrawnScores, DrawnStep, DrawnCross)
 
     @checked
     def __init__(
@@ -1019,6 +1041,84 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             If a formula is not in the language.
         """
         return cls(data, schema, formulas=listed_regressions(formulas), **options)
+
+    @classmethod
+    @checked
+    def power_of_trial(
+        cls,
+        people: Any,
+        schema: Schema,
+        epsilon: Real,
+        delta: Real,
+        *,
+        assignment: Design,
+        formulas: Sequence[str | Regression],
+        cluster_size: int | None = None,
+        alpha: float = 0.05,
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Return what declared regressions of a trial that is being planned will detect; no data.
+
+        Parameters
+        ----------
+        people : int or data frame
+            How many people there will be, or a data frame of the public columns of each: blocks,
+            clusters, and those of ``where=`` and ``weights=``.
+        schema : Schema
+            With bounds and ``sd`` of outcomes, on which the errors rest.
+        epsilon, delta : number
+            As of :meth:`plan`; delta above 0.
+        assignment, formulas
+            As of the class.
+        cluster_size : int, optional
+            People in every cluster, where ``people`` is a number.
+        alpha : float
+            Size of the two-sided tests.
+        **options
+            Others of the class.
+
+        Returns
+        -------
+        DataFrame
+            One row per regression and coefficient: the standard error to expect, the noise in it,
+            what it is without privacy and as a difference in means, and the effects that are
+            detected with power .8, with and without privacy.
+
+        Raises
+        ------
+        ParameterError
+            If no regression is served by one step, or ``people`` leaves open who is where.
+
+        Examples
+        --------
+        >>> import dprct
+        >>> schema = dprct.Schema((
+        ...     dprct.Column("income", bounds=(0, 40), sd=8, missing=()),
+        ...     dprct.Column("treat", "byte", levels=(0.0, 1.0), missing=()),
+        ...     dprct.Column("village", "int", missing=()),
+        ... ))
+        >>> found = dprct.PrivateMoments.power_of_trial(
+        ...     6000, schema, epsilon=2, delta=1e-6, formulas=["income ~ treat"], cluster_size=30,
+        ...     assignment=dprct.Cluster("treat", cluster="village", shares=0.5, icc=0.1),
+        ... )
+        >>> bool(1 < found["error"].iloc[0] / found["without_privacy"].iloc[0] < 1.3)
+        True
+        """
+        given_options = {"neighbors": RELATIONS[1], **options}
+        spec = MomentsSpec(
+            formulas=listed_regressions(formulas), assignment=assignment, neighbors=RELATIONS[1]
+        )
+        names = [*spec.columns, *listed_names(options.get("columns", ()), "columns")]
+        rows = trial_of(people, schema, assignment, names, cluster_size)
+        model = cls(rows, schema, assignment=assignment, formulas=formulas, **given_options)
+        allocation = model._allocated(Budget.asked(epsilon, delta))
+        if not isinstance(allocation, StepAllocation):
+            raise ParameterError(
+                "power is of declared regressions on treatment that one step serves, at a delta "
+                "above 0; name some with covariates, blocks or clusters in ``formulas=``, or use "
+                "``PrivateATE``"
+            )
+        return power_of(model.facts, allocation, checked_alpha(alpha))
 
     def _check_scores(self) -> None:
         """Refuse regressions of which no scores can be told, by public facts, before a charge."""
@@ -1133,7 +1233,8 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool
             "or for a product with the blocks"
         )
     flags = spec.inside(schema).flags
-    return bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
+    found = bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
+    return with_instruments(found, spec.stages(schema))
 
 
 def drawn_with_steps(
@@ -1148,8 +1249,8 @@ def drawn_with_steps(
     if not isinstance(allocation, StepAllocation):
         return drawn
     everybody = everybody_in(drawn, facts)
-    steps = drawn_steps(table, facts.steps, layout, everybody, allocation, noise)
-    return replace(drawn, steps=steps, share=str(allocation.shares[MOMENTS]))
+    steps, crosses = drawn_steps(table, facts.steps, layout, everybody, allocation, noise)
+    return replace(drawn, steps=steps, crosses=crosses, share=str(allocation.shares[MOMENTS]))
 
 
 def unit_id(facts: MomentsFacts) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from scipy import special
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.bound_step import BoundStep
-from dprct.estimate.moments.declared import Declared, DrawnStep
+from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep, Instrumented
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.slopes import (
     ReadSlopes,
@@ -39,6 +39,7 @@ from dprct.queries.group_moments import FARTHEST
 from dprct.queries.one_step import (
     FINEST,
     MOST_ROWS,
+    Cross,
     Fit,
     Gram,
     PublicCells,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.groups import Design
-    from dprct.estimate.moments.declared import Step
+    from dprct.estimate.moments.declared import Regression, Step
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.variables import Atom, Regressor
@@ -107,10 +108,22 @@ _FIT_BITS = 1 << 31
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
-    """The declared regressions of a release, and the public cells of its rows."""
+    """The declared regressions of a release, and the public cells of its rows.
+
+    Parameters
+    ----------
+    instrumented : tuple of Instrumented
+        Those with an instrument, which are made of two of them.
+    """
 
     bound: tuple[BoundStep, ...]
     cells: PublicCells
+    instrumented: tuple[Instrumented, ...] = ()
+
+    @property
+    def crosses(self) -> tuple[Cross, ...]:
+        """The pairs whose covariances are released, one for each with an instrument."""
+        return tuple(Cross(one.reduced, one.first) for one in self.instrumented)
 
     def __bool__(self) -> bool:
         return bool(self.bound)
@@ -175,6 +188,7 @@ def bound_steps(
             )
         read |= {present.get(one, one) for one in by_value | there}
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
+    read -= {s.regression.weights or "" for s in steps}
     inner = {*of_clusters, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
@@ -202,6 +216,30 @@ def bound_steps(
     return Steps(found, PublicCells(len(values), codes, clusters, combinations))
 
 
+def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]]) -> Steps:
+    """Return the steps with the regressions that have an instrument: title, two of its steps."""
+    places = {one.step.title: at for at, one in enumerate(steps.bound)}
+    found = []
+    for regression, reduced, first in asked:
+        here = Instrumented(
+            regression.title, regression.parsed.text, first.outcome, places[reduced.title],
+            places[first.title],
+        )  # fmt: skip
+        one, other = steps.bound[here.reduced], steps.bound[here.first]
+        if not one.joint:
+            raise ParameterError(
+                f"{regression.title!r}: the instrument varies within clusters of its errors, where "
+                "no covariances are released; declare the reduced form and the first stage"
+            )
+        if not np.array_equal(one.weights, other.weights):
+            raise ParameterError(
+                f"{regression.title!r}: its reduced form or first stage is declared by itself, for "
+                "the rows of one outcome; give that one a condition or leave it out"
+            )
+        found.append(here)
+    return replace(steps, instrumented=tuple(found))
+
+
 def _bound(
     step: Step,
     values: Sequence[Mapping[str, Any]],
@@ -215,12 +253,14 @@ def _bound(
     """Weigh the cells for one regression; clusters are those of errors, and those assigned."""
     T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
     W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
-    named = [step.outcome, *(a.column for c in step.covariates for a in c.atoms)]
+    named = [step.outcome, *step.beside, *(a.column for c in step.covariates for a in c.atoms)]
     flags = [lacking[name] for name in dict.fromkeys(named) if name in lacking]
     levels = [[cell[name] for name in step.absorbed] for cell in values]
     counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
     counts &= np.array([None not in level for level in levels], bool)
     flags += [holding[step.where]] if step.where else []
+    own = _weights_of(step, values)
+    counts &= own > 0
     counts &= np.array([all(cell[flag] != 0 for flag in flags) for cell in values], bool)
     if not counts.any():
         raise ParameterError(
@@ -231,16 +271,18 @@ def _bound(
     places = {level: i for i, level in enumerate(dict.fromkeys(x for x in told if x is not None))}
     blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
     n = np.where(counts, sizes, 0)
-    rest, rank = _less_public(step, T, W, n, levels, counts)
-    inner = (rest * n) @ rest.T
-    scale = np.sqrt(np.diag((np.where(counts, T, 0.0) ** 2 * n) @ np.ones((len(n), 1)))).ravel()
+    own = np.where(counts, own, 0.0) / own[counts].max()
+    rest, rank = _less_public(step, T, W, n * own, levels, counts)
+    inner = (rest * n * own) @ rest.T
+    scale = np.sqrt((np.where(counts, T, 0.0) ** 2 * n * own).sum(axis=1))
     if not (scale > 0).all() or np.linalg.eigvalsh(inner / np.outer(scale, scale))[0] < 1e-9:
         said = ", ".join(one.name for one in step.treatment)
         raise ParameterError(
             f"{step.title!r}: {said} cannot be told from each other or from the constant and the "
             "blocks in the design as it was realised; leave out what is collinear"
         )
-    weights = float(n.sum()) * np.linalg.solve(inner, rest)
+    weights = float(n.sum()) * np.linalg.solve(inner, rest * own)
+    loads = None if step.regression.weights is None else np.rint(own * GRID).astype(np.int64)
     k = rank + len(step.terms) + len(step.covariates)
     if n.sum() <= k:
         raise ParameterError(
@@ -262,8 +304,23 @@ def _bound(
             raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
     return BoundStep(
         step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
-        joint or bool(step.products), spread.T, rest,
+        joint or bool(step.products), spread.T, rest, loads,
     )  # fmt: skip
+
+
+def _weights_of(step: Step, values: Sequence[Mapping[str, Any]]) -> Array:
+    """Public weight of a row of every cell; 0 where it has none, and does not count."""
+    name = step.regression.weights
+    if name is None:
+        return np.ones(len(values))
+    found = np.array([0.0 if cell[name] is None else float(cell[name]) for cell in values])
+    found = np.nan_to_num(found, nan=0.0)
+    if not np.isfinite(found).all() or found.min(initial=0.0) < 0:
+        raise ParameterError(
+            f"{step.title!r}: the weights in {name!r} are below 0 or not finite for some rows; "
+            "give a column of sampling weights, 0 or above"
+        )
+    return found
 
 
 def _asked_of(values: pd.Series[Any]) -> NDArray[Any]:
@@ -296,7 +353,7 @@ def _same_columns(weights: Array) -> NDArray[np.int64]:
 
 
 def _less_public(
-    step: Step, T: Array, W: Array, n: NDArray[np.int64], levels: Sequence[Sequence[Any]],
+    step: Step, T: Array, W: Array, n: NDArray[Any], levels: Sequence[Sequence[Any]],
     counts: NDArray[np.bool_],
 ) -> tuple[Array, int]:  # fmt: skip
     """Return T less its weighted projection on public columns, 0 where rows do not count; rank."""
@@ -307,7 +364,7 @@ def _less_public(
         at = np.array([block[one[0]] for one in levels])
         rows = np.bincount(at, n, minlength=len(block))
         means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in T])
-        means = means / np.maximum(rows, 1)
+        means = means / np.where(rows > 0, rows, 1)
         return np.where(counts, T - means[:, at], 0.0), int((rows > 0).sum())
     for place in range(len(step.absorbed)):
         there = list(
@@ -409,7 +466,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
     return Declared(
         step.title, step.text, step.outcome, bounds, step.names,
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
-        bound.clusters, bound.joint, step.regression.condition,
+        bound.clusters, bound.joint, step.regression.condition, step.regression.weights,
     )  # fmt: skip
 
 
@@ -523,6 +580,9 @@ def _planned(
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
     several = _together(steps.bound)
+    # a product of two rows' residuals moves by twice a square, one of two clusters' by as much
+    extra = sum(1 if steps.bound[one.first].clusters else 4 for one in steps.crosses)
+    squares = squares * several / math.hypot(several, math.sqrt(extra))
     clips, planned = [], []
     for bound, r2 in zip(steps.bound, kept, strict=True):
         place, icc = place_of(layout, bound.step.outcome), icc_of(design, bound.step.outcome)
@@ -645,15 +705,17 @@ def vectors_of(steps: Steps, clips: Sequence[Clips]) -> tuple[list[Score], dict[
     """Return the scores and what is released of them; public."""
     features = steps.features
     scores = [b.score(GRID + c.most, features) for b, c in zip(steps.bound, clips, strict=True)]
+    most = [c.squares for c in clips]
+    squares = [
+        one.squares(c, joint=b.joint) for one, b, c in zip(scores, steps.bound, most, strict=True)
+    ]
+    squares += [cross.moves(scores, most) for cross in steps.crosses]
     return scores, {
         EFFECTS: Vector(tuple(one.effects for one in scores)),
         TOTALS: Vector((
             *(one.totals for one in scores), *(one.on_grid for one in steps.grams().values()),
         )),
-        SQUARES: Vector(tuple(
-            one.squares(c.squares, joint=b.joint)
-            for one, b, c in zip(scores, steps.bound, clips, strict=True)
-        )),
+        SQUARES: Vector(tuple(squares)),
     }  # fmt: skip
 
 
@@ -693,7 +755,7 @@ def fit_of(bound: BoundStep, layout: Layout, cell: NoisyMoments, most: int) -> F
 def drawn_steps(
     table: BoundTable, steps: Steps, layout: Layout, everybody: NoisyMoments,
     allocation: StepAllocation, noise: NoiseSource,
-) -> tuple[DrawnStep, ...]:  # fmt: skip
+) -> tuple[tuple[DrawnStep, ...], tuple[DrawnCross, ...]]:  # fmt: skip
     """Add up residuals and draw effects, totals and squares; the caller has charged them."""
     clips = allocation.clips
     residuals, read = list[Residual](), dict[tuple[Any, ...], int]()
@@ -741,11 +803,11 @@ def drawn_steps(
             read_effects.append((theta, own))
             centres.append(_centres(bound, score, of_total.unit / GRID, total, sd, theta))
     joint = [bound.joint for bound in steps.bound]
-    sums = rows.squares(which, scores, centres, [c.squares for c in clips], joint)
+    sums = rows.squares(which, scores, centres, [c.squares for c in clips], joint, steps.crosses)
     squares = _split(laws[SQUARES].release(sums, noise).units, vectors[SQUARES])
-    found = []
+    found, parts, several = [], vectors[SQUARES].parts, len(steps.bound)
     for bound, score, part, units, one, k, clip in zip(
-        steps.bound, scores, vectors[SQUARES].parts, squares, read_effects, which, clips,
+        steps.bound, scores, parts[:several], squares[:several], read_effects, which, clips,
         strict=True,
     ):  # fmt: skip
         half = residuals[k].half_step
@@ -759,7 +821,15 @@ def drawn_steps(
         scale = part.unit / GRID * (bound.longest / FINEST * half / bound.n) ** 2 * bound.inflation
         sampling, spread = _matrices(bound, score, units, laws[SQUARES].noise_sd, scale)
         found.append(DrawnStep(theta * half, sampling, spread, own * half))
-    return tuple(found)
+    crosses = []
+    for cross, part, units in zip(steps.crosses, parts[several:], squares[several:], strict=True):
+        bound, score = steps.bound[cross.first], scores[cross.first]
+        halves = math.prod(residuals[which[at]].half_step for at in (cross.first, cross.second))
+        scale = part.unit / GRID * (bound.longest / FINEST / bound.n) ** 2 * bound.inflation
+        crosses.append(
+            DrawnCross(*_matrices(bound, score, units, laws[SQUARES].noise_sd, scale * halves))
+        )
+    return tuple(found), tuple(crosses)
 
 
 def _law(allocation: Allocation, name: str) -> AnalyticGaussian:
@@ -791,7 +861,7 @@ def _centres(
     Levels of blocks are drawn towards that of all by their noise over how much they vary beyond it:
     of many small blocks hardly anything is known.
     """
-    blocks, n = bound.blocks, bound.sizes
+    blocks, n = bound.blocks, bound.loaded
     inside = blocks >= 0
     count = len(units)
     rows = np.bincount(blocks[inside], n[inside], minlength=count)

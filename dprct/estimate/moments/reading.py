@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.declared import Declared
+    from dprct.estimate.moments.declared import Declared, Instrumented
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Group, Value
     from dprct.estimate.moments.layout import Layout
@@ -333,6 +333,7 @@ class ReleasedMoments(ReleasedGroups):
     sealed: str
     declared: tuple[Declared, ...] = ()
     withheld: str = ""
+    instrumented: tuple[Instrumented, ...] = ()
 
 
 def where_note(where: str | Mapping[str, Value] | None) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.declared import Declared, DrawnStep
+    from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep
     from dprct.estimate.moments.groups import Group, Grouping
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.one_step import Chosen, Steps
@@ -101,6 +101,8 @@ class DrawnMoments:
         Of the declared regressions that one step serves.
     share : str
         Of mu squared, as a fraction, what moments had beside these; empty without.
+    crosses : tuple of DrawnCross
+        Of the declared regressions with an instrument.
     """
 
     sums: NDArray[Any]
@@ -109,6 +111,7 @@ class DrawnMoments:
     clipped: tuple[int, ...] | None = None
     steps: tuple[DrawnStep, ...] = ()
     share: str = ""
+    crosses: tuple[DrawnCross, ...] = ()
 
 
 def allocation_of(

@@ -13,7 +13,7 @@ import pandas as pd
 from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.declared import Regression
-from dprct.estimate.moments.declared_results import declared_results
+from dprct.estimate.moments.declared_results import declared_results, instrumented_results
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.certificate.certificate import Certificate
-    from dprct.estimate.moments.declared import Declared
+    from dprct.estimate.moments.declared import Declared, Instrumented
     from dprct.estimate.moments.declared_results import DeclaredResults
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Value
@@ -143,6 +143,7 @@ class Moments(ReleasedMoments):
             drawn=drawn, guarantee=guarantee, ledger=ledger, method=method,
             facts_sha256=schema.digest(), sealed=str(schema.seal().seal_of),
             declared=facts.declared if drawn.steps else (), withheld=facts.withheld,
+            instrumented=facts.steps.instrumented if drawn.steps else (),
         )  # fmt: skip
 
     @property
@@ -399,7 +400,7 @@ class Moments(ReleasedMoments):
 
     def iv(
         self,
-        formula: str,
+        formula: str | Regression,
         *,
         cov_type: str | None = None,
         where: Mapping[str, Value] | None = None,
@@ -408,8 +409,10 @@ class Moments(ReleasedMoments):
 
         Parameters
         ----------
-        formula : str
-            ``"y ~ age + [d ~ z]"``; d and z may be released columns, treatment or subgroups.
+        formula : str or Regression
+            ``"y ~ age + [d ~ z]"``; d and z may be released columns, treatment or subgroups.  One
+            that the release declared, as its formula, its ``Regression`` or its name, is from the
+            coefficients of treatment in its reduced form and first stage, and their covariance.
         cov_type, where
             As of :meth:`ols`.
 
@@ -426,8 +429,21 @@ class Moments(ReleasedMoments):
         ColumnError
             If a column or a product was not released.
         """
+        at = self._named(formula, self.instrumented)
+        if at is not None and where is None and cov_type is None:
+            one = self.instrumented[at]
+            of = self.declared[one.reduced]
+            steps = self.drawn.steps
+            drawn = steps[one.reduced], steps[one.first], self.drawn.crosses[at]
+            return instrumented_results(drawn, one, of, self.guarantee, self._filled_note(of))
+        if isinstance(formula, Regression):
+            raise ParameterError(
+                f"{formula.title!r} was not declared for this release; declared: "
+                f"{'; '.join(one.title for one in self.instrumented) or 'none'}"
+            )
         self._check_units("iv")
         parsed = self._parsed(formula, "iv")
+        self._check_withheld(f"iv({parsed.text!r})")
         parts = instrumented(parsed)
         if parts is None:
             raise FormulaError(
@@ -461,6 +477,21 @@ class Moments(ReleasedMoments):
             for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
         )
 
+    def _named(self, asked: str | Regression, among: Sequence[Instrumented]) -> int | None:
+        """Return the place of a regression by name, formula or value; None if there is none."""
+        title = asked.title if isinstance(asked, Regression) else asked.strip()
+        found = [at for at, one in enumerate(among) if one.title == title]
+        if not found and not isinstance(asked, Regression):
+            key = _spelled(title)
+            found = [at for at, one in enumerate(among) if _spelled(one.formula) == key]
+        if len(found) > 1:
+            names = ", ".join(repr(among[at].title) for at in found)
+            raise ParameterError(
+                f"{title!r} is the formula of several declared regressions; ask for one by its "
+                f"name: {names}"
+            )
+        return found[0] if found else None
+
     def _declared(self, asked: str | Regression) -> Declared | None:
         """Return the declared regression of a name, a formula or a Regression; None if none is."""
         title = asked.title if isinstance(asked, Regression) else asked.strip()
@@ -468,10 +499,11 @@ class Moments(ReleasedMoments):
         if not found and not isinstance(asked, Regression):
             key = _spelled(title)
             alike = [one for one in self.declared if _spelled(one.formula) == key]
-            found = [one for one in alike if one.where is None]
+            found = [one for one in alike if one.where is None and one.weights is None]
             if alike and not found and self.withheld:
+                weighs = " or with weights" * any(one.weights for one in alike)
                 raise ParameterError(
-                    f"{title!r} was declared under a condition alone; ask for "
+                    f"{title!r} was declared under a condition{weighs} alone; ask for "
                     f"{' or '.join(repr(one.title) for one in alike)}, or declare it for everybody"
                 )
         if len(found) > 1:

@@ -32,6 +32,8 @@ SCHEMA = Schema(
         Column("female", **BINARY, fate="public"),
         Column("region", "byte", levels=(1.0, 2.0, 3.0), missing=(".",), fate="public"),
         Column("name", "str4", missing=(), fate="public"),
+        Column("share", "float", bounds=(0, 8), missing=(".",), fate="public"),
+        Column("own", "float", bounds=(0, 8), **NEVER),
     ),
     dataset_id="study",
 )  # fmt: skip
@@ -58,6 +60,8 @@ def table(seed: int = 1) -> pd.DataFrame:
         "x": x, "block": block, "village": village, "town": village // 4,
         "female": np.arange(n) % 2.0, "region": np.tile([1.0, 2.0, 3.0, np.nan], n // 4),
         "name": "abcd",
+        "share": np.where(np.arange(n) % 11 == 0, np.nan, np.arange(n) % 10) * 0.75,
+        "own": np.arange(n) % 7 + 1.0,
     })  # fmt: skip
 
 
@@ -308,7 +312,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
          "assignment": None, "neighbors": "replace-one"},
         r"not served by one step \(no assignment=",
     ),
-    ({"formulas": [Regression("y ~ t1 + t2 | block", weights="x")]}, "weights= of one declared"),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", weights="own")]},
+        "weights= names 'own', which is private; declare fate='public'",
+    ),
+    ({"formulas": [Regression("y ~ t1 | block", weights="name")]}, "weights='name' is text"),
+    (
+        {"formulas": [Regression("y ~ t1 | block", weights="share")],
+         "data": ROWS.assign(share=-1.0), "schema": SCHEMA.declare(share={"bounds": (-1, 8)})},
+        "the weights in 'share' are below 0",
+    ),
     ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is no column of the design"),
     ({"formulas": ["y ~ t1 + t2 + x"]}, "shares differ between blocks"),
     ({"formulas": [3.0]}, "formulas= has float"),
@@ -414,6 +427,47 @@ def test_a_condition_counts_the_clusters_inside_it() -> None:
     within(found, plain, ["treat"])
     np.testing.assert_allclose(found.bse, plain.bse[["treat"]], rtol=0.2)
     assert (found.of.groups, found.df_inference, found.nobs) == (160, 159, len(rows))
+
+
+WEIGHTED = ROWS[ROWS["share"] > 0]
+
+
+@pytest.mark.parametrize("formula", ["y ~ t1 + t2 | block", "works ~ t1 + t2 + x | block"])
+def test_public_weights_give_weighted_least_squares(formula: str) -> None:
+    one = Regression(formula, weights="share")
+    asked = model(formulas=[one])
+    plain = dprct.ols(formula.replace("| block", "+ C(block)"), WEIGHTED, weights="share",
+                      weights_type="pweight")  # fmt: skip
+    bound, codes = asked.facts.steps.bound[0], asked.facts.steps.cells.codes
+    weights = bound.weights[:, codes]
+    if "x" not in formula:
+        found = weights @ ROWS["y"] / len(WEIGHTED)
+        np.testing.assert_allclose(found, plain.params[["t1", "t2"]], atol=1e-10)
+    assert not weights[:, ~ROWS.index.isin(WEIGHTED.index)].any()
+    drawn = asked.fit(20, 1e-6).ols(one)
+    within(drawn, plain, ["t1", "t2"])
+    np.testing.assert_allclose(drawn.bse, plain.bse[["t1", "t2"]], rtol=0.15)
+    assert (drawn.nobs, drawn.df_inference) == (plain.nobs, plain.df_resid)
+    assert drawn.estimand.endswith(", weighted by share")
+    # the weights matter: unweighted errors are smaller by a fifth
+    assert (drawn.bse > 1.1 * dprct.ols(formula.replace("| block", "+ C(block)"), WEIGHTED)
+            .bse[["t1", "t2"]]).all()  # fmt: skip
+
+
+def test_weights_of_people_in_clusters_and_in_an_engine() -> None:
+    one = Regression("y ~ treat + x", weights="share", where="female == 1", name="weighted")
+    asked: dict[str, Any] = {"assignment": VILLAGES, "formulas": [one], "cov_type": "CR1"}
+    m = model(**asked).fit(20, 1e-6, rng=1)
+    rows = WEIGHTED[WEIGHTED["female"] == 1]
+    plain = dprct.ols("y ~ treat + x", rows, cluster="village", weights="share",
+                      weights_type="pweight")  # fmt: skip
+    found = m.ols("weighted")
+    within(found, plain, ["treat"])
+    np.testing.assert_allclose(found.bse, plain.bse[["treat"]], rtol=0.25)
+    lazy = pl.from_pandas(ROWS, nan_to_null=True).lazy()
+    other = model(lazy, **asked).fit(20, 1e-6, rng=1)
+    pd.testing.assert_series_equal(other.ols(one).params, found.params)
+    assert "share" in " ".join(m.guarantee.public_facts)
 
 
 def test_levels_of_a_partition_cost_as_one() -> None:

@@ -1,0 +1,103 @@
+"""Power of a trial that is being planned: made-up public rows, and what regressions will show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dprct.arguments import given
+from dprct.assignment.groups import rows_of
+from dprct.defaults import POWER
+from dprct.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dprct.assignment.groups import Design
+    from dprct.estimate.moments.one_step import StepAllocation
+    from dprct.estimate.moments.release import MomentsFacts
+    from dprct.schema import Column, Schema
+
+MOST_PEOPLE = 10_000_000
+"""Of a planned trial, of whom a row is made up for each."""
+
+COLUMNS = (
+    "error", "noise", "without_privacy", "difference_in_means", "detectable",
+    "detectable_without_privacy",
+)  # fmt: skip
+
+
+def trial_of(
+    people: Any, schema: Schema, design: Design, columns: Sequence[str], cluster_size: int | None
+) -> pd.DataFrame:
+    """Rows of a planned trial: its public columns, treatment as it may fall, the rest made up.
+
+    Parameters
+    ----------
+    people : int or data frame
+        How many people there will be, or the public columns of each.
+    columns : sequence of str
+        What regressions name; each gets one legal value, which no plan depends on.
+    cluster_size : int, optional
+        People in every cluster, where these are not among the columns.
+    """
+    if nw.dependencies.is_into_dataframe(people):
+        known = nw.from_native(people, eager_only=True).columns
+        rows, _ = rows_of(
+            people, [n for n in dict.fromkeys((*design.uses, *columns)) if n in known]
+        )
+    elif isinstance(people, int) and not isinstance(people, bool) and 0 < people <= MOST_PEOPLE:
+        rows = pd.DataFrame(index=range(people))
+    else:
+        raise ParameterError(
+            f"``people={given(people)}``; give how many people there will be, up to "
+            f"{MOST_PEOPLE:,}, or a data frame of the public columns of each"
+        )
+    if cluster_size is not None and cluster_size < 1:
+        raise ParameterError(f"``cluster_size={given(cluster_size)}``; give 1 or more people")
+    blocks = tuple(getattr(design, "block_columns", ()))
+    unknown = [name for name in design.uses if name not in rows and name not in blocks]
+    size = 1 if cluster_size is None else cluster_size
+    if unknown and cluster_size is None:
+        raise ParameterError(
+            f"nothing says how many people are in each {unknown[0]}; give ``cluster_size=``, or "
+            f"``people=`` as a data frame with {', '.join(design.uses)}"
+        )
+    unit = np.arange(len(rows)) // size
+    for name in unknown:
+        levels = np.array(schema.column(name).levels or (), dtype=object)
+        rows[name] = levels[unit] if len(levels) > unit.max() else unit
+    for name in blocks:
+        if name not in rows:  # in turn, so that blocks are alike
+            levels = np.array(schema.column(name).levels or (0,), dtype=object)
+            rows[name] = levels[unit % len(levels)]
+    rows = rows.infer_objects()
+    treatment = design.assign(rows, rng=0)
+    for name in columns:
+        if name not in rows and name not in treatment:
+            rows[name] = _legal(schema.column(name))
+    return rows.assign(**{str(name): treatment[name].to_numpy() for name in treatment})
+
+
+def _legal(column: Column) -> Any:
+    """Value of a column that its declared facts allow."""
+    if column.levels:
+        return column.levels[0]
+    return column.bounds[0] if column.bounds is not None else 0
+
+
+def power_of(facts: MomentsFacts, allocation: StepAllocation, alpha: float) -> pd.DataFrame:
+    """Expected errors and detectable effects, one row per regression and coefficient."""
+    records, index = [], []
+    for one, planned in zip(facts.declared, allocation.planned, strict=True):
+        times = -special.stdtrit(one.df, alpha / 2) + special.stdtrit(one.df, POWER)
+        errors = planned.error, planned.noise, planned.alone, planned.unadjusted
+        for term, *at in zip(one.terms, *errors, strict=True):
+            records.append([*at, times * at[0], times * at[2]])
+            index.append((one.title, term))
+    names = pd.MultiIndex.from_tuples(index, names=["regression", "term"])
+    return pd.DataFrame(records, index=names, columns=list(COLUMNS))

@@ -1,0 +1,70 @@
+"""Power of a trial that is being planned: as the plan of its data would say, without any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import dprct
+from dprct import Column, PrivateMoments, Schema
+from dprct.errors import ParameterError
+
+NEVER: Any = {"missing": ()}
+SCHEMA = Schema((
+    Column("y", bounds=(-4, 6), sd=1.3, **NEVER), Column("x", bounds=(-3, 3), sd=1.0, **NEVER),
+    Column("t", "byte", levels=(0.0, 1.0), **NEVER),
+    Column("district", "byte", levels=tuple(range(5)), **NEVER), Column("village", "int", **NEVER),
+))  # fmt: skip
+VILLAGES = dprct.BlockCluster("t", block="district", cluster="village", shares=0.5, icc=0.1)
+FORMULAS = ["y ~ t + x | district"]
+
+
+def power(people: Any = 3000, **options: Any) -> pd.DataFrame:
+    given: dict[str, Any] = {
+        "assignment": VILLAGES, "formulas": FORMULAS, "cluster_size": 30, **options,
+    }  # fmt: skip
+    return PrivateMoments.power_of_trial(people, SCHEMA, 2, 1e-6, **given)
+
+
+def test_it_is_what_the_plan_of_the_data_says() -> None:
+    found = power().loc[(FORMULAS[0], "t")]
+    rng, village = np.random.default_rng(1), np.arange(3000) // 30
+    rows = pd.DataFrame({"village": village, "district": village % 5})
+    rows["t"] = VILLAGES.assign(rows, rng=3)["t"]
+    data = rows.assign(y=rng.normal(size=3000).clip(-4, 6), x=rng.normal(size=3000).clip(-3, 3))
+    model = PrivateMoments(data, SCHEMA, assignment=VILLAGES, formulas=FORMULAS,
+                           neighbors="replace-one-design-public")  # fmt: skip
+    planned = model._allocated(dprct.Budget(2, 1e-6)).planned[0]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(
+        found[["error", "noise", "without_privacy", "difference_in_means"]].to_numpy(float),
+        [planned.error[0], planned.noise[0], planned.alone[0], planned.unadjusted[0]], rtol=1e-9,
+    )  # fmt: skip
+    # the power of the t test at the detectable effect is .8
+    t = stats.t(99)
+    at = found["detectable"] / found["error"]
+    assert t.cdf(at - t.ppf(0.975)) == pytest.approx(0.8, abs=1e-6)
+    again = power(rows[["village", "district"]], cluster_size=None).loc[(FORMULAS[0], "t")]
+    assert again["error"] == pytest.approx(found["error"])
+
+
+def test_more_people_and_more_budget_detect_less() -> None:
+    few, many = power()["detectable"].iloc[0], power(12000)["detectable"].iloc[0]
+    assert many < few
+    assert power(alpha=0.01)["detectable"].iloc[0] > few
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"people": 0}, "people=0.*how many people"),
+        ({"cluster_size": None}, "how many people are in each village"),
+        ({"assignment": dprct.Complete("t", shares=0.5), "formulas": ["y ~ t"]}, "is of declared"),
+    ],
+)
+def test_what_leaves_a_trial_open_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        power(options.pop("people", 3000), **options)
