@@ -95,6 +95,11 @@ class DeclaredSpec(MomentsSpec):
                 f"{one.title!r} has weights, and a file carries regressions without; leave "
                 "``weights=`` out, or release it by ``PrivateMoments``"
             )
+        if one.stages is not None:
+            raise ParameterError(
+                f"{one.title!r} has an instrument, and a file carries regressions without; declare "
+                "its reduced form and its first stage, or release it by ``PrivateMoments``"
+            )
         clusters = tuple(getattr(self.assignment, "cluster_columns", ()))
         if one.cluster is None and len(clusters) > 1:
             raise ParameterError(
