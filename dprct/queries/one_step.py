@@ -411,7 +411,7 @@ class Score:
         """The totals of residuals by block."""
         found = np.zeros((int(self.blocks.max()) + 1, len(self.blocks)), dtype=object)
         for cell in np.flatnonzero(self.blocks >= 0):
-            found[self.blocks[cell], cell] = 2 * self.reach * self.load(cell)
+            found[self.blocks[cell], cell] = 2 * self.reach * self.load(int(cell))
         return OnGrid(found)
 
     def load(self, cell: int) -> int:
@@ -680,7 +680,9 @@ class ResidualRows:
         """Return e of the rows that count."""
         inside = self._inside(score)
         cell = self._cells[inside]
-        return self._values[residual][inside].astype(np.int64) - np.array(centre, np.int64)[cell]
+        middle = np.array(centre, np.int64)[cell]
+        found: Whole = self._values[residual][inside].astype(np.int64) - middle
+        return found
 
     def _places(self, score: Score) -> tuple[Whole, Whole | None]:
         """Return the cell of each row that counts; or of each cluster, and that of every row."""

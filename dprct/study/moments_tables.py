@@ -74,8 +74,8 @@ class DeclaredMoments:
         asked = self._asked()
         if not found and not asked:
             asked = [Regression(f"{name} ~ 1") for name in self.moments.outcomes]
-        listed = (*self.moments.declared, *self.moments.instrumented)
-        served = {one.title for one in listed}
+        served = {one.title for one in self.moments.declared}
+        served |= {one.title for one in self.moments.instrumented}
         for one in asked:
             fit = self.moments.iv if one.parsed.endogenous else self.moments.ols
             try:

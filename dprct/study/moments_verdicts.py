@@ -164,8 +164,10 @@ class Served:
             return found
         if row.weights:
             remedy = ""
-            if name := sampling_weights(row):
-                remedy = f'declare it: [[regression]] with weights = "{name}", if these are public'
+            if weights := sampling_weights(row):
+                remedy = (
+                    f'declare it: [[regression]] with weights = "{weights}", if these are public'
+                )
             return "artefact", f"it is weighted ({row.weights}), and the moments are not", remedy
         where = self._where(row)
         if where is None:

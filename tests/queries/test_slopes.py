@@ -39,7 +39,7 @@ def score(rng: Any, clusters: bool = False, terms: Any = TERMS, reach: int = GRI
     found = rng.normal(size=(2, 3))
     found /= np.sqrt((found**2).sum(axis=0)).max()
     whole = np.rint(found * FINEST).astype(np.int64).astype(object)
-    return Slopes(reach, whole, np.array([0, 0, 1]), clusters, terms, (0, 1))
+    return Slopes(reach, whole, np.array([0, 0, 1]), clusters, terms=terms, features=(0, 1))
 
 
 def frame(rng: Any, n: int) -> pd.DataFrame:

@@ -672,11 +672,11 @@ for engine in (False, True):
              facts={"v": {"fate": "public"}})  # fmt: skip
 for engine in (False, True):
     declared("an instrument" + ", in Polars" * engine,
-             {"formulas": [dprct.Regression("y ~ x + [t2 ~ t]", name="late"), "y ~ t"],
-              "assignment": dprct.Simple("t")}, private="y x t2", engine=engine)  # fmt: skip
+             {"formulas": [dprct.Regression("y ~ x + [took ~ t]", name="late"), "y ~ t"],
+              "assignment": dprct.Simple("t")}, private="y x took", engine=engine)  # fmt: skip
 declared("an instrument that villages were assigned",
-         {"formulas": ["y ~ w + [t2 ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
-         private="y w t2", public="t pair", facts={"pair": {"levels": None, "type": "int"}},
+         {"formulas": ["y ~ w + [took ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
+         private="y w took", public="t pair", facts={"pair": {"levels": None, "type": "int"}},
          arms=("halves",))  # fmt: skip
 declared("three arms, a missing outcome public, a covariate's a number",
          {"formulas": ["y ~ C(arm) + w"], "assignment": CODES, "control": 0.0},

@@ -50,6 +50,7 @@ FIELDS: dict[str, Column] = {
     "g": Column("g", "str4", levels=("a", "b"), **NEVER),
     "t": Column("t", **_levels(0, 1)),
     "t2": Column("t2", **_levels(0, 1)),
+    "took": Column("took", **_levels(0, 1)),
     "arm": Column("arm", **_levels(0, 1, 2)),
     "block": Column("block", **_levels(1, 2)),
     "pair": Column("pair", **_levels(*range(MOST))),

@@ -229,14 +229,14 @@ def declared_moved(name: str) -> Pair:
         "t": t,
         "pair": np.arange(n) // 2 * 1.0,
         "block": 1.0,
-        "v": 8.0,
-        "t2": np.arange(n) // 4 % 2 * 1.0,
+        "v": np.where(np.arange(n) // 2 % 2, 4.0, 8.0),
+        "took": np.arange(n) // 4 % 2 * 1.0,
     }
     one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
     other = one.copy()
     other.loc[0, "y"] = 1.0
-    if "t2" in case.private:
-        other.loc[0, "t2"] = 1.0
+    if "took" in case.private:
+        other.loc[0, "took"] = 1.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
 
 

@@ -109,6 +109,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
         {"formula": "crop ~ seed + rain + C(soil)"},
         {"formula": "crop ~ seed + rain + seed:rain"},
+        {"formula": "crop ~ seed", "weights": "phone"},
         {"formula": "wet ~ hoe", "where": "women == 1"},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])

@@ -102,8 +102,8 @@ class BoundStep:
         if self.step.products:
             whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
             return Slopes(
-                reach, whole, self.blocks, bool(self.clusters), self.step.terms,
-                tuple(features.index(one) for one in self.step.features),
+                reach, whole, self.blocks, bool(self.clusters), terms=self.step.terms,
+                features=tuple(features.index(one) for one in self.step.features),
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         return Score(reach, whole, self.blocks, bool(self.clusters), self.loads)

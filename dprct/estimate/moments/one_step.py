@@ -292,12 +292,14 @@ def _bound(
     spread = np.array([(weights**2 * n).sum(1)] * 2)
     groups, joint = 0, True
     if step.clusters:
-        own, assigned = clustered
-        assert own is not None
+        wanted, assigned = clustered
+        assert wanted is not None
         assert assigned is not None
         inside = counts[codes]
-        groups, joint, spread[1] = _of_clusters(weights, own[inside], codes[inside], number[inside])
-        if assigned is not own:  # people of an assigned cluster are alike within larger ones too
+        groups, joint, spread[1] = _of_clusters(
+            weights, wanted[inside], codes[inside], number[inside]
+        )
+        if assigned is not wanted:  # people of an assigned cluster are alike within larger ones too
             finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside])[2]
             spread[1] = np.maximum(spread[1], finer)
         if groups < 3:
@@ -313,8 +315,8 @@ def _weights_of(step: Step, values: Sequence[Mapping[str, Any]]) -> Array:
     name = step.regression.weights
     if name is None:
         return np.ones(len(values))
-    found = np.array([0.0 if cell[name] is None else float(cell[name]) for cell in values])
-    found = np.nan_to_num(found, nan=0.0)
+    told = [0.0 if cell[name] is None else float(cell[name]) for cell in values]
+    found: Array = np.nan_to_num(np.array(told), nan=0.0)
     if not np.isfinite(found).all() or found.min(initial=0.0) < 0:
         raise ParameterError(
             f"{step.title!r}: the weights in {name!r} are below 0 or not finite for some rows; "
