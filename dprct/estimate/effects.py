@@ -147,8 +147,8 @@ class NoisyEffect:
 
     @property
     def sampling(self) -> float:
-        """Standard deviation of sampling error, of planned effects."""
-        return math.sqrt(math.fsum(part.value for part in self.variances))
+        """Standard deviation of sampling error; 0 where the variance was drawn below 0."""
+        return math.sqrt(max(0.0, math.fsum(part.value for part in self.variances)))
 
     def detectable(self, alpha: float, power: float) -> float:
         """Effect that a test of size alpha finds with this power."""

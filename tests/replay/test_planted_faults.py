@@ -201,11 +201,11 @@ def short_products(patch: pytest.MonkeyPatch) -> None:
 
 
 def totals_without_loads(patch: pytest.MonkeyPatch) -> None:
-    """Weighted totals of residuals are as sensitive as if rows weighed a quarter."""
+    """Weighted totals of residuals are as sensitive as if rows weighed a 64th."""
     right = one_step.Score.totals.fget
 
     def wrong(score: one_step.Score) -> one_step.OnGrid:
-        loads = None if score.loads is None else score.loads // 4
+        loads = None if score.loads is None else score.loads // 64
         return right(replace(score, loads=loads))
 
     patch.setattr(one_step.Score, "totals", property(wrong))
@@ -291,7 +291,7 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     "products of two regressions that move by a 64th": (
         products_that_hardly_move, lambda: declared_moved(LATE), "sum of (shift / sigma)^2",
     ),
-    "totals of weighted residuals that weigh a quarter": (
+    "totals of weighted residuals that weigh a 64th": (
         totals_without_loads, lambda: declared_moved(LOADED), "sum of (shift / sigma)^2",
     ),
     "noise chosen by the data": (
