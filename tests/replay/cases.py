@@ -669,7 +669,7 @@ for engine in (False, True):
                            dprct.Regression("w ~ t", weights="v", where="v < 5")],
               "assignment": dprct.Block("t", block="block")},
              private="y w x", public="t block v", engine=engine,
-             facts={"v": {"fate": "public"}})  # fmt: skip
+             facts={"v": {"fate": "public", "bounds": (1.0, 8.0)}})  # fmt: skip
 for engine in (False, True):
     declared("an instrument" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ x + [took ~ t]", name="late"), "y ~ t"],
