@@ -113,7 +113,7 @@ REPLICATE_ARGS ?= $(if $(FULL),--full)
 
 # has more releases than its paper anyway
 replicate-rct: $(dev)
-	$(VENV)/bin/python -m papers rct --out build/rct-paper \
+	$(VENV)/bin/python -m papers rct --figures --out build/rct-paper \
 		$(if $(PAPER_DATA),--data $(PAPER_DATA)) $(filter-out --full,$(REPLICATE_ARGS))
 
 replicate-dpsc: $(dev)

@@ -18,7 +18,7 @@ from papers import dpsc as dpsc_paper
 from papers import ippw as ippw_paper
 from papers import rct as rct_paper
 from papers.page import write_page
-from papers.rct.printed import IMPLEMENTED, parse_tables, study_of
+from papers.rct.printed import EVERY, parse_tables, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -136,7 +136,9 @@ def ippw(
         made = ippw_paper.rerun(
             folder, **_settings(reps, jobs, seed, progress, data=data), full=full
         )
-    _say_what_came_out(made, folder, "report.md, summary.csv and baselines.csv", figures=figures)
+    _say_what_came_out(
+        made, folder, "report.md, summary.csv, baselines.csv and risks.csv", figures=figures
+    )
 
 
 def dpsc(
@@ -233,7 +235,7 @@ def _tried(draw: Callable[[], list[Path]]) -> str:
 
 
 def _say_what_is_left_out(made: list[int], *, every: bool) -> None:
-    absent = [number for number in IMPLEMENTED if number not in made]
+    absent = [number for number in EVERY if number not in made]
     if every and absent:
         numbers = ", ".join(str(n) for n in absent if study_of(n) == "liberia")
         say(f"left out: tables {numbers}; they need liberia_round5.dta, see --data")

@@ -6,16 +6,17 @@ import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from dprct import plots
 from dprct.disk import atomic_write
 from dprct.published import SignRisk
-from papers.ippw.samples import DIMENSION, MAIN_SIZE, SYNTHETIC_N2
+from papers.ippw.samples import DIMENSION, MAIN_SIZE, SYNTHETIC_N2, TRUE_EFFECT
 from papers.ippw.setups import DELTA, LAM, TRIM
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -35,7 +36,7 @@ def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
         If one cannot be written.
     """
     written = []
-    sizes = summary[summary["study"].str.startswith("synthetic")]
+    sizes = summary[summary["study"].str.startswith("synthetic n1=")]
     main = f"synthetic n1={MAIN_SIZE}"
     for label in (main, "ihdp", "lalonde"):
         part = summary[summary["study"] == label]
@@ -46,7 +47,9 @@ def write_figures(folder: Path, summary: pd.DataFrame) -> list[Path]:
     printed = sizes[sizes["setup"] == "once"]  # new rows in each draw, as in the paper
     if len(printed):
         written.append(_saved(folder / "figure_1.png", figure_1(printed)))
-        written.append(_saved(folder / "figure_2.png", figure_2(printed)))
+        effects = summary[summary["study"].str.startswith("synthetic effect=")]
+        both = pd.concat([printed[printed["study"].eq(main)], effects])
+        written.append(_saved(folder / "figure_2.png", figure_2(both, printed)))
     return written
 
 
@@ -106,36 +109,52 @@ def figure_1(part: pd.DataFrame) -> list[Axes]:
     return [factor, simulated]
 
 
-def figure_2(part: pd.DataFrame) -> list[Axes]:
+def figure_2(effects: pd.DataFrame, sizes: pd.DataFrame) -> list[Axes]:
     """Draw how often signs differ from the estimate without noise, and means with 95 % bars.
 
-    Panels as in the paper: (a) and (c) with noise in the weights alone, (b) and (d) with all noise.
+    Panels as in the paper: signs against the effect at one n1, with noise in the weights alone (a)
+    and with all noise (b); means against n1, (c) and (d).
+
+    Parameters
+    ----------
+    effects, sizes : DataFrame
+        The designs of the main n1 by effect, and those of the main effect by n1.
     """
     axes = plots.panels(4, size=(5.5, 4.2))
     shown = (
         ("wrong_sign_partial", "mean_partial", "mean_partial_error", "noise in the weights"),
         ("differs", "mean", "mean_error", "all noise"),
     )
+    truth = [_effect_of(study) for study in effects["study"]]
     for k, (share, mean, error, words) in enumerate(shown):
         sign, means = axes[k], axes[k + 2]
-        for marker, (epsilon, rows) in zip(MARKERS, _by_size(part), strict=False):
-            label = f"epsilon = {epsilon:g}"
-            sign.plot(rows["n1"], rows[share], marker=marker, label=label)
+        by_effect = effects.assign(effect=truth).sort_values("effect").groupby("epsilon")
+        for marker, (epsilon, rows) in zip(MARKERS, by_effect, strict=False):
+            sign.plot(rows["effect"], rows[share], marker=marker, label=f"epsilon = {epsilon:g}")
+        for marker, (epsilon, rows) in zip(MARKERS, _by_size(sizes), strict=False):
             means.errorbar(
-                rows["n1"], rows[mean], NORMAL * rows[error], marker=marker, capsize=3, label=label
-            )
-        own = part.assign(n1=_sizes_of(part)).groupby("n1")["own"].mean()
+                rows["n1"], rows[mean], NORMAL * rows[error], marker=marker, capsize=3,
+                label=f"epsilon = {epsilon:g}",
+            )  # fmt: skip
+        own = sizes.assign(n1=_sizes_of(sizes)).groupby("n1")["own"].mean()
         means.plot(own.index, own, color="black", linestyle="--", label="without noise")
-        sign.set_title(f"({'ab'[k]}) {words}")
-        means.set_title(f"({'cd'[k]}) {words}")
+        sign.set_title(f"({'ab'[k]}) {words}, n1 = {MAIN_SIZE:,}")
+        means.set_title(f"({'cd'[k]}) {words}, effect {TRUE_EFFECT:g}")
+        sign.set_xlabel("effect")
+        means.set_xlabel("n1")
+        sign.set_xscale("log", base=2)
         sign.set_ylabel("Share of other signs than without noise")
         sign.set_ylim(bottom=-0.02)
         means.set_yscale("symlog")  # means of exploding estimates, as in the paper
         means.set_ylabel("Mean estimate, 95 % interval")
-    for ax in axes:
-        ax.set_xlabel("n1")
     axes[2].legend(fontsize="small")
     return axes
+
+
+def _effect_of(study: str) -> float:
+    """Return the effect of a synthetic design, by its label."""
+    _, there, effect = study.partition("effect=")
+    return float(effect) if there else TRUE_EFFECT
 
 
 def _by_size(part: pd.DataFrame) -> Any:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from papers.ippw.risk import WORDS
 from papers.ippw.samples import COVARIATES, DIMENSION, MAIN_SIZE, SYNTHETIC_N2
 from papers.ippw.setups import DELTA, FIRST, IHDP_TEST, LAM, SECOND, SETUPS, TRIM, title_of
+from papers.markdown import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -155,9 +157,10 @@ Lee, Gresele, Park and Muandet, "Privacy-Preserving Causal Inference via Inverse
 Weighting", section 4. Everything here is simulated on data that are looked at; nothing is a
 release. The folder holds estimates on the data given: keep it with them.
 
-- **as printed**: people are sampled with replacement ({FIRST} of each arm for the propensity
-  model, {SECOND} for the effect), covariates divided by the largest norm in the sample, no
-  trimming of propensities, noise by the classical formula. No guarantee.
+- **as printed**: {FIRST} of each arm are sampled with replacement for the propensity model, and
+  {SECOND} for the effect (with replacement for IHDP, without for LaLonde: section 4), no trimming
+  of propensities, noise by the classical formula. Covariates are divided by the largest norm in the
+  sample: the paper says so of its synthetic data, and nothing of the others. No guarantee.
 - **printed, nobody twice**: the same with balanced arms drawn without replacement. No guarantee.
 - **printed, public norm**: as printed with a public bound of the norm. No guarantee.
 - **published, mended**: every row in one part, public norm, penalised intercept, propensities
@@ -203,8 +206,9 @@ _REASONS = f"""\
    deviation above 1,000, even if every propensity were 1/2; the printed means over 1000 draws
    with and without it differ by 3.2 dollars in root mean square, as a standard deviation of about
    100 would give. The printed noise is far below what outcomes of this range need.
-7. **Copies.** Sampling with replacement puts one person into many copies of the same part:
-   dividing by the number of rows understates what that person contributes.
+7. **Copies.** Sampling with replacement (section 4: IHDP, and LaLonde's training rows) puts one
+   person into many copies of the same part: dividing by the number of rows understates what that
+   person contributes.
 8. **What honesty costs.** Mended and strict estimates clip outcomes to public bounds, wide for
    LaLonde's earnings and a guess for IHDP's 100 scales; the estimand is that of clipped outcomes.
    With outcomes far from the middle of their bounds, noise in the propensities moves the sum of
@@ -219,7 +223,7 @@ _REASONS = f"""\
 """
 
 
-def report(summary: pd.DataFrame, baselines: pd.DataFrame) -> str:
+def report(summary: pd.DataFrame, baselines: pd.DataFrame, risks: pd.DataFrame) -> str:
     """Return the whole report as Markdown."""
     parts = [_HEAD]
     for study in _shown(summary["study"].unique()):
@@ -228,7 +232,7 @@ def report(summary: pd.DataFrame, baselines: pd.DataFrame) -> str:
         parts.append(_table(rows))
         if study in PRINTED:
             parts.append(_printed(study, rows))
-    parts += [_sizes(summary), _REASONS]
+    parts += [_sizes(summary), f"{_RISKS}\n\n{risk_table(risks)}\n", _REASONS]
     return "\n".join(part for part in parts if part)
 
 
@@ -284,7 +288,8 @@ def _printed(study: str, rows: pd.DataFrame) -> str:
 
 def _sizes(summary: pd.DataFrame) -> str:
     """Return the synthetic designs by n1, at epsilon 1."""
-    rows = summary[summary["study"].str.startswith("synthetic") & (summary["epsilon"] == 1)]
+    synthetic = summary["study"].str.startswith("synthetic n1=")
+    rows = summary[synthetic & (summary["epsilon"] == 1)]
     lines = [
         [
             str(row["study"]).removeprefix("synthetic n1="), str(row["title"]), _short(row["mean"]),
@@ -296,10 +301,37 @@ def _sizes(summary: pd.DataFrame) -> str:
     return "## Synthetic designs by n1, epsilon 1\n\n" + _markdown(heads, lines)
 
 
+_RISKS = """\
+## The risk of a wrong sign: bound and simulation
+
+`dprct.published.SignRisk`, on one synthetic sample of each size, with the noise of `published.IPW`
+with trimming. The formulas of Lemma 3, Theorems 4, 5 and 8 to 11, Lemma 6 and Corollary 7 are lost
+in the text of the paper at hand; these are derived anew from their assumptions and proofs, and are
+not known to be the printed ones. A bound of 1 says nothing."""
+
+
+def risk_table(risks: pd.DataFrame) -> str:
+    """Return every bound of ``SignRisk`` beside the simulated share, as Markdown.
+
+    Parameters
+    ----------
+    risks : DataFrame
+        Of :func:`papers.ippw.risk.compared`.
+    """
+    heads = ("n1 = n2", "epsilon", "estimate without noise", "sign of the estimate", "bound",
+             "simulated")  # fmt: skip
+    lines = [
+        [
+            f"{row['n']:,}", f"{row['epsilon']:g}", f"{row['effect']:.3f}", WORDS[row["event"]],
+            f"{row['bound']:.3g}", f"{row['share']:.3f}",
+        ]
+        for row in risks.to_dict("records")
+    ]  # fmt: skip
+    return markdown(heads, lines)
+
+
 def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = "|".join(["---"] * len(heads))
-    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"| {' | '.join(heads)} |\n|{rule}|\n{body}\n"
+    return markdown(heads, lines) + "\n"
 
 
 def _short(value: float) -> str:

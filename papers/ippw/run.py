@@ -11,6 +11,8 @@ import pandas as pd
 from dprct.disk import atomic_write
 from papers.ippw.figures import write_figures
 from papers.ippw.report import report, summarised
+from papers.ippw.risk import DRAWS as RISK_DRAWS
+from papers.ippw.risk import compared
 from papers.ippw.samples import studies
 from papers.ippw.setups import Cell, setups_of, without_privacy
 from papers.runner import Store, check_counts, drawn
@@ -40,16 +42,19 @@ class Experiments:
         One row per study, set-up and epsilon.
     baselines : DataFrame
         Estimates without privacy, one row per study and estimator.
+    risks : DataFrame
+        Bounds of ``SignRisk``, and simulated shares.
     report : str
         Markdown.
     """
 
     summary: pd.DataFrame
     baselines: pd.DataFrame
+    risks: pd.DataFrame
     report: str
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``summary.csv``, ``baselines.csv`` and ``report.md``, and return them.
+        """Write ``report.md`` and the three tables that it is made from, and return them.
 
         Raises
         ------
@@ -59,6 +64,7 @@ class Experiments:
         written = {
             "summary.csv": self.summary.to_csv(index=False, lineterminator="\n"),
             "baselines.csv": self.baselines.to_csv(index=False, lineterminator="\n"),
+            "risks.csv": self.risks.to_csv(index=False, lineterminator="\n"),
             "report.md": self.report,
         }
         for name, text in written.items():
@@ -138,7 +144,8 @@ def rerun(
     calls = {one: partial(cells[one].compute, there[one[0]]) for one in reversed(cells)}
     found = drawn(cells, calls, Store(out / "cells"), jobs, progress)
     summary, baselines = summarised(found), _baselines(there, draws, seed)
-    made = Experiments(summary, baselines, report(summary, baselines))
+    risks = compared(seed, min(draws or RISK_DRAWS, RISK_DRAWS))
+    made = Experiments(summary, baselines, risks, report(summary, baselines, risks))
     made.write(out)
     return made
 

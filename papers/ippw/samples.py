@@ -30,6 +30,8 @@ SYNTHETIC_N2 = 1000
 MAIN_SIZE = 1000
 DIMENSION = 10
 TRUE_EFFECT = 1.0
+EFFECTS = (0.25, 0.5, 2.0, 4.0)
+"""Further ones, at the main n1: Figures 2(a) and 2(b) vary the effect; the paper's are lost."""
 COVARIATES = ["age", "education", "black", "hispanic", "married", "nodegree", "re75"]
 
 
@@ -67,6 +69,8 @@ class Study:
     x_bounds : tuple of (low, high), one per covariate
     norm : float
         Public bound of the covariates' norm, for the published method mended.
+    effect : float
+        Of a synthetic design.
     """
 
     name: str
@@ -75,11 +79,15 @@ class Study:
     bounds: tuple[float, float]
     x_bounds: tuple[tuple[float, float], ...]
     norm: float
+    effect: float = TRUE_EFFECT
 
     @property
     def label(self) -> str:
-        """The name, with n1 for a synthetic design."""
-        return f"synthetic n1={self.n1}" if self.name == "synthetic" else self.name
+        """The name, with n1 for a synthetic design, or its effect where that is another."""
+        if self.name != "synthetic":
+            return self.name
+        other = self.effect != TRUE_EFFECT
+        return f"synthetic effect={self.effect:g}" if other else f"synthetic n1={self.n1}"
 
     @property
     def resampled(self) -> bool:
@@ -89,7 +97,7 @@ class Study:
     def sample(self, draw: int, rng: np.random.Generator) -> Sample:
         """Return the data of a draw: fresh, the next realisation, or always the same."""
         if self.file is None:
-            return synthetic(self.n1 + SYNTHETIC_N2, rng)
+            return synthetic(self.n1 + SYNTHETIC_N2, rng, self.effect)
         return _ihdp(self.file, draw) if self.name == "ihdp" else _lalonde(self.file)
 
     def stream(self, seed: int) -> np.random.Generator:
@@ -102,8 +110,8 @@ class Study:
         return "" if self.file is None else hashlib.sha256(self.file.read_bytes()).hexdigest()
 
 
-def synthetic(n: int, rng: np.random.Generator) -> Sample:
-    """Return n rows: x normal, treatment logistic in x, the outcome linear in x, effect 1.
+def synthetic(n: int, rng: np.random.Generator, effect: float = TRUE_EFFECT) -> Sample:
+    """Return n rows: x normal, treatment logistic in x, the outcome linear in x.
 
     Notes
     -----
@@ -114,8 +122,8 @@ def synthetic(n: int, rng: np.random.Generator) -> Sample:
     along = np.where(np.arange(DIMENSION) % 2 == 0, 1.0, -1.0) / np.sqrt(DIMENSION)
     u = X @ along
     t = rng.random(n) < expit(u)
-    y = TRUE_EFFECT * t + u + rng.normal(scale=0.5, size=n)
-    return Sample(X, t, y, TRUE_EFFECT)
+    y = effect * t + u + rng.normal(scale=0.5, size=n)
+    return Sample(X, t, y, effect)
 
 
 def studies(data: Path | None) -> dict[str, Study]:
@@ -138,6 +146,7 @@ def studies(data: Path | None) -> dict[str, Study]:
     """
     box = ((-4.0, 4.0),) * DIMENSION
     found = [Study("synthetic", None, n1, (-4.0, 5.0), box, 6.0) for n1 in SIZES]
+    found += [Study("synthetic", None, MAIN_SIZE, (-4.0, 5.0), box, 6.0, e) for e in EFFECTS]
     if data is not None:
         found += _filed(data)
     return {study.label: study for study in found}

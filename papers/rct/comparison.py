@@ -140,11 +140,12 @@ def compared_averages(
     Returns
     -------
     DataFrame
-        Those of ``printed`` with ``ours``, ``low``, ``high`` and ``share``; NaN where a method
-        was not drawn.
+        Those of ``printed`` with ``ours``, ``low``, ``high`` and ``share``, NaN where a method was
+        not drawn, and ``runs``, whole ones of 20 releases.
     """
     page = printed(table)
     found: dict[tuple[str, str], pd.DataFrame] = {}
+    runs = min((drawn["draw"].nunique() // RUN for drawn in effects.values()), default=0)
     for row, method in dict.fromkeys(zip(page["row"], page["method"], strict=True)):
         wanted = asked(table, "", row, method)
         model = row if wanted is None else wanted.model
@@ -156,7 +157,8 @@ def compared_averages(
     nothing = pd.Series(np.nan, index=ONE_NUMBER)
     keys = zip(page["row"], page["method"], page["measure"], strict=True)
     ours = [found[r, m].loc[measure] if (r, m) in found else nothing for r, m, measure in keys]
-    return pd.concat([page, pd.DataFrame(ours)[ONE_NUMBER].reset_index(drop=True)], axis=1)
+    both = pd.concat([page, pd.DataFrame(ours)[ONE_NUMBER].reset_index(drop=True)], axis=1)
+    return both.assign(runs=runs)
 
 
 def compared_distributions(

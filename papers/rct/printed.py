@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import resources
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 _NUMBER = re.compile(r"-?\d+(?:\.(\d+))?")
@@ -109,17 +108,10 @@ DEFINITION = 2
 """The table that only defines the models of Tables 3 and 4, and is shown as that."""
 
 IMPLEMENTED = tuple(sorted((*AVERAGES, *REGRESSIONS, *DISTRIBUTIONS, TIMES, STEPS)))
-EVERY = tuple(sorted((*IMPLEMENTED, DEFINITION)))
+LISTS = (5, 9, 10, 19)
+"""Tables that list variables and parameters."""
 
-WITHOUT: Mapping[int, str] = MappingProxyType(
-    {
-        5: "which only lists variables",
-        9: "which only lists variables",
-        10: "which only lists variables",
-        19: "which only lists parameters",
-    }
-)
-"""Tables that are not regenerated, and why not."""
+EVERY = tuple(sorted((*IMPLEMENTED, DEFINITION, *LISTS)))
 
 _GENMODEL = {"GenM-1": "1", "GenM-2": "2", "GenM-9": "9"}
 
@@ -141,7 +133,7 @@ def study_of(table: int) -> str:
     >>> study_of(1), study_of(4), study_of(13)
     ('sim1', 'sim2', 'liberia')
     """
-    if table == 1:
+    if table in (1, 19):
         return "sim1"
     return "sim2" if table in (DEFINITION, 3, 4) else "liberia"
 
@@ -175,7 +167,7 @@ def asked(table: int, panel: str, row: str, method: str) -> Asked | None:
 
 def releases(table: int) -> list[Asked]:
     """Return all releases that a table is made of, each once."""
-    if table in (*REGRESSIONS, TIMES, STEPS, DEFINITION):
+    if table in (*REGRESSIONS, TIMES, STEPS, DEFINITION, *LISTS):
         return []
     page = printed(table)
     rows = zip(page["panel"], page["row"], page["method"], strict=True)
@@ -210,20 +202,16 @@ def parse_tables(text: str) -> tuple[int, ...]:
 
 
 def check_tables(tables: Iterable[int]) -> tuple[int, ...]:
-    """Return the tables in order, each once; refuse those that are not regenerated."""
+    """Return the tables in order, each once; refuse those that there are none of."""
     wanted = tuple(sorted(set(tables)))
     for number in wanted:
         if number not in EVERY:
             raise ParameterError(
-                f"table {number}{_why_not(number)} is not regenerated; there are {_listed(EVERY)}"
+                f"table {number} is none of the paper's that are here; there are {_listed(EVERY)}"
             )
     if not wanted:
         raise ParameterError(f"no table is asked for; there are {_listed(EVERY)}")
     return wanted
-
-
-def _why_not(number: int) -> str:
-    return f", {WITHOUT[number]}," if number in WITHOUT else ""
 
 
 def _listed(numbers: Iterable[int]) -> str:

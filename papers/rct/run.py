@@ -22,11 +22,13 @@ from papers.rct.comparison import (
 )
 from papers.rct.figures import NEEDS, Drawings, drawn_with, write_figures
 from papers.rct.layout import laid_out
+from papers.rct.listed import TITLES, compared_list
 from papers.rct.methods import allocation_of, bound, drawn_effects
 from papers.rct.printed import (
     AVERAGES,
     DEFINITION,
-    IMPLEMENTED,
+    EVERY,
+    LISTS,
     REGRESSIONS,
     STEPS,
     TIMES,
@@ -235,7 +237,7 @@ def draw_figures(
 
 def _possible(tables: Iterable[int] | None, sources: Mapping[str, Source]) -> tuple[int, ...]:
     if tables is None:
-        return tuple(number for number in IMPLEMENTED if study_of(number) in sources)
+        return tuple(number for number in EVERY if study_of(number) in sources)
     wanted = check_tables(tables)
     for number in wanted:
         if study_of(number) not in sources:
@@ -263,6 +265,8 @@ def _calls(
 def _replicated(number: int, source: Source, effects: Mapping[Asked, pd.DataFrame]) -> Replication:
     if number == DEFINITION:
         return _defined(source)
+    if number in LISTS:
+        return _listed(number, source)
     of_study = {one: found for one, found in effects.items() if one.study == source.study}
     if number in REGRESSIONS:
         numbers = _regressions(number, source)
@@ -301,6 +305,25 @@ def _defined(source: Source) -> Replication:
         parts=(("estimate", ""),), style=style_named("econ"), notes=(sentence,),
     )  # fmt: skip
     return Replication(DEFINITION, table, numbers, sentence)
+
+
+def _listed(number: int, source: Source) -> Replication:
+    """Return a table that lists variables or parameters, line by line beside what is here."""
+    # as the file has them: the slip of the authors' code leaves one covariate with two values
+    data = None if number == 19 or source.file is None else liberia.read(source.file)
+    numbers = compared_list(number, data)
+    same = numbers["same"].sum()
+    sentence = f"{same} of {len(numbers)} lines are as printed here."
+    columns = tuple(Column(name, name) for name in ("printed", "ours"))
+    rows = tuple(
+        Row(one["row"], one["row"], (one["printed"], one["ours"] + " !" * (not one["same"])))
+        for one in numbers.to_dict("records")
+    )
+    table = Table(
+        columns=columns, rows=rows, title=TITLES[number], corner="",
+        parts=(("estimate", ""),), style=style_named("econ"), notes=(sentence,),
+    )  # fmt: skip
+    return Replication(number, table, numbers, sentence)
 
 
 def _regressions(number: int, source: Source) -> pd.DataFrame:

@@ -78,11 +78,33 @@ def _per_method(table: int, numbers: pd.DataFrame) -> list[str]:
             same = sum(as_printed(a, d) == as_printed(b, d) for a, b, d in cells)
             found.append(f"{method}: {same} of {len(there)} the same")
         elif table in AVERAGES:
-            inside = sum(within(number) for number in records(there))
-            found.append(f"{method}: {inside} of {len(there)} printed values within our runs")
+            found.append(f"{method}: {_among_runs(there)}")
         else:
             found.append(f"{method}: {_inside(there)} printed ITT within our 5% and 95%")
     return found
+
+
+def _among_runs(there: pd.DataFrame) -> str:
+    """Return how many printed values are among our runs, and how many of any run would be."""
+    runs = int(there["runs"].min()) if len(there) else 0
+    if runs < 2:
+        return f"fewer than two whole runs of {RUN}, among which no printed value can be looked for"
+    inside = sum(within(number) for number in records(there))
+    return (
+        f"{inside} of {len(there)} printed values among our {runs} runs, where "
+        f"{expected_inside(runs):.0%} of those of another run can be expected"
+    )
+
+
+def expected_inside(runs: int) -> float:
+    """Return the probability that one run more is between the extremes of so many.
+
+    Examples
+    --------
+    >>> round(expected_inside(2), 2), round(expected_inside(5), 2)
+    (0.33, 0.67)
+    """
+    return (runs - 1) / (runs + 1)
 
 
 def _inside(there: pd.DataFrame) -> str:

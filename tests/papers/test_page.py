@@ -53,8 +53,10 @@ def states(tmp_path: Path) -> Path:
         for setup in ("printed", "mended", "strict") for e in (0.2, 0.5, 1.0, 2.0, 5.0)
     ]  # fmt: skip
     pd.DataFrame(weighting).to_csv(tmp_path / "ippw-paper" / "summary.csv", index=False)
+    risk = {"n": [1000], "epsilon": 1.0, "effect": 0.3, "event": "full", "bound": 0.8, "share": 0.1}
+    pd.DataFrame(risk).to_csv(tmp_path / "ippw-paper" / "risks.csv", index=False)
     for number in (1, 3, 4):
-        page = printed(number).assign(low=0.1, high=0.9, share=float("nan"))
+        page = printed(number).assign(low=0.1, high=0.9, share=float("nan"), runs=2)
         page = page.assign(ours=0.5)
         page.to_csv(tmp_path / "rct-paper" / f"table_{number:02d}.csv", index=False)
     return tmp_path
@@ -74,6 +76,7 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
         "printed density: 8 of ",
         "| B, n = 16,000, epsilon 4: MSE of the DR-learner | figure | 1.04 | 2.04 | - | 0.04 |",
         "dprct.published.SignRisk",
+        "| 1,000 | 1 | 0.300 | wrong after it | 0.8 | 0.100 |",
         "dprct.published.ControlError",
     ):
         assert words in text

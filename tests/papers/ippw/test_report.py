@@ -31,7 +31,13 @@ def test_printed_tables_stand_below_ours_with_the_epsilon_of_as_many_wrong_signs
     baselines = pd.DataFrame(
         {"study": ["ihdp"], "estimator": ["ipw"], "mean": [4.0], "rmse": [0.25]}
     )
-    text = report(summarised({("ihdp", "printed"): draws, ("ihdp", "hajek"): empty}), baselines)
+    risks = pd.DataFrame(
+        {"n": [2000], "epsilon": 1.0, "effect": 0.25, "event": "full", "bound": 0.5, "share": 0.125}
+    )
+    found = summarised({("ihdp", "printed"): draws, ("ihdp", "hajek"): empty})
+    text = report(found, baselines, risks)
+    assert "| 2,000 | 1 | 0.250 | wrong after it | 0.5 | 0.125 |" in text
+    assert "derived anew" in text
     assert "Without privacy, on all rows: ipw 4 (rmse 0.25)." in text
     assert "| mean | -237477 |" in text
     assert "0.600, 0.200, at epsilon 0.5, 2" in text
@@ -133,8 +139,14 @@ def test_the_paper_s_figures_show_lemma_3_shares_of_signs_and_means_with_bars(su
     )
     assert factor.lines[1].get_ydata()[0] == pytest.approx(risk.bias(1.0))
     assert simulated.containers[0].lines[0].get_ydata().tolist() == [0.5, 0.5]
-    partial, full, mean_partial, mean = figure_2(part)
-    assert partial.lines[1].get_ydata().tolist() == [0.1, 0.1]
+    main = part[part["study"] == "synthetic n1=1000"]
+    effects = pd.concat([main, main.assign(study="synthetic effect=0.5", wrong_sign_partial=0.4)])
+    partial, full, mean_partial, mean = figure_2(effects, part)
+    assert [ax.get_xlabel() for ax in (partial, full, mean_partial, mean)] == [
+        "effect", "effect", "n1", "n1",
+    ]  # fmt: skip
+    assert partial.lines[1].get_xdata().tolist() == [0.5, 1.0]
+    assert partial.lines[1].get_ydata().tolist() == [0.4, 0.1]
     assert full.lines[0].get_ydata().tolist() == [0.3, 0.3]
     for ax, centre, half in ((mean_partial, 6.5, 0.25), (mean, 7.0, 1.0)):
         data, _, (bars,) = ax.containers[0].lines

@@ -11,7 +11,8 @@ import pytest
 from dprct.errors import FileError
 from dprct.io.stata import write_dta
 from dprct.schema import Schema
-from papers.ippw.samples import TRUE_EFFECT, studies, synthetic
+from papers.ippw.samples import EFFECTS, MAIN_SIZE, TRUE_EFFECT, studies, synthetic
+from papers.ippw.setups import setups_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,14 @@ def test_streams_are_those_of_study_and_seed() -> None:
     same = [study.stream(seed).random() for study, seed in ((one, 1), (one, 1))]
     assert same[0] == same[1]
     assert len({one.stream(1).random(), one.stream(2).random(), other.stream(1).random()}) == 3
+
+
+def test_designs_of_other_effects_have_the_main_size_and_the_papers_set_up_alone() -> None:
+    others = [one for one in studies(None).values() if one.effect != TRUE_EFFECT]
+    assert [one.label for one in others] == [f"synthetic effect={e:g}" for e in EFFECTS]
+    for one in others:
+        assert (one.n1, setups_of(one)) == (MAIN_SIZE, ("once",))
+        assert one.sample(0, np.random.default_rng(1)).truth == one.effect
 
 
 def test_what_is_not_there_is_left_out_or_refused(tmp_path: Path) -> None:

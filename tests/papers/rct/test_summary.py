@@ -10,13 +10,22 @@ from papers.rct.summary import notes_of, summary
 
 def test_averages_inside_our_runs_are_counted() -> None:
     page = printed(1)
-    exact = page.assign(ours=page["value"], low=page["value"], high=page["value"])
+    exact = page.assign(ours=page["value"], low=page["value"], high=page["value"], runs=2)
     moved = exact["method"] == "GenModel"
     exact.loc[moved, ["low", "high"]] += 1
+    words = "printed values among our 2 runs, where 33% of those of another run can be expected"
     assert summary(1, exact) == (
-        "MV Histogram: 15 of 15 printed values within our runs; Hybrid: 15 of 15 printed values "
-        "within our runs; GenModel: 0 of 15 printed values within our runs."
+        f"MV Histogram: 15 of 15 {words}; Hybrid: 15 of 15 {words}; GenModel: 0 of 15 {words}."
     )
+    assert "67% of those of another run" in summary(1, exact.assign(runs=5))
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_few_releases_are_no_runs_to_be_among(runs: int) -> None:
+    page = printed(1)
+    said = summary(1, page.assign(ours=1.0, low=1.0, high=1.0, runs=runs))
+    assert said.count("fewer than two whole runs of 20") == 3
+    assert " of 15 " not in said
 
 
 def test_effects_inside_our_distribution_are_counted() -> None:
@@ -27,7 +36,7 @@ def test_effects_inside_our_distribution_are_counted() -> None:
 
 
 def test_confidential_numbers_are_the_same_or_not() -> None:
-    page = printed(3).assign(ours=np.nan, low=np.nan, high=np.nan)
+    page = printed(3).assign(ours=np.nan, low=np.nan, high=np.nan, runs=2)
     own = page["method"] == "Confidential"
     page.loc[own, "ours"] = page.loc[own, "value"]
     page.loc[0, "ours"] += 1
