@@ -210,7 +210,7 @@ def test_the_regressions_as_the_paper_prints_them(
         ("income ~ treat:age", {}, "clusters were assigned"),
         ("income ~ treat", {"where": "female == 1"}, "where"),
         ("income ~ treat", {"weights": "age"}, "weights"),
-        ("income ~ age + [works ~ treat]", {}, "clusters were assigned"),
+        ("income ~ [works ~ treat + age]", {}, "clusters were assigned"),
         ("income ~ treat", {"cluster": "village district"}, "no column of the design"),
     ],
 )

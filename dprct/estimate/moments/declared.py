@@ -494,6 +494,9 @@ def _stages_of(
     """Reduced form and first stage of a regression with one instrument, or what it lacks."""
     if regression.stages is None or len(regression.parsed.outcome_names) > 1:
         return "it has instruments, and several outcomes"
+    names = {n for t in regression.parsed.instruments for factor in t for n in factor.names}
+    if unassigned := sorted(names - {*design.columns}):
+        return f"it has the instrument {unassigned[0]}, which was not assigned"
     found = [steps_of(one, schema, design, subgroups) for one in regression.stages]
     served = [one for one in found if not isinstance(one, str)]
     if len(served) < len(found):

@@ -123,7 +123,9 @@ def test_it_is_found_saved_and_planned(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("y ~ x + [d ~ z + z:village]", "it has 2 instruments"),
+        ("y ~ [d ~ z + x]", "the instrument x, which was not assigned"),
+        ("y ~ z + [d ~ x]", "the instrument x, which was not assigned"),
+        ("y ~ x + [d ~ z + z:village]", "instrument"),
         ("y + x ~ [d ~ z]", "it has instruments, and several outcomes"),
         ("y ~ x + [d ~ z2]", "it does not name the treatment"),
     ],
