@@ -532,6 +532,8 @@ file_case("treatment private", "y x t", used="y x t", covariates=["x"], outcome=
 file_case("scales", "y x", used="y x t", covariates=["x"], covariate_release="filler", delta=1e-3,
           facts=WIDE, neighbors="replace-one", assignment=HALF, outcome="y",
           lists=HIDDEN["lists"])  # fmt: skip
+file_case("declared regressions", "y", used="y t", formulas=["y ~ t"], delta=1e-3,
+          assignment=dprct.Simple("t"), attrition=True, facts=WIDE)  # fmt: skip
 file_case("blocks", "y", used="y t block", outcome="y", blocks="ignore", attrition=True,
           assignment=dprct.Block("t", block="block"))  # fmt: skip
 file_case("subgroups", "y", used="y t block", outcome="y", subgroups=["block"], attrition=True,

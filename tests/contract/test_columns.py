@@ -172,6 +172,14 @@ CASES: dict[tuple[Any, str], Make] = {
     (CATE, "projection"): lambda d, s, v: CATE(
         d, s, **{**VARIED, "features": ["x", v]}, projection=["x", v]
     ),
+    (Calibrated, "formulas"): lambda d, s, v: Calibrated(
+        d,
+        few(s, "y", "t", v),
+        assignment=Simple("t"),
+        attrition=True,
+        covariate_release="filler",
+        formulas=[f"y ~ t + {v}"],
+    ),
     (PrivateMoments, "columns"): lambda d, s, v: PrivateMoments(d, s, columns=["y", v]),
     (PrivateMoments, "formulas"): lambda d, s, v: PrivateMoments(d, s, formulas=[f"y ~ x + {v}"]),
     (PrivateMoments, "subgroups"): lambda d, s, v: PrivateMoments(

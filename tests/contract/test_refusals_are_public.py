@@ -77,7 +77,10 @@ def fitting(case: Any, model: Any, *, power: bool) -> dict[str, Any]:
     found = {"plan": str(model.plan(*asked))}
     asks = power and hasattr(model, "power")
     if asks and len(asked) <= len(inspect.signature(model.power).parameters):
-        found["power"] = model.power(*asked).to_csv()
+        try:
+            found["power"] = model.power(*asked).to_csv()
+        except DprctError as error:  # of declared regressions, whose errors the plan has
+            found["power"] = str(error)
     options = {}
     if hasattr(model, "rehearse"):
         options = {"confirm": True}

@@ -109,9 +109,9 @@ def test_placebos_are_as_protected_as_anybody() -> None:
     X, y = factors(n=6)
     names = ["a", "b", "c", "d", "ê", "f"]
     model = SyntheticControl.from_arrays(X, y, 10, 1.0, names=names, placebos=["ê", "b"])
-    plan = str(model.plan(1))
-    assert "price of placebos" in plan
-    assert "0.25 each" in plan
+    plan = model.plan(1)
+    assert [one.value for one in plan.numbers if one.quantity == "placebos"] == [2, 0.25]
+    assert "share of the budget of each" in str(plan)
     result = model.fit(epsilon=2000)
     assert result.placebo_effects().columns.tolist() == ["ê", "b"]
     assert result.placebos[0].donors == ("a", "b", "c", "d", "f")
