@@ -63,7 +63,7 @@ def test_every_fit_without_a_promise_is_seen_by_who_adds_up_the_ledger(
     series = X.reshape(8, 10)
     models: tuple[Any, ...] = (
         published.SyntheticControl.from_arrays(series, series[0], 4, 1.0, perturb="objective"),
-        published.IPW.from_arrays(X, t, t),
+        published.IPW.from_arrays(X, t, t, trim=0.05),  # else noise divides by 0, rarely
     )
     for model in models:
         model.facts = replace(model.facts, schema=beside(tmp_path, model.schema))
