@@ -22,6 +22,7 @@ from dprct.results.ols import (
     RELEASED_NOTE,
     check_finite,
     check_outcome,
+    check_rows,
     cluster_codes,
     one_per_row,
 )
@@ -392,6 +393,7 @@ def _fit(
     groups = None if cluster is None else one_per_row(cluster, data, len(complete), "cluster")
     if groups is not None:
         complete = complete & ~is_missing(groups)
+    check_rows(parsed, data, complete)
     frame = design(parsed, data, schema, keep=complete)
     check_finite(frame)
     y = frame.y[:, 0]

@@ -593,7 +593,7 @@ def ols(
     weight = None if weights is None else weights_of(weights, weights_type, data, complete)
     weighted = complete if weight is None else complete & (weight > 0)
     keep = effects.usable(weighted)
-    _check_rows(parsed, data, keep)
+    check_rows(parsed, data, keep)
     frame = design(parsed, data, schema, keep=keep)
     codes = [cluster_codes(column, keep) for column in clusters]
     used_weight = None if weight is None else weight[keep]
@@ -827,7 +827,8 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
     return fit, kept
 
 
-def _check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
+def check_rows(parsed: Formula, data: IntoFrame, keep: Mask) -> None:
+    """Refuse a fit without rows, and say why it has none."""
     if keep.any():
         return
     frame = columns_of(data, parsed.names)

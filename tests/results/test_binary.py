@@ -150,6 +150,12 @@ def test_ratios_are_of_their_own_link():
         dprct.probit("b ~ z", ROWS).odds_ratios()
 
 
+@pytest.mark.parametrize("link", ["logit", "poisson"])
+def test_a_frame_without_rows_is_called_that(link):
+    with pytest.raises(ParameterError, match="the data have no rows"):
+        getattr(dprct, link)("y ~ d", COUNTS.iloc[:0])
+
+
 @pytest.mark.parametrize("changed", [{"y": -1.0}, {"y": 0.0}])
 def test_what_is_no_count_is_refused(changed):
     with pytest.raises(ParameterError, match="must be 0 or above"):

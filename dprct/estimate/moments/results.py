@@ -371,7 +371,9 @@ class Moments(ReleasedMoments):
         one = self._declared(formula)
         if one is None:
             raise ParameterError(
-                f"``margins`` are those of a declared regression; declared: {self._declared_said()}"
+                "``margins`` are those of a regression declared with covariates or blocks; "
+                "without any, ask for the effects, which are differences in means; declared: "
+                f"{self._declared_said()}"
             )
         if any(":" in term for term in one.terms):
             raise ParameterError(

@@ -214,7 +214,7 @@ def test_margins_after_a_logit_are_the_effect_on_the_share() -> None:
         ("works ~ t1 + t2 + x | block", "probit", "allowed: logit, poisson"),
         ("y ~ t1 + t2 | block", "logit", "a logit is of an outcome of 0 and 1"),
         ("y ~ t1 + t2 | block", "poisson", "at least 0, and 'y' may be -4"),
-        ("works ~ t1", "logit", "those of a declared regression"),
+        ("works ~ t1", "logit", "those of a regression declared with"),
     ):
         with pytest.raises(ParameterError, match=words):
             m.margins(asked, family=family)
