@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from dprct.errors import ConfirmationError, DprctError, MissingDependencyError, ParameterError
+from dprct.lazy import special
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,13 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dprct.app.desk import opened
-from dprct.app.server import require, serve
 from dprct.cli.show import complain, say
 from dprct.errors import ParameterError
-from dprct.schema.schema import Schema
-from dprct.study.do_files import read_do
-from dprct.study.prefill import prefilled
 
 
 def app(
@@ -47,6 +42,12 @@ def app(
     Nothing leaves the machine. Of a .dta file only the header is read until you open the data on
     the page. It ends when its last window is closed, or with Ctrl-C.
     """
+    from dprct.app.desk import opened
+    from dprct.app.server import require, serve
+    from dprct.schema.schema import Schema
+    from dprct.study.do_files import read_do
+    from dprct.study.prefill import prefilled
+
     require()
     if treatment and not do:
         raise ParameterError(

@@ -9,12 +9,6 @@ import typer
 
 from dprct.cli.options import StudyFile
 from dprct.cli.show import complain, say, show_verdicts
-from dprct.study.data_sets import planned_verdicts
-from dprct.study.offer import also_charged
-from dprct.study.protect import (
-    all_open_points,
-    study_of,
-)
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -22,6 +16,8 @@ if TYPE_CHECKING:
 
 def say_same_data(study: Study) -> None:
     """Say which other ledger was charged for the same data."""
+    from dprct.study.offer import also_charged
+
     if others := also_charged(study):
         complain(f"note: {others}", "yellow")
 
@@ -42,6 +38,9 @@ def check(
     The data section of its file is not read, and nothing is charged. The file is hashed if there
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
+    from dprct.study.data_sets import planned_verdicts
+    from dprct.study.protect import all_open_points, study_of
+
     study = study_of(study_file)
     problems = all_open_points(study)
     say_same_data(study)

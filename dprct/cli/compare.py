@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from dprct.cli.show import say, working
-from dprct.io.compare import compare
 
 
 def compare_files(
@@ -26,6 +25,8 @@ def compare_files(
     Differences that the certificate next to B permits are listed apart. No value of either file
     is printed.
     """
+    from dprct.io.compare import compare
+
     with working("comparing"):
         found = compare(first, second, certificate=certificate)
     say(json.dumps(found.to_dict(), indent=2) if as_json else str(found))

@@ -11,8 +11,6 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dprct.cli.show import errors, say
-from dprct.io.convert import convert as convert_file
-from dprct.io.convert import schema_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +24,9 @@ def convert(
     ] = False,
 ) -> None:
     """Turn SOURCE into TARGET row by row, the schema next to the .parquet file."""
+    from dprct.io.convert import convert as convert_file
+    from dprct.io.convert import schema_beside
+
     with _terminable(), Progress(
         TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=errors, transient=True, disable=not errors.is_terminal,

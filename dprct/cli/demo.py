@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dprct.cli.show import say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.io.compare import compare
-from dprct.results.ols import ols
-from dprct.study.protect import bound_model, protected
-from dprct.study.study import Study, load_study
+
+if TYPE_CHECKING:
+    from dprct.study.study import Study
 
 FORMULA = "got ~ any"
 EARNINGS = "re78 ~ treat"
@@ -28,6 +27,8 @@ def demo(
     ] = "dprct-demo",
 ) -> None:
     """Protect two experiments, a histogram and a calibrated file, and show what came out."""
+    from dprct.study.study import load_study
+
     if not name_of_folder.strip():  # as a path it would be this folder, whatever is in it
         raise FileError("the name of the folder is empty; name one, or none for dprct-demo")
     folder = Path(name_of_folder)
@@ -49,6 +50,9 @@ def demo(
 
 def _histogram(study: Study) -> None:
     """Protect Thornton's experiment: a table of four columns, modelled jointly."""
+    from dprct.io.compare import compare
+    from dprct.study.protect import bound_model, protected
+
     _head("The experiment")
     say("Thornton (2008): 4,820 people in rural Malawi were tested for HIV; some drew a voucher")
     say("('any') for coming to learn the result ('got'). Treat the file as confidential.")
@@ -69,6 +73,8 @@ def _histogram(study: Study) -> None:
 
 def _calibrated(study: Study) -> None:
     """Protect the NSW experiment: a file on which the paper's regression stays valid."""
+    from dprct.study.protect import bound_model, protected
+
     _head("5. A file whose standard errors contain the privacy noise: Calibrated")
     say("The National Supported Work experiment (LaLonde 1986, Dehejia and Wahba 1999): 185 of")
     say("445 people were trained; the outcome is what they earned in 1978 ('re78'), which is")
@@ -89,6 +95,7 @@ def _calibrated(study: Study) -> None:
 
 def _calibrated_regressions(original: Path, protected_file: Path) -> None:
     from dprct.io.stata import read_dta
+    from dprct.results.ols import ols
 
     say(f"{'':36}{'treat':>8}{'std err':>10}{'[0.025':>10}{'0.975]':>10}{'n':>6}")
     for words, path, formula in (
@@ -110,6 +117,7 @@ def _calibrated_regressions(original: Path, protected_file: Path) -> None:
 
 def _regressions(original: Path, protected_file: Path) -> None:
     from dprct.io.stata import read_dta
+    from dprct.results.ols import ols
 
     say(f"{'':34}{'any':>10}{'std err':>10}{'n':>8}")
     for words, path in (

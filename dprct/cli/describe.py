@@ -12,13 +12,9 @@ from rich.table import Table
 from dprct.cli.show import output, printable, say
 from dprct.disk import atomic_write
 from dprct.errors import FileError, ParameterError
-from dprct.schema.columns import Column, shown
-from dprct.study.do_files import read_do
-from dprct.study.draft import draft
-from dprct.study.prefill import prefilled
-from dprct.study.protect import facts_of_file
 
 if TYPE_CHECKING:
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 
 _MOST_LABELS = 12
@@ -54,6 +50,12 @@ def describe(
     ] = None,
 ) -> None:
     """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
+    from dprct.schema.columns import shown
+    from dprct.study.do_files import read_do
+    from dprct.study.draft import draft
+    from dprct.study.prefill import prefilled
+    from dprct.study.protect import facts_of_file
+
     if do and (draft_file is None or not treatment):
         raise ParameterError("--do fills in a draft: give --draft and --treatment too")
     if treatment and not do:
@@ -94,6 +96,8 @@ def describe(
 
 
 def _values(schema: Schema, column: Column) -> str:
+    from dprct.schema.columns import shown
+
     labels = [f"{code} {shown(text)}" for code, text in schema.labels_of(column.name).items()]
     more = f"; ... {len(labels)} in all" if len(labels) > _MOST_LABELS else ""
     return "; ".join(labels[:_MOST_LABELS]) + more

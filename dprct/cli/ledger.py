@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dprct.certificate.certificate import Needed
 from dprct.cli.options import Output, StudyFile
 from dprct.cli.show import say
-from dprct.privacy.accountant import find_ledger
-from dprct.privacy.budget import spelled
-from dprct.privacy.charges import unit_words
-from dprct.privacy.ledger import ledger_path
-from dprct.release.verify import certified_words, lacking
-from dprct.study.protect import ledger_words, study_of
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
@@ -41,6 +34,10 @@ def ledger(
     Certificates next to the output are checked against the ledger; exit 1 if one contradicts it.
     The hash of the data file, which the ledger holds, is not shown: it may not be published.
     """
+    from dprct.privacy.accountant import find_ledger
+    from dprct.privacy.ledger import ledger_path
+    from dprct.study.protect import study_of
+
     study = study_of(study_file, output)
     found = find_ledger(study.data, study.dataset_id)
     if found is None:
@@ -62,6 +59,9 @@ def ledger(
 
 def _certified(study: Study) -> dict[str, str]:
     """Statements of the files next to the output about the ledger, the output's own last."""
+    from dprct.release.verify import certified_words
+    from dprct.study.protect import ledger_words
+
     found = certified_words(study.output.parent)
     own = ledger_words(study)
     found.pop(study.output.name, None)
@@ -70,6 +70,9 @@ def _certified(study: Study) -> dict[str, str]:
 
 def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) -> list[str]:
     """Sentence on which certificates the ledger contradicts."""
+    from dprct.certificate.certificate import Needed
+    from dprct.release.verify import lacking
+
     wrong = []
     for name, words in certified.items():
         needed = Needed.of(words)
@@ -121,6 +124,8 @@ def _text(found: Accountant, certified: dict[str, str], wrong: list[str]) -> str
 
 
 def _row(entry: Entry, state: str) -> tuple[str, ...]:
+    from dprct.privacy.charges import unit_words
+
     return (
         entry.id,
         entry.when,
@@ -148,4 +153,6 @@ def _state(entry: Entry, found: Accountant, certified: dict[str, str]) -> tuple[
 
 
 def _plain(budget: Budget) -> dict[str, str]:
+    from dprct.privacy.budget import spelled
+
     return {"epsilon": spelled(budget.epsilon), "delta": spelled(budget.delta)}

@@ -14,11 +14,6 @@ from dprct.cli.protect import protect
 from dprct.cli.show import complain, say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.study.package import check_package, sides_of, write_package
-from dprct.study.package_page import CUSTODIAN_KIND, custodian_page
-from dprct.study.protect import check_places, confidential, study_of
-from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
-from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
     from dprct.study.package import Contents
@@ -63,6 +58,10 @@ def package(
     the first is charged. What is copied is on an allow-list, and searched for confidential rows;
     what is copied and what is not is said.
     """
+    from dprct.study.package import check_package, write_package
+    from dprct.study.protect import check_places, study_of
+    from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
+
     study = study_of(study_file)
     contents = check_package(study, output)
     if custodian is not None:
@@ -87,6 +86,8 @@ def package(
 
 
 def _say(found: list[Verdict], contents: Contents) -> None:
+    from dprct.study.verdicts import summary
+
     for line in summary(found):
         say(f"- {line}")
     many = len(contents.folder.copied)
@@ -108,6 +109,8 @@ def _say(found: list[Verdict], contents: Contents) -> None:
 
 def _check_custodian(page: Path, contents: Contents) -> None:
     """Refuse a place where the confidential report would be published, or replace another file."""
+    from dprct.study.package_page import CUSTODIAN_KIND
+
     if page.suffix.lower() not in (".html", ".htm"):
         raise FileError(f"{page.name!r} is not the name of a page; let it end in .html")
     for folder in (contents.target, contents.folder.root):
@@ -134,6 +137,10 @@ def _check_custodian(page: Path, contents: Contents) -> None:
 
 
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:
+    from dprct.study.package import sides_of
+    from dprct.study.package_page import custodian_page
+    from dprct.study.protect import confidential
+
     sides = sides_of(study, contents)[1]
     raw = [
         replace(side, raw=confidential(held.study))

@@ -13,11 +13,6 @@ from dprct.cli.options import StudyFile
 from dprct.cli.show import say
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
-from dprct.study.approval import KIND, approval_of, approval_page
-from dprct.study.protect import (
-    bound_model,
-    study_of,
-)
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -45,6 +40,9 @@ def plan(
     What is printed follows from public facts; the data are read
     only to refuse what the declarations do not allow.
     """
+    from dprct.study.approval import approval_of, approval_page
+    from dprct.study.protect import bound_model, study_of
+
     study = study_of(study_file)
     if html is not None:
         _check_page(html)
@@ -89,6 +87,8 @@ def _draw(study: Study, model: Any, path: Path) -> None:
 
 def _check_page(path: Path) -> None:
     """Refuse to replace anything but such a page."""
+    from dprct.study.approval import KIND
+
     if path.suffix.lower() not in (".html", ".htm"):
         raise FileError(f"{path.name!r} is not the name of a page; let it end in .html")
     try:

@@ -12,16 +12,6 @@ from dprct.cli.check import say_same_data
 from dprct.cli.options import Output, StudyFile
 from dprct.cli.show import errors, say, working
 from dprct.errors import ConfirmationError, ParameterError
-from dprct.study.approval import approval_of
-from dprct.study.data_sets import others_of
-from dprct.study.offer import offered, refuse_unpromised
-from dprct.study.protect import (
-    bound_model,
-    check_places,
-    study_of,
-    written_files,
-)
-from dprct.study.verdicts import of_study
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -63,6 +53,9 @@ def protect(
     ] = None,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
+    from dprct.study.offer import offered, refuse_unpromised
+    from dprct.study.protect import check_places, study_of
+
     study = study_of(study_file, output)
     files = _do_files(study, do)
     if resume is not None:
@@ -88,6 +81,9 @@ def protect(
 
 def _resumed(study: Study, entry: str, approved: str | None, do: tuple[Path, ...]) -> None:
     """Write what a ledger entry charged and saved before; nothing is charged."""
+    from dprct.study.approval import approval_of
+    from dprct.study.protect import bound_model, check_places, written_files
+
     check_places(study)
     with working("reading"):
         model = bound_model(study)
@@ -112,6 +108,9 @@ def _say_written(study: Study, paths: tuple[Path, ...], also: str = "") -> None:
 
 def _do_files(study: Study, do: list[Path] | None) -> tuple[Path, ...]:
     """Do-files whose regressions are judged; they are read before anything is charged."""
+    from dprct.study.data_sets import others_of
+    from dprct.study.verdicts import of_study
+
     if do and not study.makes_file:
         raise ParameterError(
             f"--do: method = {study.release.method!r} makes a document of numbers, on which no "

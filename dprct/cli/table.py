@@ -12,9 +12,6 @@ import typer
 from dprct.cli.options import Output, StudyFile
 from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
-from dprct.results.typeset import terminal_width
-from dprct.study.declared_tables import long_form, mismatches
-from dprct.study.protect import declared_tables, results_of, study_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +46,11 @@ class _Format(enum.Enum):
             return made.to_latex()
         if self is _Format.html:
             return made.to_html()
-        return made.to_csv() if self is _Format.csv else made.to_text(terminal_width())
+        if self is _Format.csv:
+            return made.to_csv()
+        from dprct.results.typeset import terminal_width
+
+        return made.to_text(terminal_width())
 
 
 def table(
@@ -80,6 +81,8 @@ def table(
     Tables are made of the protected file, so anybody who has it can run this. Running protect
     again would make another file with other numbers, and charge the ledger.
     """
+    from dprct.study.protect import declared_tables, results_of, study_of
+
     form = _chosen(latex=latex, html=html, as_csv=as_csv)
     if expect is not None and on is On.confidential:
         raise ParameterError(
@@ -149,6 +152,8 @@ def _watermarked(made: ITTTable) -> ITTTable:
 
 
 def _check(expect: Path, study: str, made: Mapping[str, ITTTable], form: _Format) -> None:
+    from dprct.study.declared_tables import long_form, mismatches
+
     different = mismatches(expect, study, long_form(made))
     for mismatch in different:
         say(form.comment(f"differs: {mismatch}"))

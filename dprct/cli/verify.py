@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dprct import disk
-from dprct.certificate.certificate import certificate_path
 from dprct.cli.show import complain, say, show_verdicts, working
 from dprct.errors import ParameterError
-from dprct.io import read
-from dprct.release import verify as verification
 
 if TYPE_CHECKING:
     from dprct.study.verdicts import Verdict
@@ -60,6 +57,8 @@ def verify(
     the file needs is said, and looked up where there is a ledger. With --do, every regression of
     the do-files is valid on FILE, returns the effects only, is an artefact, or cannot run.
     """
+    from dprct.release import verify as verification
+
     if expect is not None and not do:
         raise ParameterError("--expect needs --do: give the do-files whose numbers it holds")
     with working("verifying"):
@@ -81,6 +80,8 @@ def verify(
 
 def _differ(worth: list[Verdict], file: Path, certificate: Path | None, expect: Path) -> bool:
     """Say which numbers of the valid regressions are not those that are expected."""
+    from dprct.certificate.certificate import certificate_path
+    from dprct.io import read
     from dprct.study.declared_tables import mismatches
     from dprct.study.expected_regressions import entries
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct import plots
 from dprct.custodian.tables import (
@@ -24,6 +23,7 @@ from dprct.custodian.tables import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
+from dprct.lazy import special
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import (
     SharedFit,

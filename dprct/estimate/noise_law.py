@@ -21,10 +21,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
+from dprct.lazy import special
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
 
 from dprct.errors import MissingDependencyError, ParameterError
+from dprct.lazy import special
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ class EBMFit:
             else:
                 within = np.clip(X[:, j], *self.bounds[j])
                 found += scores[np.searchsorted(cuts, within, side="right")]
-        return np.asarray(expit(found)) if self.classifies else found
+        return np.asarray(special.expit(found)) if self.classifies else found
 
 
 def fitted_ebm(

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.special import ndtr
 
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
+from dprct.lazy import linalg, special
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed
@@ -431,10 +430,10 @@ class GenModelSpec(InformedSpec):
         for share in parts.outcomes.values():
             if share.variance:
                 mode = settings.variance(share.variance, share.delta).mode(settings.B)
-                found.append(_all_lost(mode.scale, mode.values, _POWERS))
+                found.append(_all_lost(mode.scale, mode.values, _powers()))
             for one in share.coefficients.values():
                 mode = settings.range(1.0, one.range_, one.delta).mode(settings.B)
-                found.append(_all_lost(mode.scale, mode.values, _UNITS))
+                found.append(_all_lost(mode.scale, mode.values, _units()))
         return max(found)
 
     def _risk(self, parts: Division) -> str:
@@ -706,10 +705,14 @@ def _checked(settings: Settings) -> Settings:
     return settings
 
 
-_UNITS = np.diff(ndtr(np.arange(-8, 9) - 0.5))
-"""Shares of a normal sample in bins of one standard deviation (Algorithm 5)."""
-_POWERS = 2 * np.diff(ndtr(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
-"""Shares of the distances of two such values in bins of powers of 2 (Algorithm 4)."""
+def _units() -> Array:
+    """Shares of a normal sample in bins of one standard deviation (Algorithm 5)."""
+    return np.diff(special.ndtr(np.arange(-8, 9) - 0.5))
+
+
+def _powers() -> Array:
+    """Shares of the distances of two such values in bins of powers of 2 (Algorithm 4)."""
+    return 2 * np.diff(special.ndtr(2.0 ** np.arange(-30, 4) / math.sqrt(2)))
 
 
 def _all_lost(scale: float, values: int, shares: Array) -> float:

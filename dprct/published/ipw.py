@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from dprct.arguments import Checked, check_choice, given, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
+from dprct.lazy import special
 from dprct.model import BoundTable, Facts, Spec
 from dprct.privacy.budget import Budget, Guarantee, exact
 from dprct.privacy.composition import gdp_delta
@@ -87,7 +87,7 @@ def logistic_weights(X: Array, t: NDArray[np.bool_], lam: float, *, free_last: b
     def objective(w: Array) -> tuple[float, Array]:
         margin = signs * (X @ w)
         value = np.logaddexp(0.0, -margin).mean() + penalty @ np.square(w) / 2
-        return float(value), -(signs * expit(-margin)) @ X / len(X) + penalty * w
+        return float(value), -(signs * special.expit(-margin)) @ X / len(X) + penalty * w
 
     start = np.zeros(X.shape[1])
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-10})
@@ -500,7 +500,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
         of_weights, of_effect = map(spec.multiplier, spec.parts(allocation.budget))
         weight_sd = of_weights * 2 / (n1 * lam)
         w = w + rng.normal(0.0, weight_sd, len(w))
-        e = expit(X[second] @ w)
+        e = special.expit(X[second] @ w)
         if spec.trim is not None:
             e = e.clip(spec.trim, 1 - spec.trim)
         partial, reach = weighted_difference(spec.estimand, t[second], y[second], e)

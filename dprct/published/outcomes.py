@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, special
 
 from dprct.errors import ParameterError
+from dprct.lazy import linalg, special
 from dprct.missing import tagged
 from dprct.results.covariance import independent
 

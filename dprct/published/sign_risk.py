@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from scipy.special import chdtrc, erfcx, ndtr
 
 from dprct.arguments import check_choice, checked, given
 from dprct.errors import ParameterError
+from dprct.lazy import special
 from dprct.published.ipw import Estimand
 
 MOST_ROWS = 10**12
@@ -168,7 +168,7 @@ class SignRisk:
         which is wrong stays so.
         """
         most = self.radius * (1 / self.trim if self.estimand == "ate" else 1 + self._moving_odds)
-        return self.partial(effect, bias) * float(ndtr(most / self.effect_sd))
+        return self.partial(effect, bias) * float(special.ndtr(most / self.effect_sd))
 
     def full(self, effect: float, bias: float | None = None) -> float:
         """Return a bound on the probability that the released effect has the wrong sign.
@@ -180,7 +180,7 @@ class SignRisk:
         """
         size = abs(effect)
         sums = [
-            self._below(size, float(a), bias) + float(ndtr(-a * size / self.effect_sd))
+            self._below(size, float(a), bias) + float(special.ndtr(-a * size / self.effect_sd))
             for a in _SPLITS
         ]
         return min(1.0, *sums)
@@ -233,12 +233,14 @@ class SignRisk:
         if moved >= 1:
             return 0.0
         radius = -math.log1p(-moved)
-        return min(hoeffding, float(chdtrc(self.covariates, (radius / self.weight_sd) ** 2)))
+        return min(
+            hoeffding, float(special.chdtrc(self.covariates, (radius / self.weight_sd) ** 2))
+        )
 
     @property
     def _drift(self) -> float:
         """Mean of how far the noise of the weights moves the estimate, at most."""
-        mean = 1 - float(erfcx(self.weight_sd / math.sqrt(2)))
+        mean = 1 - float(special.erfcx(self.weight_sd / math.sqrt(2)))
         return self.radius * self._moving_odds * mean
 
     def _multiplier(self, epsilon: float) -> float:

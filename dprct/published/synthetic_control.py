@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from dprct.arguments import Checked, check_choice, given
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
 from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
+from dprct.lazy import linalg
 from dprct.model import Spec, revived
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced
@@ -129,7 +129,9 @@ def minimiser(X: Array, y: Array, penalty: float, b: Array | None = None) -> Arr
     [0.5]
     """
     right = 2 * X @ y - (0.0 if b is None else b)
-    return np.asarray(cho_solve(cho_factor(2 * X @ X.T + penalty * np.eye(len(X))), right))
+    return np.asarray(
+        linalg.cho_solve(linalg.cho_factor(2 * X @ X.T + penalty * np.eye(len(X))), right)
+    )
 
 
 def published_path(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from dprct.errors import ParameterError
+from dprct.lazy import linalg
 from dprct.privacy.aggregates import IntegerVector
 from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, solver_error, target_l2
 from dprct.queries.sums import GRID
@@ -376,7 +376,7 @@ def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVect
     wide = n > coordinates
     gram = X.T @ X if wide else X @ X.T
     gram.flat[:: len(gram) + 1] += grid.lam / 2 * float(UNIT) ** 2
-    solution = cho_solve(cho_factor(gram, lower=True), y if wide else X @ y)
+    solution = linalg.cho_solve(linalg.cho_factor(gram, lower=True), y if wide else X @ y)
     weights = X @ solution if wide else solution
     steps = np.floor(weights / float(grid.grid) + 0.5)
     return IntegerVector(

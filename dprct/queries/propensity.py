@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import narwhals as nw
 import numpy as np
-from scipy.special import expit
 
 from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.sums import GRID, compact, smallest_integer
 from dprct.schema.columns import check_own
@@ -293,7 +293,7 @@ def gradient(Z: Array | Rows, t: Mask, w: Array, lam: float) -> Array:
         # products of CHUNK rows: the bound on rounding counts on sums of this length
         for start in range(0, len(piece), CHUNK):
             part = piece[start : start + CHUNK]
-            total += (expit(part @ w) - labels[start : start + CHUNK]) @ part
+            total += (special.expit(part @ w) - labels[start : start + CHUNK]) @ part
     return np.asarray(total / len(rows) + lam * w)
 
 
@@ -332,7 +332,7 @@ def _curvature(rows: Rows, t: Mask, w: Array, lam: float) -> tuple[Array, Array]
     """Return the Hessian and the gradient of J at w."""
     H, g = np.zeros((len(w), len(w))), np.zeros(len(w))
     for piece, labels in _pieces(rows, t):
-        p = expit(piece @ w)
+        p = special.expit(piece @ w)
         # Z'PZ with P = diag(p (1 - p)), as a product of equal halves, so that it is symmetric
         half = piece * np.sqrt(p * (1 - p))[:, None]
         H += half.T @ half

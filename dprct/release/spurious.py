@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
 
 from dprct.encoding import ExclusiveEncoding
+from dprct.lazy import special
 from dprct.privacy.histograms import HistogramRelease, SparseHistogram, StabilityHistogram
 from dprct.privacy.noise import source
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, runtime_che
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct import disk
 from dprct.arguments import Checked, given
@@ -41,6 +40,7 @@ from dprct.errors import (
 )
 from dprct.formula.design_matrix import columns_of, is_factor
 from dprct.io.formats import read
+from dprct.lazy import special
 from dprct.plots import Labels, coefficients, watermark_of
 from dprct.privacy.budget import Guarantee
 from dprct.results.typeset import (

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, is_missing
+from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import group_sums, independent
 from dprct.results.ols import (

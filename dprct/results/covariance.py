@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.linalg import solve_triangular
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, lsmr
 
 from dprct.errors import ParameterError
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
+from dprct.lazy import csgraph, linalg, sparse, sparse_linalg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -342,7 +339,7 @@ def fit_several(
             "estimate errors from; use fewer covariates"
         )
     turned, root = np.linalg.qr(triangle[:, :k][:, kept])
-    inverse = solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
+    inverse = linalg.solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
     betas = inverse @ (turned.T @ triangle[:, k:])
     residuals = (Y - X[:, kept] @ betas) * weighting.root[:, None]
     bread = inverse @ inverse.T
@@ -453,14 +450,14 @@ def _less_means(dummies: Any, columns: Array) -> Array:
 def _solved(first: Any, rest: Sequence[Any], column: Array) -> Array:
     """Return the residual of one column, free of the first factor, on the others as well."""
     others = sparse.hstack(rest).tocsr()
-    operator = LinearOperator(
+    operator = sparse_linalg.LinearOperator(
         others.shape,
         matvec=lambda b: _less_means(first, others @ b.ravel()),
         rmatvec=lambda r: others.T @ _less_means(first, r.ravel()),
         dtype=np.float64,
     )
     for _ in range(2):
-        found = lsmr(
+        found = sparse_linalg.lsmr(
             operator, column, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, maxiter=_MOST_STEPS
         )
         if found[1] == 7:
@@ -638,7 +635,7 @@ def components(first: Codes, second: Codes) -> int:
     size = int(first.max()) + 1
     nodes = size + int(second.max()) + 1
     edges = sparse.coo_matrix((np.ones(len(first)), (first, size + second)), (nodes, nodes))
-    return int(connected_components(edges, directed=False)[0])
+    return int(csgraph.connected_components(edges, directed=False)[0])
 
 
 def pairwise_rank(free: Sequence[Codes], *, nested: bool = False) -> int:

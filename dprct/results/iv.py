@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.arguments import checked
 from dprct.certificate.valid_groups import level_of
@@ -21,6 +20,7 @@ from dprct.certificate.valid_regressions import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
+from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (
     HETEROSKEDASTIC,

@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
+from dprct.lazy import special
 from dprct.results.multiple_testing import step_down
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, overload
 
 import pandas as pd
-from scipy import special
 
 from dprct.arguments import checked, given
 from dprct.errors import ParameterError
+from dprct.lazy import special
 from dprct.plots import side_by_side
 from dprct.results.base import checked_alpha, warning_in
 from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, terminal_width, text

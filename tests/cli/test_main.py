@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+MODULES = "import atexit, sys; atexit.register(lambda: print(*sorted(sys.modules)))\n"
+
 
 def test_the_console_entry_is_the_application(checkout: Path) -> None:
     project = tomllib.loads((checkout / "pyproject.toml").read_text("utf-8"))["project"]
@@ -49,14 +51,30 @@ def test_no_word_of_a_help_is_taken_for_markup(name: str) -> None:
 def test_only_the_command_that_is_asked_for_is_imported(
     shell: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    said = "import atexit, sys; atexit.register(lambda: print(*sorted(sys.modules)))\n"
     for arguments in (["--version"], ["--help"]):
-        found = set(shell(*arguments, before=said).stdout.split())
+        found = set(shell(*arguments, before=MODULES).stdout.split())
         assert "dprct.cli.main" in found
         assert found.isdisjoint({"pandas", "scipy", "dprct.estimate", "dprct.study"}), arguments
-    found = set(shell("verify", "--help", before=said).stdout.split())
+    found = set(shell("verify", "--help", before=MODULES).stdout.split())
     assert "dprct.cli.verify" in found
     assert found.isdisjoint({"dprct.cli.protect", "dprct.cli.demo"})
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_imports_neither_pandas_nor_scipy(
+    name: str, shell: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    found = set(shell(name, "--help", before=MODULES).stdout.split())
+    assert "dprct.cli.main" in found
+    assert found.isdisjoint({"pandas", "scipy", "dprct.estimate", "dprct.study.study"})
+
+
+def test_a_ledger_is_shown_without_scipy(
+    study: Path, shell: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    run = shell("ledger", study, before=MODULES)
+    assert "dprct.study.study" in run.stdout
+    assert "scipy" not in run.stdout.split(), run.stderr
 
 
 def test_the_version_is_that_of_the_package(dprct: Callable[..., Any]) -> None:

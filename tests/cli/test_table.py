@@ -565,5 +565,5 @@ def test_a_table_is_as_wide_as_the_terminal(
         return max(len(line) for line in lines if "withheld" not in line and "needs" not in line)
 
     assert widest() > 60  # into a file or a pipe
-    monkeypatch.setattr("dprct.cli.table.terminal_width", lambda: 60)
+    monkeypatch.setattr("dprct.results.typeset.terminal_width", lambda: 60)
     assert widest() <= 60

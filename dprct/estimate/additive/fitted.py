@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from dprct.arguments import given
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise, check_alpha
+from dprct.lazy import special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +178,7 @@ def half_width(law: PathNoise, alpha: float) -> float:
     """
     if law.laplace:
         return law.half_width(alpha)
-    return float(-ndtri(alpha / 2) * PathNoise((), law.variance).sd)
+    return float(-special.ndtri(alpha / 2) * PathNoise((), law.variance).sd)
 
 
 def _check_part(part: object) -> None:

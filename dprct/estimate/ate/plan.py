@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
@@ -26,6 +25,7 @@ from dprct.estimate.moments.plan import (
 )
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.lazy import special
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
 from dprct.queries.horvitz_thompson import PrivateArms

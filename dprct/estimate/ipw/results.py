@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
 from dprct.privacy.mechanisms import DiscreteLaplace
 from dprct.queries.sums import GRID
@@ -160,15 +160,15 @@ def planned_errors(
     :class:`dprct.published.SignRisk`, for the published form.
     """
     half, p = effect.half_width(0.05), declared.treated
-    sd = half / -float(ndtri(0.025))
+    sd = half / -float(special.ndtri(0.025))
     unit, why = units_of(of["outcome"]), f"for an outcome of sd {declared.spread:.4g}"
     error, without = effect.standard_error(alphas), declared.spread / math.sqrt(n * p * (1 - p))
     yield PlannedNumber(STD_ERROR, error, unit, why, **of)
     yield PlannedNumber(WITHOUT_PRIVACY, without, unit, **of)
     yield PlannedNumber("half_width", half, unit, "of 95% intervals", **of)
-    least = -float(ndtri(0.05)) * sd
+    least = -float(special.ndtri(0.05)) * sd
     yield PlannedNumber("wrong_sign_at", least, unit, "an effect so large, 1 time in 20", **of)
-    wrong = float(ndtr(-declared.spread / sd))
+    wrong = float(special.ndtr(-declared.spread / sd))
     yield PlannedNumber("wrong_sign", wrong, "", "how often, of an effect of one sd", **of)
 
 
@@ -323,12 +323,12 @@ def steepness_correction(alpha: float) -> float:
     nodes, weights = np.polynomial.laguerre.laggauss(40)
     places, lengths = (half / 2 for half in np.polynomial.legendre.leggauss(400))
     places = places + 0.5
-    z = -float(ndtri(alpha / 2))
+    z = -float(special.ndtri(alpha / 2))
     sizes = np.geomspace(_SMALLEST, _LARGEST, _SIZES)[:, None]
 
     def missed(a: float) -> float:
         def beyond(norm: Any) -> Any:
-            return 2 * ndtr(-z * (norm + a) / sizes)
+            return 2 * special.ndtr(-z * (norm + a) / sizes)
 
         above = beyond(sizes + nodes) @ weights
         # L in [-N, 0] by Gauss-Legendre, and what lies below -N
@@ -387,16 +387,16 @@ class NormalEffect:
 
     def half_width(self, alpha: float) -> float:
         """Return q: the interval of level ``1 - alpha`` is value -+ q."""
-        z = -float(ndtri((1 - MISSED) * alpha / 2))
+        z = -float(special.ndtri((1 - MISSED) * alpha / 2))
         return z * math.sqrt(self.variance(alpha) + self.sd**2)
 
     def noise_half_width(self, alpha: float) -> float:
         """Half width without sampling error."""
-        return -float(ndtri(alpha / 2)) * self.sd
+        return -float(special.ndtri(alpha / 2)) * self.sd
 
     def standard_error(self, levels: Sequence[float]) -> float:
         """Return the largest q / z over the levels at which z-intervals are to cover."""
-        return max(self.half_width(alpha) / -float(ndtri(alpha / 2)) for alpha in levels)
+        return max(self.half_width(alpha) / -float(special.ndtri(alpha / 2)) for alpha in levels)
 
     def p_value(self, alphas: Sequence[float]) -> float:
         """Return the largest level whose interval contains zero; not below 1e-10."""

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from dprct.errors import ParameterError
+from dprct.lazy import special
 from dprct.results.base import checked_alpha
 
 if TYPE_CHECKING:

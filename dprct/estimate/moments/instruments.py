@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
@@ -30,6 +29,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
+from dprct.lazy import special
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha
 

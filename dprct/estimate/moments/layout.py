@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import special
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
 from dprct.estimate.moments.system import GATE
+from dprct.lazy import special
 from dprct.privacy.composition import gdp_mu
 from dprct.queries.group_moments import STEPS, MomentsGrid, Scaled
 from dprct.schema.facts import EXTREMES

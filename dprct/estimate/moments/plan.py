@@ -8,8 +8,6 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
-from scipy import special
-
 from dprct.estimate.moments.layout import GUESS, VIF
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.robust_errors import SHARE
@@ -24,6 +22,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
+from dprct.lazy import special
 from dprct.queries.group_moments import Part
 from dprct.queries.sums import GRID
 from dprct.results.plan import RATIO, PlannedNumber, errors_of_estimate, units_of

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from dprct.arguments import given
 from dprct.assignment.groups import rows_of
 from dprct.defaults import POWER
 from dprct.errors import ParameterError
+from dprct.lazy import special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

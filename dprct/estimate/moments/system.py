@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import linalg
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
+from dprct.lazy import linalg
 from dprct.results.covariance import independent
 from dprct.results.joint import positive
 

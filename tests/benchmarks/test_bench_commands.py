@@ -1,0 +1,39 @@
+"""How long commands take to begin, as ratios to ``import pandas`` in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dprct.cli.main import COMMANDS
+
+
+@pytest.fixture(scope="module")
+def demonstration(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demonstration")
+    _run("-m", "dprct", "demo", "there", folder=folder)
+    return folder / "there"
+
+
+def _run(*arguments, folder=None):
+    subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize("started", ["import pandas", *COMMANDS])
+def test_help_of_a_command(started, benchmark):
+    """Every help takes less than ``import pandas``: it imports neither that nor SciPy."""
+    benchmark.group = "start: import pandas, help of each command"
+    own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "--help")
+    benchmark.pedantic(_run, own, rounds=3, warmup_rounds=1)
+
+
+@pytest.mark.parametrize("started", ["import pandas", "check", "ledger", "plan"])
+def test_a_command_on_a_study(started, demonstration, benchmark):
+    """Some three times ``import pandas`` for check and ledger, which need no SciPy here."""
+    benchmark.group = "run: import pandas, commands on a study"
+    own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "nsw.toml")
+    benchmark.pedantic(_run, own, {"folder": demonstration}, rounds=3, warmup_rounds=1)
