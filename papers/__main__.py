@@ -93,8 +93,8 @@ def rct(
 ) -> None:
     """Regenerate the tables of "Assessing Utility of Differential Privacy for RCTs".
 
-    Ours stand beside the printed, with the reason where they differ. By default there are 40
-    releases: 2 runs of the paper's 20 for the simulations, a distribution for Liberia.
+    Ours stand beside the printed, with the reason where they differ. By default there are 100
+    releases: 5 runs of the paper's 20 for the simulations, a distribution for Liberia.
     """
     folder = out or Path("rct-paper")
     wanted = None if tables is None else parse_tables(tables)

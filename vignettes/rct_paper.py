@@ -99,7 +99,7 @@ regenerated(11, 12)
 # ## 2. Simulated experiments: what epsilon does
 #
 # The paper averages 20 releases; that has a Monte Carlo error of its own, which it does not give.
-# We make 15 such runs and print the smallest and the largest. MV Histogram and Hybrid are met.
+# We make 5 such runs and print the smallest and the largest. MV Histogram and Hybrid are met.
 # GenModel is not: its printed overlaps stay below one half even at epsilon 5000, where it has
 # next to no noise. That is no property of the algorithm: the authors' code takes
 # `sd(residuals) / n` for the residual *variance*, so that rows have no scatter and standard errors
@@ -137,7 +137,8 @@ regenerated(3, 4)
 #   proxy it cannot, so that not even a proxy is hidden. With noise on every bin, which the proof
 #   needs and `noise_on="every bin"` gives, GenModel at epsilon 1 and 2 fails: eight outcomes and
 #   two dozen shares leave a coefficient an epsilon of a few thousandths, the range search picks an
-#   empty bin more often than not, and the effect lands anywhere between -50 and 50.
+#   empty bin more often than not, and the effect lands anywhere within the bounds of 50, or beyond
+#   them: the noise of a mean goes with its range, and single draws are off by hundreds.
 
 # %%
 regenerated(6, 13, 14, 15, 16, 17, 18)
@@ -155,8 +156,8 @@ regenerated(7, 8)
 # %% [markdown]
 # ## What is left out
 #
-# Tables 2, 5, 9, 10 and 19 only define or list. Figures are drawn by
-# `python -m papers rct --figures`; 1 and 2 are diagrams, 16 and 17 parts of 7 and 8.
+# Tables 2, 5, 9, 10 and 19 define or list; `make replicate-rct` prints them, too, and draws Figures
+# 3 to 15, 18 and 19. Figures 1 and 2 are diagrams, 16 and 17 parts of 7 and 8.
 #
 # ## What follows
 #

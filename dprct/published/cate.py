@@ -255,8 +255,8 @@ class CATE(
         ``"r"`` only where the probability of treatment is known to be one half: elsewhere it needs
         sample weights, with which the noise of DP-EBM scales with the data.
     clip : number, optional
-        Range of the second stage's target; (U - L) over the smallest propensity if not given, as
-        published.
+        The second stage's target is clipped to [-clip, clip]; (U - L) over the smallest propensity
+        if not given.  The paper clips nothing, so that with ``as_printed=True`` it is refused.
     accept_uncertified : bool
         Must be True.
     as_printed : bool

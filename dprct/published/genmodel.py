@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
@@ -17,13 +18,13 @@ from dprct.lazy import linalg, special
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed
-from dprct.published.karwa_vadhan import SIGMA_BOUNDS, Bins, DPRange, DPVariance, NoiseOn
+from dprct.published.karwa_vadhan import SIGMA_BOUNDS, DPRange, DPVariance, NoiseOn
 from dprct.results.base import LinearResults
 from dprct.results.covariance import independent
 from dprct.results.plan import Plan, PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dprct.assignment import Design
     from dprct.privacy.budget import Real
@@ -39,6 +40,12 @@ Array = NDArray[np.float64]
 NOTHING = Fraction(0)
 Sigma = Literal["private", "confidential"]
 From = Literal["last step", "line 17"]
+Each = float | Mapping[str, float]
+"""One number, or those of coefficients and of the residual variance by name."""
+
+VARIANCE = "residual variance"
+"""Name of the residual variance where coefficients have numbers of their own."""
+V, ALPHA = 50.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,10 @@ class Settings:
     ----------
     B : int
         Proxies.
-    v : float
-        Bound on the absolute means.
-    alpha : float
-        Of the private ranges.
+    v : number, or mapping from coefficient to number
+        Bounds on the absolute means; 50 for what a mapping leaves out.
+    alpha : number, or mapping from coefficient to number
+        Of the private ranges; 0.05 for what a mapping leaves out.
     sigma_min, sigma_max : float
         Bounds on standard deviations; ``sigma_min`` is the floor of the residual one, too.
     confidential_from : {"last step", "line 17"}
@@ -62,8 +69,8 @@ class Settings:
     """
 
     B: int = 5000
-    v: float = 50.0
-    alpha: float = 0.05
+    v: Each = V
+    alpha: Each = ALPHA
     sigma_min: float = SIGMA_BOUNDS[0]
     sigma_max: float = SIGMA_BOUNDS[1]
     sigma: Sigma = "private"
@@ -84,9 +91,27 @@ class Settings:
         """Return Algorithm 4 with these settings."""
         return DPVariance(epsilon, delta, self.sigma_min, self.sigma_max, self.noise_on)
 
-    def range(self, sd: float, epsilon: Fraction, delta: Fraction = NOTHING) -> DPRange:
-        """Return Algorithm 5 with these settings."""
-        return DPRange(sd, epsilon, delta, self.v, self.alpha, self.noise_on)
+    def range(
+        self, sd: float, epsilon: Fraction, delta: Fraction = NOTHING, of: str = VARIANCE
+    ) -> DPRange:
+        """Return Algorithm 5 with these settings, for a coefficient or the residual variance."""
+        v, alpha = _of(of, self.v, V), _of(of, self.alpha, ALPHA)
+        return DPRange(sd, epsilon, delta, v, alpha, self.noise_on)
+
+    def check_names(self, coefficients: Sequence[str]) -> None:
+        """Refuse a bound or a probability of something that is no coefficient."""
+        for option, given in (("v", self.v), ("alpha", self.alpha)):
+            for name in given if isinstance(given, Mapping) else ():
+                if name not in (*coefficients, VARIANCE):
+                    raise ParameterError(
+                        f"``{option}=`` names {name!r}, which is no coefficient; there are "
+                        f"{', '.join(coefficients)}, and {VARIANCE!r}"
+                    )
+
+
+def _of(name: str, given: Each, default: float) -> float:
+    """Return the number of a coefficient or of the residual variance."""
+    return given.get(name, default) if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,7 +292,7 @@ def sanitised(
         spread = released.rows * floored / released.df_resid
     sds = np.sqrt(spread * released.diagonal)
     found = [
-        noisy_mean(x, sd, shares.coefficients[name], settings, rng)
+        noisy_mean(x, sd, shares.coefficients[name], settings, rng, name)
         for x, sd, name in zip(drawn.beta, sds.tolist(), names, strict=True)
     ]
     beta, noise = np.array(found).T
@@ -299,10 +324,15 @@ def private_variance(
 
 
 def noisy_mean(
-    x: Array, sd: float, share: CoefficientShare, settings: Settings, rng: np.random.Generator
+    x: Array,
+    sd: float,
+    share: CoefficientShare,
+    settings: Settings,
+    rng: np.random.Generator,
+    name: str,
 ) -> tuple[float, float]:
     """Return the noisy mean of one coefficient's proxies (B,), and the sd of its noise."""
-    own = settings.range(sd, share.range_, share.delta)
+    own = settings.range(sd, share.range_, share.delta, name)
     return _clipped_mean(x, own, share.noise, rng)
 
 
@@ -404,16 +434,15 @@ class GenModelSpec(InformedSpec):
     def worst(self, parts: Division) -> tuple[float, int]:
         """Return scale and bins of the histogram whose fullest bin its noise hides most easily."""
         settings = self.settings
-        # the number of a range's bins depends on the data; this is that of a coefficient of sd one
-        range_bins = Bins(-math.ceil(settings.v), math.ceil(settings.v)).size
         found = []
         for share in parts.outcomes.values():
             if share.variance:
                 own = settings.variance(share.variance, share.delta)
                 found.append((own.mode(settings.B).scale, own.bins.size))
-            smallest = min(share.coefficients.values(), key=lambda one: one.range_)
-            mode = settings.range(1.0, smallest.range_, smallest.delta).mode(settings.B)
-            found.append((mode.scale, range_bins))
+            for name, one in share.coefficients.items():
+                # the bins of a range depend on the data; these are of a coefficient of sd one
+                mode = settings.range(1.0, one.range_, one.delta, name).mode(settings.B)
+                found.append((mode.scale, mode.bins.size))
         return max(found, key=lambda one: one[0] * math.log(one[1]))
 
     def no_winner(self, parts: Division) -> float:
@@ -431,8 +460,8 @@ class GenModelSpec(InformedSpec):
             if share.variance:
                 mode = settings.variance(share.variance, share.delta).mode(settings.B)
                 found.append(_all_lost(mode.scale, mode.values, _powers()))
-            for one in share.coefficients.values():
-                mode = settings.range(1.0, one.range_, one.delta).mode(settings.B)
+            for name, one in share.coefficients.items():
+                mode = settings.range(1.0, one.range_, one.delta, name).mode(settings.B)
                 found.append(_all_lost(mode.scale, mode.values, _units()))
         return max(found)
 
@@ -469,8 +498,8 @@ class GenModelSpec(InformedSpec):
         enough = math.ceil(settings.B * worst / _FULLEST / 1000) * 1000
         return (
             f"``B={settings.B}`` is too small for the noise of its histograms: their fullest bin "
-            f"is hidden, and coefficients may be anywhere within -{settings.v:g} and "
-            f"{settings.v:g}; give ``B={enough}`` or more, a larger epsilon, fewer regressors, "
+            "is hidden, and coefficients may be anywhere within their bounds ``v``; give "
+            f"``B={enough}`` or more, a larger epsilon, fewer regressors, "
             "``noise_on='occupied bins'`` as printed, or ``confirm=True``"
         )
 
@@ -502,12 +531,15 @@ class GenModel(ModelInformed[GenModelSpec]):
         How epsilon is divided; :meth:`Allocation.section4` by default.
     B : int, default 5000
         Proxies, simulated and then averaged; at least 2.
-    v : float, default 50
-        Bound on the absolute value of residual variances and coefficients.
-    alpha : float, default 0.05
-        Of the private ranges.
+    v : number, or mapping from coefficient to number, default 50
+        Bounds on the absolute value of coefficients and residual variances, all alike or each its
+        own by name, as in ``{"treat": 10, "residual variance": 100}``; what is left out has 50.
+    alpha : number, or mapping from coefficient to number, default 0.05
+        Of the private ranges, in the same form.
     sigma_min, sigma_max : float
-        Bounds on standard deviations; 2^-15 and 2^15 in the paper.  A private residual variance
+        Bounds on the residual standard deviation, the only ones that Algorithm 3 asks for: the
+        range of a coefficient takes its standard deviation from the private residual variance.
+        2^-15 and 2^15 in the paper.  A private residual variance
         below ``sigma_min^2`` is raised to it, with a warning and a line in the certificate.
     sigma : {"private", "confidential"}
         Whether outcomes are drawn with the private residual variance, or with the confidential
@@ -581,8 +613,8 @@ class GenModel(ModelInformed[GenModelSpec]):
         keep: Iterable[str] = (),
         allocation: Allocation | None = None,
         B: int = 5000,
-        v: float = 50.0,
-        alpha: float = 0.05,
+        v: float | Mapping[str, float] = V,
+        alpha: float | Mapping[str, float] = ALPHA,
         sigma_min: float = SIGMA_BOUNDS[0],
         sigma_max: float = SIGMA_BOUNDS[1],
         sigma: Sigma = "private",
@@ -606,6 +638,7 @@ class GenModel(ModelInformed[GenModelSpec]):
             attrition=attrition,
             keep=keep,
         )
+        self._settings.check_names(self.facts.regressors)
 
     def _specified(self, **common: Any) -> GenModelSpec:
         return GenModelSpec(rule=self._rule, settings=self._settings, **common)
@@ -701,8 +734,16 @@ def _checked(settings: Settings) -> Settings:
     check_choice("sigma", settings.sigma, get_args(Sigma))
     check_choice("confidential_from", settings.confidential_from, get_args(From))
     DPVariance(1, 0, settings.sigma_min, settings.sigma_max, settings.noise_on)
-    DPRange(1.0, 1, 0, settings.v, settings.alpha)
+    for v in _every(settings.v):
+        DPRange(1.0, 1, 0, v)
+    for alpha in _every(settings.alpha):
+        DPRange(1.0, 1, 0, alpha=alpha)
     return settings
+
+
+def _every(given: Each) -> list[float]:
+    """Return every number of an option that coefficients may have by name."""
+    return [*given.values()] if isinstance(given, Mapping) else [given]
 
 
 def _units() -> Array:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 Texts = Mapping[str, str]
 
-_OF_GEN_MODEL = ("B", "v", "allocation", "epsilon_x", "sigma", "confidential_from", "noise_on")
+_PASSED_ON = ("B", "v", "alpha", "sigma", "confidential_from", "noise_on")
+_OF_GEN_MODEL = (*_PASSED_ON, "allocation", "epsilon_x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,10 @@ class InformedSection:
         Rows were lost after the assignment: shares are not checked against it.
     families : table of texts
         By outcome.
-    B, v, sigma, confidential_from, noise_on
+    B, sigma, confidential_from, noise_on
         For GenModel alone, as :class:`dprct.published.GenModel` takes them.
+    v, alpha
+        For GenModel alone, one number or a table of numbers by coefficient.
     allocation : {"section4", "section5"}
         For GenModel alone: the preset by which epsilon is divided.
     epsilon_x : number
@@ -58,7 +61,8 @@ class InformedSection:
     attrition: bool = False
     families: Texts | None = None
     B: int | None = None
-    v: float | None = None
+    v: float | Mapping[str, float] | None = None
+    alpha: float | Mapping[str, float] | None = None
     allocation: str | None = None
     epsilon_x: float | None = None
     sigma: str | None = None
@@ -146,7 +150,7 @@ class InformedAsked(Asked):
         }
         if self.method == "published_hybrid":
             return Hybrid(data, schema, **options)
-        for name in ("B", "v", "sigma", "confidential_from", "noise_on"):
+        for name in _PASSED_ON:
             if getattr(spec, name) is not None:
                 options[name] = getattr(spec, name)
         return GenModel(data, schema, allocation=_allocation(spec), **options)
@@ -196,8 +200,12 @@ def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:
                          'x_method = "marginals"')  # fmt: skip
     if spec.B is not None and spec.B < 2:
         raise StudyError(f"[informed] B = {spec.B}; give at least 2, such as 5000")
-    if spec.v is not None and spec.v <= 0:
-        raise StudyError(f"[informed] v = {spec.v}; give a number above 0, such as 50")
+    for v in _numbers(spec.v):
+        if v <= 0:
+            raise StudyError(f"[informed] v = {v}; give a number above 0, such as 50")
+    for alpha in _numbers(spec.alpha):
+        if not 0 < alpha < 1:
+            raise StudyError(f"[informed] alpha = {alpha}; give a number between 0 and 1")
     if (spec.epsilon_x is not None) != (spec.allocation == "section5"):
         raise StudyError('[informed] epsilon_x and allocation = "section5" go together; give both')
     if spec.epsilon_x is not None and not 0 < spec.epsilon_x < epsilon:
@@ -205,6 +213,12 @@ def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:
             f"[informed] epsilon_x = {spec.epsilon_x}; give a number above 0 and below "
             f"[release] epsilon = {epsilon}"
         )
+
+
+def _numbers(given: float | Mapping[str, float] | None) -> list[float]:
+    if given is None:
+        return []
+    return [*given.values()] if isinstance(given, Mapping) else [given]
 
 
 def _allocation(spec: InformedSection) -> Allocation:

@@ -6,11 +6,15 @@ from papers.baselines.synthetic_control import (
     ControlWeights,
     SyntheticControl,
 )
+from papers.baselines.trees import TREES, tree_effect, tree_propensities
 
 __all__ = [
     "IPW",
+    "TREES",
     "BaselineControl",
     "BaselineIPW",
     "ControlWeights",
     "SyntheticControl",
+    "tree_effect",
+    "tree_propensities",
 ]

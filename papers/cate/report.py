@@ -12,6 +12,7 @@ import pandas as pd
 from dprct import plots
 from dprct.disk import atomic_write
 from papers.cate.forms import FORMS, constant_of
+from papers.markdown import markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +51,7 @@ By more than {material:.0%}, and by more than two Monte Carlo errors of the diff
 ## Where it wins
 
 {wins}
-
+{multistage}
 ## Notes
 
 - Squared bias and variance are of as many fits; the paper's variance (2 MSE - bias, its section
@@ -61,7 +62,14 @@ By more than {material:.0%}, and by more than two Monte Carlo errors of the diff
 """
 
 
-def report_of(summary: pd.DataFrame, designs: Mapping[str, Design], test: int, *, ebm: bool) -> str:
+def report_of(
+    summary: pd.DataFrame,
+    designs: Mapping[str, Design],
+    test: int,
+    *,
+    ebm: bool,
+    multistage: pd.DataFrame | None = None,
+) -> str:
     """Return the report of a summary.
 
     Parameters
@@ -73,6 +81,8 @@ def report_of(summary: pd.DataFrame, designs: Mapping[str, Design], test: int, *
         People on whom errors are measured.
     ebm : bool
         Whether DP-EBM could be run.
+    multistage : DataFrame, optional
+        Of :class:`papers.cate.multistage.Multistage`.
     """
     compared = against_constant(summary, designs)
     lost, won = compared["lost"], compared["won"]
@@ -84,7 +94,27 @@ def report_of(summary: pd.DataFrame, designs: Mapping[str, Design], test: int, *
         material=MATERIAL - 1,
         tables="\n\n".join(_section(name, summary, design) for name, design in designs.items()),
         losses=_listed(compared[lost]), wins=_listed(compared[won]),
+        multistage="" if multistage is None else f"\n{_MULTISTAGE}\n\n{stages(multistage)}\n",
     )  # fmt: skip
+
+
+_MULTISTAGE = """\
+## Remark 3.2: a partially linear model, and nonparametric instruments
+
+Each fit has a disjoint part of the rows (1/4, 1/4, 1/2) and the whole budget, with additive
+learners first and noisy cross products last: what is promised is what these learners promise. Setup
+C, where the effect is 1 for everybody; and a structural function, t - t^2, whose errors move
+treatment, too. Without: the outcome on treatment, or on the same three functions of it, no
+noise."""
+
+
+def stages(found: pd.DataFrame) -> str:
+    """Return the errors of the estimators of Remark 3.2 as Markdown."""
+    lines = [
+        [row["estimator"], f"{row['epsilon']:g}", shown(row["rmse"]), shown(row["without"])]
+        for row in found.to_dict("records")
+    ]
+    return markdown(("", "epsilon", "root mean square error", "without"), lines)
 
 
 def _counted(summary: pd.DataFrame) -> str:

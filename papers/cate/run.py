@@ -15,6 +15,7 @@ from dprct.errors import MissingDependencyError
 from dprct.published.ebm import installed_version
 from papers.cate.designs import MOST_TEST_ROWS, TEST_ROWS, designs, stream
 from papers.cate.forms import FORMS, NO_PRIVACY, Fits, forms_of
+from papers.cate.multistage import Multistage
 from papers.cate.report import report_of, summarised, write_figures
 from papers.cate.shapes import Shapes, write_figure
 from papers.runner import Settings, Store, check_counts, drawn
@@ -133,11 +134,14 @@ class Experiments:
         Markdown.
     shapes : DataFrame or None
         The effect along age, by form and epsilon (Figure 1), where the voting data are there.
+    multistage : DataFrame or None
+        Errors of a partially linear model and of nonparametric instruments (Remark 3.2).
     """
 
     summary: pd.DataFrame
     report: str
     shapes: pd.DataFrame | None = None
+    multistage: pd.DataFrame | None = None
 
     def draw_figures(self, folder: Path) -> list[Path]:
         """Draw the figures as PNG into a folder, and return their files.
@@ -223,12 +227,24 @@ def rerun(
         one = Shapes("voting", MAIN_SIZE, seed, voting.digest())
         call = {one: partial(one.compute, voting)}
         shapes = drawn({one: one}, call, Store(out / "cells"), jobs, progress)[one]
-    made = Experiments(summary, report_of(summary, there, cells[0].test, ebm=ebm or quick), shapes)
-    csv = summary.to_csv(index=False, lineterminator="\n")
-    for file_name, text in {"summary.csv": csv, "report.md": made.report}.items():
+    stages = None
+    if not quick:
+        further = Multistage(MAIN_SIZE, count["strict"], seed)
+        call = {further: further.compute}
+        stages = drawn({further: further}, call, Store(out / "cells"), jobs, progress)[further]
+    report = report_of(summary, there, cells[0].test, ebm=ebm or quick, multistage=stages)
+    made = Experiments(summary, report, shapes, stages)
+    texts = {"summary.csv": _csv(summary), "report.md": made.report}
+    if stages is not None:
+        texts["multistage.csv"] = _csv(stages)
+    for file_name, text in texts.items():
         with atomic_write(out / file_name, "w") as file:
             file.write(text)
     return made
+
+
+def _csv(table: pd.DataFrame) -> str:
+    return str(table.to_csv(index=False, lineterminator="\n"))
 
 
 def settings(kind: str, *, quick: bool = False, full: bool = False) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@ from dprct.disk import atomic_write
 from dprct.privacy.noise import source as noise_source
 from papers.dpsc.claims import claims
 from papers.dpsc.forms import FORMS, simulated
+from papers.dpsc.several import several_table
 from papers.markdown import markdown
 
 if TYPE_CHECKING:
@@ -64,10 +65,19 @@ of one (of 1 / n for equal weights).
 Remark 3.3 rests its growth in n on Section 4.1.1, whose Lemma 4.7 finds a sensitivity of at least
 order sqrt(n): that is an artefact of a closed form with a penalty of 1, (X X' + I)^-1 X y, where
 the minimiser at lambda = 2 T0 has (X X' + T0 I)^-1 X y, whose sensitivity does not grow with n.
+{several}"""
+
+_SEVERAL = """
+## Several treated units
+
+Named in the paper (section 1.2, related work) and not defined. Algorithm 2 with step 1 for each
+unit on its part of epsilon_1, and step 2 once for all, beside Algorithm 2 for each on its part of
+epsilon; 100 donors, T0 = 10, epsilon 100, lambda = 20 T0. Root mean square error of one path.
+
 """
 
 
-def report_of(table: pd.DataFrame, reps: int) -> str:
+def report_of(table: pd.DataFrame, reps: int, several: pd.DataFrame | None = None) -> str:
     """Return the report of a table of errors.
 
     Parameters
@@ -76,6 +86,8 @@ def report_of(table: pd.DataFrame, reps: int) -> str:
         As of :class:`papers.dpsc.Experiments`.
     reps : int
         Repetitions.
+    several : DataFrame, optional
+        Of :class:`papers.dpsc.several.Several`.
     """
     forms = [form for form in FORMS if table["form"].eq(form).any()]
     errors = [[FORMS[f], *(_error(_one(table, f, *c)) for c in SHOWN)] for f in forms]
@@ -89,6 +101,7 @@ def report_of(table: pd.DataFrame, reps: int) -> str:
     return _TEXT.format(
         reps=reps, errors=_by_setting(errors), before=_by_setting(before),
         bounds=_by_setting(bounds), verdict=_verdict(table), claims=claimed(table),
+        several="" if several is None else f"{_SEVERAL}{several_table(several)}\n",
     )  # fmt: skip
 
 

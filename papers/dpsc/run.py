@@ -13,6 +13,7 @@ import pandas as pd
 from dprct.disk import atomic_write
 from papers.dpsc.forms import BOUNDS, FORMS, Setting
 from papers.dpsc.report import report_of, write_figures
+from papers.dpsc.several import Several
 from papers.runner import check_counts, finished
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def rerun(
     full: bool = False,
     progress: Progress | None = None,
 ) -> Experiments:
-    """Run the experiments and write ``rmse.csv`` and ``report.md``.
+    """Run the experiments and write ``rmse.csv``, ``several.csv`` and ``report.md``.
 
     Parameters
     ----------
@@ -121,9 +122,14 @@ def rerun(
         if progress is not None:
             progress(f"n={one.n}, T0={one.T0}", len(rows), len(wanted))
     table = pd.DataFrame([row for one in wanted for row in rows[one]])
-    made = Experiments(table, report_of(table, reps))
+    several = Several().compute(reps, seed)
+    made = Experiments(table, report_of(table, reps, several))
     out.mkdir(parents=True, exist_ok=True)
-    texts = {"rmse.csv": table.to_csv(index=False, lineterminator="\n"), "report.md": made.report}
+    texts = {
+        "rmse.csv": table.to_csv(index=False, lineterminator="\n"),
+        "several.csv": several.to_csv(index=False, lineterminator="\n"),
+        "report.md": made.report,
+    }
     for name, text in texts.items():
         with atomic_write(out / name, "w") as file:
             file.write(text)

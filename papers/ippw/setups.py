@@ -258,12 +258,14 @@ def strict(
 
 
 def without_privacy(sample: Sample) -> dict[str, float]:
-    """Return the difference in means, and ``teffects ipw`` and ``aipw`` on all rows."""
+    """Return the difference in means, ``teffects ipw`` and ``aipw``, and weights of trees."""
     y, t = sample.y, sample.t
     found = {"difference in means": float(y[t].mean() - y[~t].mean())}
     for estimator in ("ipw", "aipw"):
         fit = baselines.IPW.from_arrays(sample.X, t, y, estimator=estimator).fit()
         found[estimator] = fit.estimate
+    for name, grow in baselines.TREES.items():
+        found[f"ipw, {name}"] = baselines.tree_effect(sample.X, t, y, grow)
     return found
 
 

@@ -299,6 +299,26 @@ def test_a_column_of_released_rows_in_no_doubt_is_refused(experiment, schema):
         ReleasedDesign.of(W).weighted(sure)
 
 
+def test_each_coefficient_is_kept_within_its_own_bound(experiment, schema):
+    """Algorithm 3 has one v and one alpha for each coefficient, and for the residual variance."""
+    own = {"v": {"treat": 0.25, "residual variance": 400}, "alpha": {"age": 0.4}}
+    data = experiment.assign(y=experiment["y"] + 8 * experiment["treat"])
+    model = bound(data, schema, "y ~ treat + age", **own)
+    settings = model.spec.settings
+    ranges = {name: settings.range(1.0, 1, of=name) for name in ("Intercept", "treat", "age")}
+    assert [one.v for one in ranges.values()] == [50, 0.25, 50]
+    assert [one.alpha for one in ranges.values()] == [0.05, 0.05, 0.4]
+    assert settings.range(1.0, 1).v == 400
+    usual, narrow = (
+        bound(data, schema, "y ~ treat + age", **given).fit(40, rng=1).estimates["y"].params
+        for given in ({}, own)
+    )
+    # the effect of 10 is outside the bound by more than the width of its range
+    assert usual["treat"] > 9
+    assert abs(narrow["treat"]) < 4
+    assert narrow["age"] == pytest.approx(usual["age"], abs=0.1)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
@@ -308,6 +328,10 @@ def test_a_column_of_released_rows_in_no_doubt_is_refused(experiment, schema):
         ({"B": 2.5}, ParameterError, "B=2.5"),
         ({"v": 0}, ParameterError, "v=0"),
         ({"alpha": 1}, ParameterError, "alpha=1"),
+        ({"v": {"treat": 0}}, ParameterError, "v=0"),
+        ({"v": {"treat": "wide"}}, ParameterError, "v= is 'wide'"),
+        ({"alpha": {"age": 2}}, ParameterError, "alpha=2"),
+        ({"v": {"weight": 5}}, ParameterError, "'weight', which is no coefficient"),
         ({"sigma_min": 0}, ParameterError, "sigma_min=0"),
         ({"noise_on": "some"}, ParameterError, "noise_on='some'; allowed: occupied bins, every"),
         ({"sigma": "public"}, ParameterError, "sigma='public'; allowed: private, confidential"),

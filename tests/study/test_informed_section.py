@@ -146,6 +146,13 @@ def test_gen_model_is_told_its_options(study, capsys):
     assert path.with_name("survey_no_dp_guarantee.dta").exists()
 
 
+def test_coefficients_have_bounds_of_their_own_from_a_study_file(study):
+    own = ("B = 20000", 'B = 20000\nv = {treat = 9, "residual variance" = 80}\nalpha = 0.1')
+    settings = bound_model(load_study(study(*GEN_MODEL, own))).spec.settings
+    assert [settings.range(1.0, 1, of=name).v for name in ("treat", "age")] == [9, 50]
+    assert (settings.range(1.0, 1).v, settings.range(1.0, 1).alpha) == (80, 0.1)
+
+
 def test_section5_is_a_preset(study):
     preset = ("B = 20000", 'B = 20000\nallocation = "section5"\nepsilon_x = 1.5')
     model = bound_model(load_study(study(*GEN_MODEL, preset)))
@@ -284,6 +291,8 @@ def test_a_wrong_design_is_refused_in_one_sentence(text, words):
         ("published_hybrid", "missing_outcomes = 'keep'", "allowed: reproduce, drop"),
         ("published_gen_model", "B = 1", "give at least 2"),
         ("published_gen_model", "v = 0", "give a number above 0"),
+        ("published_gen_model", "v = {treat = 0}", "give a number above 0"),
+        ("published_gen_model", "alpha = {treat = 1}", "alpha = 1; give a number between"),
         ("published_gen_model", "sigma = 'public'", "allowed: private, confidential"),
         ("published_gen_model", "confidential_from = 'x'", "allowed: last step"),
         ("published_gen_model", "allocation = 'section6'", "allowed: section4, section5"),
