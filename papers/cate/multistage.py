@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pandas as pd
 
-from dprct import Column, PrivateAdditive, Schema
+from dprct.estimate.additive import PrivateAdditive
 from dprct.estimate.cate.release import partition, sizes_of
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.published.base_learners import Part
+from dprct.schema import Column, Schema
 from papers.cate.designs import designs, stream
 from papers.runner import Settings
 

@@ -230,8 +230,13 @@ def rerun(
     stages = None
     if not quick:
         further = Multistage(MAIN_SIZE, count["strict"], seed)
-        call = {further: further.compute}
-        stages = drawn({further: further}, call, Store(out / "cells"), jobs, progress)[further]
+        stages = drawn(
+            {further: further},
+            {further: partial(further.compute)},
+            Store(out / "cells"),
+            jobs,
+            progress,
+        )[further]
     report = report_of(summary, there, cells[0].test, ebm=ebm or quick, multistage=stages)
     made = Experiments(summary, report, shapes, stages)
     texts = {"summary.csv": _csv(summary), "report.md": made.report}

@@ -127,5 +127,6 @@ def _shares() -> Iterator[tuple[str, Fraction | float, Fraction | float]]:
     yield "B", 5000, found.B
     yield "sigma_min", 2.0**-15, found.sigma_min
     yield "sigma_max", 2.0**15, found.sigma_max
-    yield "alpha", 0.05, found.alpha
-    yield "upsilon", 50, found.v
+    of_range = found.range(1.0, Fraction(1))
+    yield "alpha", 0.05, of_range.alpha
+    yield "upsilon", 50, of_range.v
