@@ -20,6 +20,7 @@ from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.estimate.moments.declared import Regression
+from dprct.io.stata.names import stata_names
 from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
@@ -182,7 +183,7 @@ class Desk:
         """Return schema and rows of the data, read again when the file has changed."""
         key = _version(study.data)
         if self._header is None or self._header[0] != key:
-            self._header = (key, *facts_of_file(study.data))
+            self._header = (key, *facts_of_file(study.data, study.names))
         _, schema, rows = self._header
         return schema, rows_of(study, rows)
 
@@ -444,6 +445,8 @@ def opened(
             )
         return desk
     key, facts = _version(data), facts_of_file(data)
+    if stata_names(facts[0].names):
+        facts = facts_of_file(data, "stata")
     text = draft(facts[0], data, path, filled).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)

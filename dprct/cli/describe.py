@@ -50,6 +50,7 @@ def describe(
     ] = None,
 ) -> None:
     """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
+    from dprct.io.stata.names import stata_names
     from dprct.schema.columns import shown
     from dprct.study.do_files import read_do
     from dprct.study.draft import draft
@@ -90,6 +91,8 @@ def describe(
             if do:
                 reading = read_do(do, schema, treatments=treatment, dataset=file.name)
                 filled = prefilled(reading, schema.names)
+            if stata_names(schema.names):
+                schema, _ = facts_of_file(file, "stata")
             text = draft(schema, file, draft_file, filled, columns or ())
             target.write(text.encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")

@@ -19,6 +19,7 @@ import pandas as pd
 from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError, kind_of
+from dprct.io.stata.names import former_names, renamed
 from dprct.missing import missing_numbers
 from dprct.schema.columns import DATASET, Code, Column, FileFacts
 from dprct.schema.facts import text_width
@@ -36,6 +37,7 @@ FACETS: Mapping[str, str] = MappingProxyType(
     {
         "rows": "number of rows",
         "variables": "a variable that only one of the files has",
+        "name": "name of a variable, where the second file states the one of before",
         "order": "order of the variables that both files have",
         "type": "storage type of a variable",
         "width": "width of a fixed-width text variable, in bytes",
@@ -622,7 +624,13 @@ def compare(
         certificate = certificate_beside(Path(b))
     permits = {} if certificate is None else permits_of(certificate)
     one, two = _pair(a), _pair(b)
-    found = [*fact_differences(one[1], two[1]), *value_differences(one, two)]
+    names = {old: new for old, new in former_names(two[1]).items() if old in one[1].names}
+    one = renamed(*one, names)
+    found = [
+        *(Difference("name", new, f"{old!r} in the first") for old, new in names.items()),
+        *fact_differences(one[1], two[1]),
+        *value_differences(one, two),
+    ]
     differences = in_order([permitted(difference, permits) for difference in found])
     return Comparison(differences, (_name(a, "the first"), _name(b, "the second")))
 

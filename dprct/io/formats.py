@@ -8,6 +8,7 @@ from dprct import disk
 from dprct.arguments import checked
 from dprct.disk import path_of
 from dprct.errors import FileError, ParameterError
+from dprct.io.stata.names import under_stata_names
 
 if TYPE_CHECKING:
     import os
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dprct.io.stata.names import Names
     from dprct.schema.schema import Schema
 
 
@@ -42,13 +44,16 @@ PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 
 
 @checked
-def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
+def read(path: str | os.PathLike[str], names: Names = "same") -> tuple[pd.DataFrame, Schema]:
     r"""Read a data file of the format that its extension says.
 
     Parameters
     ----------
     path : path
         .dta, .sav, .zsav, .por, .sas7bdat, .xpt, .rds, .rda, .RData, .csv or .parquet.
+    names : {"same", "stata"}
+        With ``"stata"``, names that Stata lacks, such as ``inc.total`` or ``int``, are replaced by
+        such as ``inc_total`` and ``int_``.  A protected file and its certificate state which.
 
     Returns
     -------
@@ -83,6 +88,9 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
     >>> data, schema = read(path)
     >>> [(column.name, column.type) for column in schema.columns]
     [('got', 'double'), ('village', 'strL')]
+    >>> _ = path.write_text("inc.total\n1\n")
+    >>> list(read(path, names="stata")[0])
+    ['inc_total']
     """
     source = path_of(path)
     reader = _reader(_extension(source, READABLE, "read"))
@@ -94,7 +102,8 @@ def read(path: str | os.PathLike[str]) -> tuple[pd.DataFrame, Schema]:
         raise FileError(
             f"{str(source)!r} cannot be read ({error.strerror}); check the path"
         ) from None
-    return reader(source)
+    data, schema = reader(source)
+    return under_stata_names(data, schema) if names == "stata" else (data, schema)
 
 
 @checked

@@ -23,6 +23,7 @@ from dprct.disk import path_of
 from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaError, SimulationError
 from dprct.formula import names as formula_names
 from dprct.io.stata.files import check_header
+from dprct.io.stata.names import FORMER, former_names
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee, cautious
@@ -60,8 +61,9 @@ KEPT_CHARACTERISTICS: tuple[tuple[str, ...], ...] = (
     ("iis", "tis", "_TStvar", "_TSpanel", "_TSdelta", "_TSitrvl", "_TSfmt"),
     ("_svy_*",),
     ("_lang_*",),
+    (FORMER,),
 )
-"""Characteristics that survive a release: those of xtset and tsset, of svyset, of languages."""
+"""Characteristics that survive a release: of xtset and tsset, of svyset, of languages, of names."""
 
 _REASONS = {
     "modelled": "synthetic, drawn from the private release",
@@ -359,6 +361,9 @@ def _differences(
     reasons = _REASONS if promised else {**_REASONS, "modelled": _UNPROMISED}
     if old.label != new.label:
         yield PermittedDifference("dataset-label", None, "says that there is no guarantee")
+    for name, owner in former_names(schema).items():
+        if schema.column(owner).fate != "drop":
+            yield PermittedDifference("name", owner, f"{name!r} in the data, which Stata lacks")
     for name, fate in fates_of(schema).items():
         if fate == "drop":
             yield PermittedDifference("variables", name, "dropped")

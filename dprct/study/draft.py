@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprct.errors import ParameterError
+from dprct.io.stata.names import former_names
 from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import Column, shown
 from dprct.schema.facts import FLOAT_LIMITS
@@ -32,6 +33,9 @@ _ALL = """\
 # rest = "withheld"                # what becomes of all others: withheld, key or drop
 # sample = "attrit == 0"           # only these rows, if who they are is public
 """
+_NAMES = """\
+names = "stata"                    # what Stata lacks is read otherwise: inc.total as inc_total
+"""
 _SOME = """\
 [study]
 rest = "withheld"                  # of all columns without a table below; or "key", "drop"
@@ -43,7 +47,7 @@ _HEAD = """\
 # never look a bound up in the data. Then: dprct check {name}
 version = 1
 data = {data}
-dataset_id = {dataset_id}
+{names}dataset_id = {dataset_id}
 # privacy charges are kept under this name, for ever: do not change it for a corrected file
 
 [unit]
@@ -171,6 +175,7 @@ def draft(
         scope=_SOME if some else _ALL,
         name=_one_line(study.name),
         data=_text(_relative(data, study.absolute().parent).as_posix()),
+        names=_NAMES if former_names(schema) else "",
         dataset_id=_text(_dataset_id(data.stem)),
     )
     shown_columns = [c for c in schema.columns if not some or c.name in used]

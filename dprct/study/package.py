@@ -689,7 +689,9 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
     tables = []
     for one in (held.study for held in contents.held):
         schema = one.declared(read_header(one))
-        tables += [Table.of(read(path)[0], schema) for path in (one.data, *one.merged_files)]
+        tables += [
+            Table.of(read(path, one.names)[0], schema) for path in (one.data, *one.merged_files)
+        ]
     own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
     check_no_rows(contents.folder, tables, own)
     return contents

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dprct.io.stata.names import Names
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
@@ -86,18 +87,18 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
     return study
 
 
-def facts_of_file(path: Path) -> tuple[Schema, int | None]:
+def facts_of_file(path: Path, names: Names = "same") -> tuple[Schema, int | None]:
     """Return schema and number of rows of a data file: of a .dta file from its header alone."""
     if path.suffix.lower() in ("", ".dta"):
         schema = Schema.from_dta(path)
         return schema, schema.file.rows
-    data, schema = read(path)
+    data, schema = read(path, names)
     return schema, len(data)
 
 
 def read_header(study: Study) -> Schema:
     """Return the schema of the study's data: of a .dta file from its header alone."""
-    return facts_of_file(study.data)[0]
+    return facts_of_file(study.data, study.names)[0]
 
 
 def open_points(study: Study) -> list[str]:
@@ -128,7 +129,7 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
 
     How many rows a sample has no header tells.
     """
-    header, rows = facts_of_file(study.data)
+    header, rows = facts_of_file(study.data, study.names)
     return header, rows_of(study, rows)
 
 
@@ -139,7 +140,7 @@ def rows_of(study: Study, rows: int | None) -> int | None:
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
     """Return the rows that the study is about, with the schema that their file gives."""
-    data, schema = read(study.data)
+    data, schema = read(study.data, study.names)
     return study.scope.sampled(data), schema
 
 
@@ -151,7 +152,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
-        data, schema = read(study.data)[0], sealed
+        data, schema = read(study.data, study.names)[0], sealed
     if study.merged_files:
         check_merged(study, data)
     if study.scope.sample is not None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from dprct.defaults import bins_by_zeta
 from dprct.disk import read_toml
@@ -24,6 +24,7 @@ from dprct.errors import (
     StudyError,
     marked,
 )
+from dprct.io.stata.names import Names
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, check_delta
 from dprct.privacy.ledger import checked_id
@@ -133,6 +134,7 @@ MOST_COLUMNS = 120_000
 _SECTIONS = (
     "version",
     "data",
+    "names",
     "dataset_id",
     "unit",
     "study",
@@ -213,6 +215,8 @@ class Study:
         Where the output goes, if that was said on the command line.
     package : PackageSpec or None
         The replication folder and its do-files.
+    names : {"same", "stata"}
+        Under which names the columns of ``data`` are read (:func:`dprct.read`).
     """
 
     data: Path
@@ -231,6 +235,7 @@ class Study:
     sha256: str = ""
     chosen: Path | None = None
     package: PackageSpec | None = None
+    names: Names = "same"
 
     @property
     def do_files(self) -> tuple[Path, ...]:
@@ -506,7 +511,18 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         declaration=section(Declaration, document.get("declared", {}), "[declared]"),
         sha256=_sha256(document),
         package=package_from(document),
+        names=_names_from(document),
     )
+
+
+def _names_from(document: Mapping[str, Any]) -> Names:
+    """Under which names the columns are read; a .dta file has those of Stata."""
+    names = document.get("names", "same")
+    if names not in get_args(Names):
+        raise StudyError(f"names = {names!r}; allowed: {', '.join(get_args(Names))}")
+    if names == "stata" and Path(document["data"]).suffix.lower() == ".dta":
+        raise StudyError('names = "stata" is for files of other programs than Stata; remove it')
+    return cast("Names", names)
 
 
 def _sha256(document: Mapping[str, Any]) -> str:

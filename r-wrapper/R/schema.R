@@ -35,8 +35,10 @@ read_dta <- function(path, schema = NULL) {
 
 #' Read a data file of any format
 #'
-#' @param path Name of a file: Stata's `.dta`, SPSS's `.sav`, `.zsav` and `.por`, SAS's `.sas7bdat` and
+#' @param path A data frame, or the name of a file: Stata's `.dta`, SPSS's `.sav`, `.zsav` and `.por`, SAS's `.sas7bdat` and
 #'   `.xpt`, R's `.rds` and `.rda`, `.csv` or `.parquet`.
+#' @param names `"stata"` replaces names that Stata lacks, such as `inc.total` or `int`, by such as
+#'   `inc_total` and `int_`; a protected file and its certificate state which. `"same"` leaves all.
 #' @return A data frame with its [schema()], as [read_dta()] returns it.
 #' @examples
 #' if (dprct_available()) {
@@ -45,7 +47,13 @@ read_dta <- function(path, schema = NULL) {
 #'   read(file)
 #' }
 #' @export
-read <- function(path) dprct_call("read", path = file_name(path))
+read <- function(path, names = "same") {
+  if (!is.data.frame(path)) return(dprct_call("read", path = file_name(path), names = names))
+  if (!identical(names, "stata")) {
+    refuse("parameter", "path is a data frame; give names = \"stata\", or the name of a file")
+  }
+  dprct_call("named", data = frame_of(path))
+}
 
 #' @rdname read_dta
 #' @export

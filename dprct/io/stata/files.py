@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-import re
 import struct
 import warnings
 from dataclasses import replace
@@ -51,6 +50,7 @@ from dprct.io.stata.layout import (
     row_dtype,
     type_code,
 )
+from dprct.io.stata.names import STRING_TYPE, check_name
 from dprct.io.stata.strls import Strls, StrlWriter
 from dprct.io.stata.value_labels import LabelSets, pack_label_sets, read_label_sets
 from dprct.schema.columns import Column, FileFacts
@@ -457,15 +457,6 @@ def differences(found: Schema, declared: Schema) -> list[str]:
     ]
 
 
-_NAME_CHARACTERS = 32
-_NAME = re.compile(r"(?:[^\W\d]|[\udc80-\udcff])(?:\w|[\udc80-\udcff])*", re.UNICODE)
-_STRING_TYPE = re.compile(r"str([1-9]\d{0,3})", re.ASCII)
-_RESERVED = frozenset({
-    "_all", "_b", "_coef", "_cons", "_n", "_N", "_pi", "_pred", "_rc", "_se", "_skip",
-    "byte", "double", "float", "if", "in", "int", "long", "strL", "using", "with",
-})  # fmt: skip
-
-
 def check_fits(schema: Schema, layout: Layout, rows: int) -> None:
     """Refuse facts that the release cannot hold."""
     release, k = layout.release, len(schema.columns)
@@ -478,7 +469,7 @@ def check_fits(schema: Schema, layout: Layout, rows: int) -> None:
         raise SchemaError("the data have rows but no columns; give at least one column")
     for column in schema.columns:
         _check_type(column, layout)
-        _check_name(column.name)
+        check_name(column.name)
     _check_sort_order(schema)
 
 
@@ -490,7 +481,7 @@ def check_header(schema: Schema, rows: int) -> None:
 
 
 def _check_type(column: Column, layout: Layout) -> None:
-    storage, match = column.type, _STRING_TYPE.fullmatch(column.type)
+    storage, match = column.type, STRING_TYPE.fullmatch(column.type)
     if storage in NUMPY_TYPE:
         return
     if storage != "strL" and not (match and int(match[1]) <= STRING_WIDTH):
@@ -503,29 +494,6 @@ def _check_type(column: Column, layout: Layout) -> None:
             f"column {column.name!r} is {storage}, which release {layout.release} does not have "
             f"(str1 to str{layout.widest}); write ``version=117`` or later"
         )
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name) or len(name) > _NAME_CHARACTERS:
-        raise SchemaError(
-            f"{name!r} is not a Stata name; allowed: up to {_NAME_CHARACTERS} letters, digits and "
-            f"underscores, not beginning with a digit; rename the column, such as to "
-            f"{_stata_name(name)!r}"
-        )
-    if name in _RESERVED or _STRING_TYPE.fullmatch(name):
-        raise SchemaError(
-            f"{name!r} is a word that Stata reserves; rename the column, such as to "
-            f"{_stata_name(name)!r}"
-        )
-
-
-def _stata_name(name: str) -> str:
-    """A name like another, which Stata has."""
-    made = re.sub(r"\W", "_", name.strip()) or "column"
-    made = made if not made[0].isdigit() else f"_{made}"
-    return (
-        f"{made}_" if made in _RESERVED or _STRING_TYPE.fullmatch(made) else made[:_NAME_CHARACTERS]
-    )
 
 
 def _check_sort_order(schema: Schema) -> None:

@@ -12,6 +12,7 @@ from dprct.certificate.certificate import RegressionWorth
 from dprct.errors import ConfirmationError, LedgerError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
+from dprct.io.stata.names import under_stata_names
 from dprct.privacy.accountant import find_ledger
 from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.results import plan_record, result_record
@@ -41,10 +42,16 @@ if TYPE_CHECKING:
 
 
 @export("read")
-def read_any(path: str) -> Table:
+def read_any(path: str, names: Any = "same") -> Table:
     """Return a data file of any format that the package knows, with its schema."""
-    data, schema = read(path)
+    data, schema = read(path, names)
     return Table(data, schema, attach=True)
+
+
+@export("named")
+def named_frame(data: Table) -> Table:
+    """Return a data frame under names that Stata allows, with its schema."""
+    return Table(*under_stata_names(data.data, data.schema), attach=True)
 
 
 def _found(path: str, output: str | None) -> Study:
