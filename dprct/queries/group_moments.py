@@ -18,13 +18,14 @@ import numpy as np
 from dprct.encoding import encoding, prepared
 from dprct.errors import ParameterError, SchemaError
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.sums import EXACT, added, check_extent, present
+from dprct.queries.sums import EXACT, added, check_extent, compact, present
 from dprct.schema.columns import as_is_within, check_own
 from dprct.schema.tables import check_counts, check_rows, owners
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from narwhals.typing import IntoDType
     from numpy.typing import NDArray
 
     from dprct.privacy.budget import Relation
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Counted, Frame, Table
 
     Whole = NDArray[np.int64]
+    Array = NDArray[np.float64]
+    Numbers = NDArray[Any]
 
 STEPS = 1 << 16
 """L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.
@@ -47,6 +50,9 @@ FARTHEST = 1 << 20
 MOST_ROWS = 1 << 30
 """Rows of which every sum of products, each at most 2^32, is below 2^63."""
 
+MOST_COLUMNS = 1 << 13
+"""Columns of which the squares of a row, each at most 2^40, sum to 2^53 at most."""
+
 MOST_OF_A_UNIT = 1 << 22
 """Values of one unit, each at most 2^20 before it is moved: their squares sum to 2^62 at most."""
 
@@ -55,7 +61,12 @@ MOST_BEFORE = 1 << 38
 unit, whatever is added and multiplied for that is at most 2^62."""
 
 _CHUNK = 1 << 18
-"""Rows in memory at once; sums of their products are below 2^53, so that doubles add them."""
+"""Rows that are read at once; sums of their products are below 2^53, so that doubles add them."""
+
+_CACHED = 1 << 13
+"""Rows of a group that are computed at once: a processor's cache holds their columns."""
+
+_CODE, _HAS = "__code ", "__has "
 
 MOST_IN_ENGINE = 108
 """Columns whose sums, 5,994 of them, one query of an engine is asked for."""
@@ -107,6 +118,12 @@ class Part:
         return numbers[0], numbers[-1]
 
     @property
+    def filled(self) -> float:
+        """What stands for a missing value."""
+        low, high = self.bounds
+        return low / 2 + high / 2 if self.fill is None else float(self.fill)
+
+    @property
     def key(self) -> tuple[str, int]:
         """What the part is a function of: the column, and the level or -1."""
         return self.column.name, -1 if self.level is None else self.level
@@ -116,10 +133,30 @@ class Part:
         if self.level is not None:
             return (encoding(self.column).expression() == self.level).cast(nw.Float64)
         low, high = self.bounds
-        fill = low / 2 + high / 2 if self.fill is None else self.fill
         x = nw.col(self.column.name).cast(nw.Float64)
-        known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(float(fill))).otherwise(x)
+        known = nw.when(x.is_null() | x.is_nan()).then(nw.lit(self.filled)).otherwise(x)
         return as_is_within(x, low, high, known.clip(low, high))
+
+    @property
+    def read(self) -> dict[str, tuple[nw.Expr, IntoDType]]:
+        """What :meth:`of` takes of a frame that is ``prepared``, by name, and its type."""
+        name = self.column.name
+        found: dict[str, tuple[nw.Expr, IntoDType]] = {name: (nw.col(name), nw.Float64)}
+        if self.level is not None:
+            found = {_CODE + name: (encoding(self.column).expression(), nw.Int64)}
+        return found | ({_HAS + name: (has_value(self.column), nw.Int8)} if self.gap else {})
+
+    def of(self, found: Mapping[str, NDArray[Any]]) -> Array:
+        """Return :meth:`value` of rows in memory: the same numbers, since nothing is rounded."""
+        name = self.column.name
+        if self.level is not None:
+            return np.asarray(found[_CODE + name] == self.level, np.float64)
+        x: Array = np.clip(found[name], *self.bounds)
+        gone = np.isnan(x)
+        if gone.any():
+            low, high = self.bounds
+            x[gone] = min(max(self.filled, low), high)
+        return x
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +221,30 @@ class Scaled:
         if gaps:
             here = reduce(lambda a, b: a & b, [has_value(column) for column in gaps.values()])
             steps = nw.when(here).then(steps).otherwise(nw.lit(0.0))
+        return steps if self._is_near else steps.clip(-self.farthest, self.farthest)
+
+    @property
+    def _is_near(self) -> bool:
+        """Whether no legal value is clipped for being far from the centre."""
         ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
-        far = self.farthest
-        return steps if max(map(abs, ends)) < far else steps.clip(-far, far)
+        return max(map(abs, ends)) < self.farthest
+
+    def of(self, found: Mapping[str, NDArray[Any]]) -> Array:
+        """Return :meth:`whole` of rows in memory, to the bit: the same operations in one order."""
+        first, *others = self.parts
+        k = first.of(found)
+        for part in others:
+            k *= part.of(found)
+        if others:
+            np.clip(k, *self.bounds, out=k)
+        k -= self.centre
+        k *= self.per_unit
+        k += 0.5
+        np.floor(k, out=k)
+        for part in self.parts:
+            if part.gap:
+                k[found[_HAS + part.column.name] == 0] = 0.0
+        return k if self._is_near else np.clip(k, -self.farthest, self.farthest, out=k)
 
     def steps_at(self, value: float) -> int:
         """Step k of one public number."""
@@ -295,6 +353,8 @@ class MomentsGrid:
             raise ParameterError(f"``constant={self.constant}`` is not within 1 and {STEPS} steps")
         if self.rows < 1:
             raise ParameterError(f"``rows={self.rows}``: a unit has at least one row")
+        if self.width > MOST_COLUMNS:
+            raise ParameterError(f"moments of {self.width:,} columns; at most {MOST_COLUMNS:,}")
         if self.rows * self.width > MOST_OF_A_UNIT:
             raise ParameterError(
                 f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "
@@ -550,13 +610,21 @@ def _in_memory(
     clipped = np.zeros(cells.size, np.int64)
     for _, group, steps, outside in rows_in_ball(table, grid, cells, units_of(table, grid, unit)):
         clipped += np.bincount(group[outside & (group >= 0)], minlength=cells.size)
-        order = np.argsort(group, kind="stable")
-        rows = steps[order].astype(np.float64)
-        edges = np.searchsorted(group[order], np.arange(cells.size + 1))
-        for g in range(cells.size):
-            part = rows[edges[g] : edges[g + 1]]
-            total[g] += (part.T @ part).astype(np.int64)
+        for g, part in _by_group(group, steps, cells):
+            total[g] += (part @ part.T).astype(np.int64)
     return list(total), clipped.tolist()
+
+
+def _by_group(group: Whole, steps: Array, cells: MomentCells) -> Iterator[tuple[int, Array]]:
+    """Yield the rows (d, m) of every group."""
+    if cells.size == 1 and (group == 0).all():
+        yield 0, steps
+        return
+    order = np.argsort(group, kind="stable")
+    rows = steps[:, order]
+    edges = np.searchsorted(group[order], np.arange(cells.size + 1))
+    for g in range(cells.size):
+        yield g, rows[:, edges[g] : edges[g + 1]]
 
 
 def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> Whole | None:
@@ -572,68 +640,68 @@ def units_of(table: Frame, grid: MomentsGrid, unit: str | None) -> Whole | None:
 
 def rows_in_ball(
     table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole | None
-) -> Iterator[tuple[int, Whole, Whole, NDArray[np.bool_]]]:
+) -> Iterator[tuple[int, Whole, Array, NDArray[np.bool_]]]:
     """Yield rows: the first one's place, their groups, r = (h, k), and whether they were moved.
 
-    What a row becomes is a function of the rows of its unit alone, and all of it whole numbers.
+    r is (d + 1, m).  What a row becomes is a function of the rows of its unit alone, and all of it
+    whole numbers, which doubles hold.
     """
     for start, group, steps, outside in _inside(table, grid, cells, units):
         if grid.weight is not None:
-            part = table[start : start + len(steps)]
+            part = table[start : start + len(group)]
             weights = part.select(grid.weight.value().alias(_BY))[_BY].to_numpy()
             by = np.sqrt(weights / grid.weight.bounds[1])  # at most 1, so that no number grows
-            steps = np.sign(steps) * np.floor(np.abs(steps) * by[:, None] + 0.5).astype(np.int64)
+            steps = np.sign(steps) * np.floor(np.abs(steps) * by + 0.5)
         yield start, group, steps, outside
 
 
 def _inside(
     table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole | None
-) -> Iterator[tuple[int, Whole, Whole, NDArray[np.bool_]]]:
+) -> Iterator[tuple[int, Whole, Array, NDArray[np.bool_]]]:
     """Yield the rows as :func:`rows_in_ball`, each with the same weight."""
-    exempt = np.array([column.exempt for column in grid.columns], bool)
+    free = 1 + np.flatnonzero([not column.exempt for column in grid.columns])
     if units is None:
         for start, group, steps in _rows(table, grid, cells):
-            yield start, group, steps, _move(steps[:, 1:], exempt, grid.room)
+            nobody = grid.projects_nobody
+            moved = np.zeros(len(group), bool) if nobody else _move(steps, free, grid.room)
+            yield start, group, steps, moved
         return
     rows = _less_means(table, grid, cells, units)
     # the square of a unit is that of all its rows, before they are moved and again after
     square = np.zeros(len(units), np.int64)  # no more units than rows
-    for start, _, steps in rows():
-        free = steps[:, 1:][:, ~exempt]
-        np.add.at(square, units[start : start + len(free)], (free * free).sum(1))
+    for start, group, steps in rows():
+        np.add.at(square, units[start : start + len(group)], _squares(steps, free))
     by, beyond = _by(square, grid.room), square > grid.room
     square[:] = 0
-    for start, _, steps in rows():
-        owner = units[start : start + len(steps)]
-        moved = _shortened(steps[:, 1:][:, ~exempt], by[owner])
-        np.add.at(square, owner, (moved * moved).sum(1))
+    for start, group, steps in rows():
+        owner = units[start : start + len(group)]
+        moved = _shortened(steps[free], by[owner])
+        np.add.at(square, owner, (moved * moved).sum(0).astype(np.int64))
     inside = square <= grid.room
     for start, group, steps in rows():
-        owner = units[start : start + len(steps)]
-        part = steps[:, 1:]
-        moved = _shortened(part[:, ~exempt], by[owner])
-        part[:, ~exempt] = np.where(inside[owner][:, None], moved, 0)
+        owner = units[start : start + len(group)]
+        steps[free] = np.where(inside[owner], _shortened(steps[free], by[owner]), 0)
         yield start, group, steps, beyond[owner]
 
 
 def _less_means(
     table: Frame, grid: MomentsGrid, cells: MomentCells, units: Whole
-) -> Callable[[], Iterator[tuple[int, Whole, Whole]]]:
+) -> Callable[[], Iterator[tuple[int, Whole, Array]]]:
     """Return :func:`_rows`, whose columns that are ``within`` lose the means of their units."""
     within = [j for j, column in enumerate(grid.columns, 1) if column.within]
     if not within:
         return lambda: _rows(table, grid, cells)
     count = np.bincount(units, minlength=1).astype(np.int64)
     total = np.zeros((len(count), len(within)), np.int64)
-    for start, _, steps in _rows(table, grid, cells):
-        np.add.at(total, units[start : start + len(steps)], steps[:, within])
+    for start, group, steps in _rows(table, grid, cells):
+        np.add.at(total, units[start : start + len(group)], steps[within].T.astype(np.int64))
 
-    def rows() -> Iterator[tuple[int, Whole, Whole]]:
+    def rows() -> Iterator[tuple[int, Whole, Array]]:
         for start, group, steps in _rows(table, grid, cells):
-            owner = units[start : start + len(steps)]
-            m = count[owner][:, None]
-            away = (2 * (m * steps[:, within] - total[owner]) + m) // (2 * m)
-            steps[:, within] = np.clip(away, -FARTHEST, FARTHEST)
+            owner = units[start : start + len(group)]
+            m = count[owner]
+            away = (2 * (m * steps[within].astype(np.int64) - total[owner].T) + m) // (2 * m)
+            steps[within] = np.clip(away, -FARTHEST, FARTHEST)
             yield start, group, steps
 
     return rows
@@ -641,47 +709,73 @@ def _less_means(
 
 def _rows(
     table: Frame, grid: MomentsGrid, cells: MomentCells
-) -> Iterator[tuple[int, Whole, Whole]]:
+) -> Iterator[tuple[int, Whole, Array]]:
     """Yield the rows as :func:`rows_in_ball`, not moved yet."""
     coded = prepared(table, _columns(grid, cells))
-    wanted = [cells.cell().alias(_CELL)]
-    wanted += [column.steps().alias(f"k{j}") for j, column in enumerate(grid.columns)]
-    for start in range(0, len(table), _CHUNK):
-        some = coded[start : start + _CHUNK].select(*wanted)
-        group = np.array(some[_CELL].to_numpy(), np.int64)
+    read: dict[str, tuple[nw.Expr, IntoDType]] = {}
+    if cells.divides:
+        read[_CELL] = cells.cell(), nw.Int64
+    for column in grid.columns:
+        for part in column.parts:
+            read |= part.read
+    wanted = {name: expression for name, (expression, _) in read.items()}
+    types = {name: dtype for name, (_, dtype) in read.items()}
+    rows = min(_CHUNK, _CACHED * cells.size)
+    for first in range(0, len(table), _CHUNK):
+        found = compact(coded[first : first + _CHUNK], wanted, types)
+        most = min(_CHUNK, len(table) - first)
+        group = found.pop(_CELL) if cells.divides else np.zeros(most, np.int64)
         if cells.codes is not None:
-            outer = cells.codes[start : start + _CHUNK]
+            outer = cells.codes[first : first + _CHUNK]
             group = np.where((outer >= 0) & (group >= 0), outer * cells.inner + group, -1)
-        steps = np.full((len(group), grid.width + 1), grid.constant, np.int64)
-        for j in range(grid.width):
-            steps[:, j + 1] = some[f"k{j}"].to_numpy()
-        yield start, group, steps
+        for at in range(0, most, rows):
+            some = {name: values[at : at + rows] for name, values in found.items()}
+            here = group[at : at + rows]
+            steps = np.empty((grid.width + 1, len(here)))
+            steps[0] = grid.constant
+            for j, column in enumerate(grid.columns, 1):
+                steps[j] = column.of(some)
+            yield first + at, here, steps
 
 
-def _move(steps: Whole, exempt: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
-    """Move the rows (n, d) that are outside into the ball, in place, and return which they are."""
-    free = steps[:, ~exempt]
-    steps[:, ~exempt] = moved_in(free, room)
-    outside: NDArray[np.bool_] = (free * free).sum(1) > room
+def _move(steps: Array, free: Whole, room: int) -> NDArray[np.bool_]:
+    """Move the rows (d, m) that are outside into the ball, in place, and return which they are.
+
+    ``free`` has the places of the columns that are moved.
+    """
+    outside: NDArray[np.bool_] = _squares(steps, free) > room
+    here = np.flatnonzero(outside)
+    if len(here):
+        some = np.ix_(free, here)
+        steps[some] = moved_in(steps[some].T, room).T
     return outside
 
 
-def moved_in(free: Whole, room: int) -> Whole:
+def _squares(steps: Array, free: Whole) -> Whole:
+    """Squared lengths of rows (d, m), of some of the columns."""
+    found = np.zeros(steps.shape[1])
+    for j in free:
+        found += steps[j] * steps[j]
+    return found.astype(np.int64)
+
+
+def moved_in(free: Numbers, room: int) -> Numbers:
     """Return rows (n, d) of whole numbers, those whose squares sum to more than room moved in."""
-    moved = _shortened(free, _by((free * free).sum(1), room))
-    inside = (moved * moved).sum(1) <= room
-    return np.where(inside[:, None], moved, 0)
+    moved = _shortened(free.T, _by((free * free).sum(1), room))
+    inside = (moved * moved).sum(0) <= room
+    found: Numbers = np.where(inside, moved, 0).T.astype(free.dtype)
+    return found
 
 
-def _by(square: Whole, room: int) -> NDArray[np.float64]:
+def _by(square: Numbers, room: int) -> Array:
     """Factors for rows of these squared lengths."""
     root = np.sqrt(np.maximum(square, 1).astype(float))
     return np.where(square > room, (math.isqrt(room) - 1) / root, 1.0)
 
 
-def _shortened(free: Whole, by: NDArray[np.float64]) -> Whole:
-    found: Whole = np.sign(free) * np.floor(np.abs(free) * by[:, None]).astype(np.int64)
-    return found
+def _shortened(free: Numbers, by: Array) -> Array:
+    """Return columns (d, m) times the factors, rounded towards 0."""
+    return np.trunc(free * by)
 
 
 def _in_engine(

@@ -104,7 +104,7 @@ def score_sums(
     units = units_of(table, grid, unit)
     whole = None if units is None else np.zeros((len(units), k), np.int64)
     for start, group, steps, _ in rows_in_ball(table, grid, cells, units):
-        scores = _scores(group, steps, of)
+        scores = _scores(group, steps.T.astype(np.int64), of)
         if whole is None or units is None:
             _add(total, scores)
         else:

@@ -231,9 +231,9 @@ def test_every_corner_of_bounds_stays_in_the_ball() -> None:
 
 def test_the_guard_holds_for_perfect_squares_and_a_small_ball() -> None:
     for room in (4, 9, 16, 25, 1000, STEPS**2):
-        steps = np.array([[3 * j, 4 * j] for j in range(1, 4000)], np.int64)
-        _move(steps, np.zeros(2, bool), room)
-        assert ((steps**2).sum(1) <= room).all()
+        steps = np.array([[3.0 * j, 4.0 * j] for j in range(1, 4000)]).T
+        _move(steps, np.arange(2), room)
+        assert ((steps**2).sum(0) <= room).all()
 
 
 def test_a_row_within_the_ball_is_as_it_was() -> None:

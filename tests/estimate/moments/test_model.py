@@ -289,7 +289,7 @@ def test_the_share_of_clipped_rows_is_released_with_its_error(options: dict[str,
     cells = len(m.groups) / len(arms)
     for arm, rows in arms.items():
         wanted = math.sqrt(2 * cells) / (mu * math.sqrt(0.02) * len(rows))
-        assert m.clipped.bse[arm] == pytest.approx(wanted, rel=2e-2)
+        assert m.clipped.bse[arm] == pytest.approx(wanted, rel=6e-2)  # divided by noisy n
     without = model(**{**CLIPPED, **options, "clipped": None})
     ratio = m.drawn.sigma / without.fit(epsilon=4, delta=1e-6).drawn.sigma
     assert ratio == pytest.approx(0.98**-0.5, rel=1e-6)
