@@ -16,7 +16,6 @@ import hashlib
 import inspect
 import math
 import os
-from ast import literal_eval
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from decimal import Decimal
@@ -24,6 +23,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar
 
+from dprct.annotations import ANY, PLAIN, SIGNATURE, WRONG, Kinds, kinds_of
 from dprct.errors import (
     DprctError,
     ParameterError,
@@ -33,43 +33,8 @@ from dprct.errors import (
     withheld,
 )
 
-_ANYTHING = frozenset({"Any", "Array", "NDArray", "object", "IntoFrame", "Frame"})
 _MOST_BITS = 1_024
-_LONGEST_NAME = 255  # bytes of one folder's or file's name, on every system in use
 T = TypeVar("T", bound=Callable[..., Any])
-Kind = Callable[[Any], bool]
-
-CLASSES = frozenset(
-    {
-        "Accountant",
-        "Axes",
-        "Budget",
-        "Charge",
-        "Column",
-        "DataFrame",
-        "Design",
-        "Generator",
-        "Guarantee",
-    }
-    | {"LinearResults", "Row", "Regression", "Schema", "Style", "Unit"}
-)
-"""Classes that are told by their name, so that no signature has to import them."""
-
-_NAMED = {
-    "Accountant": "an accountant, such as ``dprct.Accountant(epsilon)``",
-    "Axes": "axes of matplotlib",
-    "Budget": "a budget, such as ``dprct.Budget(1)``",
-    "Column": "a column, such as ``dprct.Column('age', bounds=(15, 80))``",
-    "DataFrame": "``a DataFrame``",
-    "Design": "a design, such as ``dprct.Simple('treated')``",
-    "Generator": "a random generator of NumPy",
-    "Guarantee": "a guarantee, such as the one of a release",
-    "LinearResults": "results of a fit, such as ``dprct.ols`` returns,",
-    "Regression": "a regression, such as ``dprct.Regression('y ~ t')``",
-    "Schema": "a ``dprct.Schema``",
-    "Unit": "a unit, such as ``dprct.Unit('person')``",
-}
-"""What to give for such a class, in words."""
 
 
 def checked(target: T) -> T:
@@ -117,24 +82,19 @@ def _check_methods(one: type, *, constructor: bool = True) -> None:
 def _checked(function: Any) -> Any:
     if hasattr(function, "is_checked"):  # of a dataclass with slots, which is made twice
         return function
-    kinds: dict[str, tuple[Kind, str]] = {}
     positions = list(inspect.signature(function).parameters.values())
-    for parameter in positions:
-        plain = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        if plain and isinstance(parameter.annotation, str):
-            rule = _rule(parameter.annotation)
-            if rule is not None:
-                kinds[parameter.name] = rule
     names = [p.name for p in positions if p.kind is p.POSITIONAL_OR_KEYWORD]
-    defaults = {p.name: p.default for p in positions}
+    declared = {p.name: p for p in positions if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+
+    @functools.cache
+    def kinds(name: str) -> Kinds:
+        return _kinds(declared[name].annotation, function.__globals__)
 
     def check(name: str, value: object) -> None:
         if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-            raise _refusal(name, value, "a number that a float can hold")
-        if name in kinds and value is not defaults[name]:
-            fits, allowed = kinds[name]
-            if not fits(value):
-                raise _refusal(name, value, allowed)
+            raise _refusal(name, value, "give a number that a float can hold")
+        if name in declared and value is not declared[name].default:
+            require_kind(name, value, kinds(name))
 
     @functools.wraps(function)
     def run(*args: Any, **options: Any) -> Any:
@@ -148,183 +108,35 @@ def _checked(function: Any) -> Any:
     return run
 
 
-def _refusal(name: str, value: object, allowed: str) -> DprctError:
-    if "Schema" in allowed:
+def _kinds(annotation: object, names: Mapping[str, Any]) -> Kinds:
+    """Alternatives of a parameter; any text is not a file name."""
+    if not isinstance(annotation, str):
+        return ANY
+    kinds = kinds_of(annotation, names)
+    is_file = any(kind.name in ("Path", "PathLike") for kind in kinds)
+    return tuple(kind for kind in kinds if not (is_file and kind.name == "str"))
+
+
+def require_kind(name: str, value: object, kinds: Kinds) -> None:
+    """Refuse a value of an argument that none of its kinds takes."""
+    if SIGNATURE.read(value, kinds) is WRONG:
+        raise _refusal(name, value, SIGNATURE.asks(kinds))
+
+
+def _refusal(name: str, value: object, asked: str) -> DprctError:
+    if "Schema" in asked:
         return SchemaError(
             f"{name} is ``{type(value).__name__}``; give a ``dprct.Schema``, such as "
             "``dprct.read`` returns together with the data"
         )
-    if allowed == _SIMPLE["Path"][1] and not isinstance(value, str):
+    if asked == f"give {PLAIN['Path'].one}" and not isinstance(value, str):
         return ParameterError(f"got {kind_of(value)} for a path; give a file name")
     of = ""
     if isinstance(value, (list, tuple)) and value:
         of = f" of {', '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
-    if allowed.startswith("allowed: "):
-        return ParameterError(f"``{name}={given(value)}``{of}; {allowed}")
-    return ParameterError(f"``{name}=`` is ``{given(value)}``{of}; give {allowed}")
-
-
-def _rule(annotation: str) -> tuple[Kind, str] | None:
-    """Whether a value is of a declared kind, and the kind in words; None for any value."""
-    kinds, words = [], []
-    parts = _alternatives(annotation)
-    if {"Path", "os.PathLike[str]"} & set(parts):
-        parts = [part for part in parts if part != "str"]  # any text is not a file name
-    for part in parts:
-        found = _one(part)
-        if found is None:
-            return None
-        kinds.append(found[0])
-        words.append(found[1])
-    return (lambda value: any(fits(value) for fits in kinds)), " or ".join(dict.fromkeys(words))
-
-
-def _one(part: str) -> tuple[Kind, str] | None:
-    base = _name(part)
-    inner = part.partition("[")[2].removesuffix("]")
-    if base in CLASSES:
-        words = _NAMED.get(base, f"a {base}")
-        return (lambda value: any(c.__name__ == base for c in type(value).__mro__)), words
-    if base == "Literal":
-        choices = literal_eval(f"({inner},)")
-        words = "allowed: " + ", ".join(choices)
-        return (lambda value: isinstance(value, str) and value in choices), words
-    if base in ("Sequence", "Iterable", "tuple"):
-        elements = _parts(inner, ",")
-        element = _one(elements[0]) if len(elements) == 1 or elements[1:] == ["..."] else None
-        fits = element[0] if element else lambda _value: True
-        return (lambda value: _is_list(value) and all(map(fits, _elements(value)))), (
-            "``a list``" + (f" of {element[1]}" if element else "")
-        )
-    if base == "Mapping":
-        first = _parts(inner, ",")[0]
-        return (
-            lambda value: (
-                isinstance(value, Mapping)
-                and (first != "str" or all(isinstance(key, str) for key in value))
-            )
-        ), ("``a dict`` whose keys are text" if first == "str" else "``a dict``")
-    if base in _ANYTHING:
-        return None
-    return _SIMPLE.get(base, (_is_no_table, "what its documentation names"))
-
-
-def _is_no_table(value: object) -> bool:
-    """Whether this is no table of data, which no word, number or rule is, and no one truth has."""
-    return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
-
-
-def _is_list(value: object) -> bool:
-    """Whether this is a series of things, or one text, and no mapping or table of data."""
-    return (
-        isinstance(value, Iterable)
-        and not isinstance(value, (bytes, Mapping))
-        and _is_no_table(value)
-    )
-
-
-def _elements(value: Any) -> Iterable[Any]:
-    """Elements that can be looked at without being used up; one text is a list of itself."""
-    if isinstance(value, str):
-        return (value,)
-    return value if hasattr(value, "__len__") else ()
-
-
-def _is_path(value: object) -> bool:
-    if not isinstance(value, (str, os.PathLike)):
-        return False
-    name = os.fspath(value)
-    if not isinstance(name, str) or not name or "\0" in name:
-        return False
-    try:
-        parts = os.fsencode(name).replace(b"\\", b"/").split(b"/")
-    except UnicodeEncodeError:
-        return False
-    return max(map(len, parts)) <= _LONGEST_NAME
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
-
-
-def _is_int(value: object) -> bool:
-    shape: object = getattr(value, "shape", None)
-    if isinstance(value, bool) or shape:
-        return False
-    return hasattr(value, "__index__") and not isinstance(value, type)
-
-
-def _is_float(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
-
-
-def _is_text(value: object) -> bool:
-    """Whether this is text that can be written: a lone surrogate cannot."""
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-_SIMPLE: dict[str, tuple[Kind, str]] = {
-    "None": (lambda value: value is None, "``None``"),
-    "str": (_is_text, "text"),
-    "Relation": (_is_text, "the name of a relation"),
-    "Grouping": (_is_text, "text"),
-    "Composition": (_is_text, "the name of a rule"),
-    "WeightsType": (_is_text, "the name of a type of weights"),
-    "bool": (_is_bool, "``True`` or ``False``"),
-    "int": (_is_int, "a whole number"),
-    "float": (_is_float, "a number"),
-    "Fraction": (lambda value: isinstance(value, (Real, Decimal, str)), "a number"),
-    "Path": (_is_path, "a file name"),
-    "PathLike": (_is_path, "a file name"),
-    "Source": (
-        lambda value: not isinstance(value, (str, os.PathLike)) or _is_path(value),
-        "a file name, or a pair of data and schema",
-    ),
-}
-
-
-def kinds_of(annotation: str) -> tuple[str, ...]:
-    """Return the kinds of values that an annotation names, without what is within them.
-
-    Examples
-    --------
-    >>> kinds_of("'Sequence[int | float] | np.ndarray | None'")
-    ('Sequence', 'ndarray', 'None')
-    """
-    return tuple(map(_name, _alternatives(annotation)))
-
-
-def _alternatives(annotation: str) -> list[str]:
-    return _parts(annotation.strip("'\""), "|")
-
-
-def _name(part: str) -> str:
-    """Return the class of one alternative, without its module and its elements."""
-    return part.partition("[")[0].rpartition(".")[2]
-
-
-def _parts(annotation: str, mark: str) -> list[str]:
-    """Split at a mark that stands in no bracket."""
-    parts, depth = [""], 0
-    for character in annotation:
-        depth += (character == "[") - (character == "]")
-        if character == mark and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
+    if asked.startswith("allowed: "):
+        return ParameterError(f"``{name}={given(value)}``{of}; {asked}")
+    return ParameterError(f"``{name}=`` is ``{given(value)}``{of}; {asked}")
 
 
 def given(value: object) -> str:

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -32,7 +33,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import checked, spelled_out
+from dprct.annotations import kinds_of_fields
+from dprct.arguments import checked, require_kind, spelled_out
 from dprct.errors import (
     ColumnError,
     DprctError,
@@ -405,10 +407,16 @@ class Spec(ABC, Generic[AnyFacts]):
             return error
         return None
 
+    def require_words(self) -> None:
+        """Refuse a word that is none of those which the annotation of its option lists."""
+        for name, kinds in kinds_of_fields(type(self)).items():
+            if kinds[0].choices and all(kind.choices or kind.name == "None" for kind in kinds):
+                require_kind(name, getattr(self, name), kinds)
+
     def problems(self, facts: AnyFacts) -> list[DprctError]:
         """Return everything that keeps the method from being bound to a table of these facts."""
         found: dict[str, DprctError] = {}
-        for check in self.checks(facts):
+        for check in chain([self.require_words], self.checks(facts)):
             try:
                 check()
             except DprctError as problem:
@@ -417,6 +425,7 @@ class Spec(ABC, Generic[AnyFacts]):
 
     def require(self, facts: AnyFacts) -> None:
         """Raise the first problem, if there is one."""
+        self.require_words()
         for check in self.checks(facts):
             check()
 

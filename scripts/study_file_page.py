@@ -12,8 +12,9 @@ import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args
 
+from dprct.annotations import STUDY_FILE
 from dprct.app.fields import MEANINGS
 from dprct.estimate import Regression
 from dprct.schema.columns import Unit
@@ -31,13 +32,14 @@ from dprct.study.sections import (
     TotalBudget,
     is_required,
     keys_of,
-    words,
 )
 from dprct.study.study import Declaration, Header
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from dprct.annotations import Kinds
 
 _FLAG = "true or false"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "study_file.md"
@@ -211,24 +213,24 @@ IN_A_STUDY_FILE = {
 """What keys of an estimate mean where its class takes more than a study file can say."""
 
 
-def taken(hints: tuple[Any, ...]) -> str:
+def taken(kinds: Kinds) -> str:
     """Return in words what a key takes, choices as TOML writes them."""
-    return re.sub(r"'([\w-]*)'", r'`"\1"`', words(hints)).replace("|", r"\|")
+    return re.sub(r"'([\w-]*)'", r'`"\1"`', STUDY_FILE.words(kinds)).replace("|", r"\|")
 
 
 def rows(kind: Any, said: dict[str, str], given: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield the rows of the table of a section."""
     yield "| key | takes | default | meaning |"
     yield "|---|---|---|---|"
-    for name, (field, hints) in keys_of(kind).items():
+    for name, (field, kinds) in keys_of(kind).items():
         if name in given:
             continue
         plain = field.default if not is_required(field) else "required"
         default = "" if plain is None or callable(field.default_factory) else spelled(plain)
         meaning = said.get(name, "")
-        if any(get_origin(hint) is Literal for hint in hints):  # the choices stand before it
+        if any(kind.choices for kind in kinds):  # the choices stand before it
             meaning = re.sub(r'^(?:"[^"]*"(?:, | or )?)+[^:"`]*: ', "", meaning)
-        yield f"| `{name}` | {taken(hints)} | {default} | {meaning} |"
+        yield f"| `{name}` | {taken(kinds)} | {default} | {meaning} |"
 
 
 def spelled(value: Any) -> str:

@@ -7,15 +7,18 @@ becomes (:func:`dprct.study.sections.keys_of`).
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
+from dprct.annotations import LISTS, STUDY_FILE
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE, BuiltFrom, Fate, Role
-from dprct.study.sections import is_required, keys_of, words
+from dprct.study.sections import is_required, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from dprct.annotations import Kinds
 
 _LISTS: Mapping[str, str] = {
     "bounds": "two numbers, such as 15, 80",
@@ -116,12 +119,12 @@ def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> list[di
     return [
         {
             "key": key,
-            "takes": words(hints),
-            "choices": _choices(hints),
+            "takes": STUDY_FILE.words(kinds),
+            "choices": _choices(kinds),
             "required": is_required(field),
-            "value": _typed(there.get(key), hints),
+            "value": _typed(there.get(key)),
         }
-        for key, (field, hints) in keys_of(kind).items()
+        for key, (field, kinds) in keys_of(kind).items()
         if key not in left_out
     ]
 
@@ -142,43 +145,37 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
     known = keys_of(kind)
     if key not in known:
         raise StudyError(f"there is no key {key!r} here; allowed: {', '.join(known)}")
-    hints = known[key][1]
+    kinds = known[key][1]
     typed = typed.strip()
     if not typed:
         return None
-    takes_text = str in hints or any(get_origin(hint) is Literal for hint in hints)
-    takes_list = any(_is_list(hint) for hint in hints)
+    takes_text = any(kind.name == "str" or kind.choices for kind in kinds)
+    takes_list = any(kind.name in LISTS for kind in kinds)
     if takes_text and not takes_list and not typed.startswith("{"):
         return typed
     found = _toml(typed)
     if found is not None and not (isinstance(found, str) and takes_list and not takes_text):
-        return [found] if takes_list and not takes_text and _is_plain(found, hints) else found
+        return [found] if takes_list and not takes_text and _is_plain(found, kinds) else found
     if takes_text and "," not in typed:
         return typed
     if takes_list:
         return _listed(typed.strip("[]"))
-    raise StudyError(f"{key} cannot be read; give {words(hints)}")
+    raise StudyError(f"{key} cannot be read; {STUDY_FILE.asks(kinds)}")
 
 
-def _is_plain(value: object, hints: Sequence[Any]) -> bool:
+def _is_plain(value: object, kinds: Kinds) -> bool:
     """Whether a value stands alone where only a list is taken."""
-    return not isinstance(value, (list, Mapping)) and not {int, float, bool} & {*hints}
+    numbers = {"int", "float", "Real", "bool"}
+    return not isinstance(value, (list, Mapping)) and not any(k.name in numbers for k in kinds)
 
 
-def _is_list(hint: Any) -> bool:
-    origin = get_origin(hint)
-    return isinstance(origin, type) and issubclass(origin, Sequence)
-
-
-def _choices(hints: Sequence[Any]) -> list[str]:
-    if tuple(hints) == (bool,):
+def _choices(kinds: Kinds) -> list[str]:
+    if [kind.name for kind in kinds] == ["bool"]:
         return ["true", "false"]
-    if len(hints) == 1 and get_origin(hints[0]) is Literal:
-        return [str(choice) for choice in get_args(hints[0])]
-    return []
+    return list(kinds[0].choices) if len(kinds) == 1 else []
 
 
-def _typed(value: Any, hints: Sequence[Any]) -> str:
+def _typed(value: Any) -> str:
     """Value as a person would type it; a list of lists as TOML."""
     if isinstance(value, list) and any(isinstance(one, (list, Mapping)) for one in value):
         return _written(value)

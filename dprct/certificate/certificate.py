@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
 import math
 import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, get_args
 
 import numpy as np
 
+from dprct.annotations import DOCUMENT, WRONG, Count, Sha256, kinds_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.missing import MISSING_CODES, missing_numbers
-from dprct.privacy.budget import Guarantee
+from dprct.privacy.budget import Guarantee, GuaranteeContent
+from dprct.schema.facts import Fate  # noqa: TC001 -- read by DOCUMENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,10 +60,20 @@ class ColumnDigest:
 
     name: str
     kind: Kind
-    exact: str
-    plain: str
-    rounded: str
-    labels: str
+    exact: Sha256
+    plain: Sha256
+    rounded: Sha256
+    labels: Sha256
+
+
+class ValuesContent(TypedDict):
+    """The digests of a table in a document."""
+
+    definition: Literal["dprct-values-1"]
+    rows: Count
+    sha256: Sha256
+    plain_sha256: Sha256
+    columns: tuple[ColumnDigest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +121,12 @@ class ValuesDigest:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ValuesDigest:
         """Return the digests that :meth:`to_dict` wrote."""
-        columns = tuple(ColumnDigest(**column) for column in content["columns"])
-        stated = (content["sha256"], content["plain_sha256"])
-        try:
-            found = cls(int(content["rows"]), columns)
-            is_whole = (found.sha256, found.plain_sha256) == stated
-        except ValueError:  # a digest that is no hexadecimal number
-            is_whole = False
-        if not is_whole:
+        read = DOCUMENT.read(content, kinds_of(ValuesContent))
+        found = None if read is WRONG else cls(read["rows"], read["columns"])
+        if found is None or (found.sha256, found.plain_sha256) != (
+            read["sha256"],
+            read["plain_sha256"],
+        ):
             raise ParameterError(
                 "the digests of the columns in the certificate do not add up to that of the table, "
                 "so the certificate was changed; take the one that came with the file"
@@ -309,7 +318,8 @@ class PermittedDifference:
     reason: str
 
 
-VERDICTS = ("valid", "effects only", "artefact", "cannot run")
+Verdict = Literal["valid", "effects only", "artefact", "cannot run"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """What a regression of a do-file may be worth on a protected file."""
 
 
@@ -326,19 +336,12 @@ class RegressionWorth:
     """
 
     file: str
-    line: int
+    line: Count
     table: str
     command: str
     outcome: str
-    verdict: str
+    verdict: Verdict
     reason: str = ""
-
-    def __post_init__(self) -> None:
-        texts = (self.file, self.table, self.command, self.outcome, self.verdict, self.reason)
-        if type(self.line) is not int or not all(isinstance(text, str) for text in texts):
-            raise TypeError
-        if self.verdict not in VERDICTS:
-            raise TypeError
 
     def __str__(self) -> str:
         told = f"{self.file}:{self.line} {self.command} {self.outcome}".rstrip()
@@ -401,6 +404,22 @@ class ErrorRatio:
         return self.smallest < 1 - TOLERANCE
 
 
+class RatioContent(TypedDict):
+    """One ratio in a document; an error that does not exist is null."""
+
+    command: str
+    smallest: float | None
+    largest: float | None
+    where: str
+
+
+class ReadingContent(TypedDict):
+    """What a reader finds, in a document."""
+
+    ratios: tuple[RatioContent, ...]
+    breaks: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a reader of a calibrated file finds.
@@ -458,20 +477,18 @@ class Reading:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Reading:
         """Object of what :meth:`to_dict` wrote."""
+        read = DOCUMENT.content(content, ReadingContent)
         ratios = tuple(
             ErrorRatio(
-                entry["command"],
-                _of_json(entry["smallest"]),
-                _of_json(entry["largest"]),
-                entry["where"],
+                one["command"], _of_json(one["smallest"]), _of_json(one["largest"]), one["where"]
             )
-            for entry in content["ratios"]
+            for one in read["ratios"]
         )
-        return cls(ratios, tuple(content["breaks"]))
+        return cls(ratios, read["breaks"])
 
 
 def _of_json(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    return math.nan if value is None else value
 
 
 def _remark(ratio: ErrorRatio) -> str:
@@ -485,6 +502,49 @@ def shown_ratio(ratio: float) -> str:
 
 def _as_json(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class FileContent(TypedDict):
+    """Name and hash of a protected file, in its certificate."""
+
+    name: NotRequired[str]
+    sha256: NotRequired[Sha256]
+
+
+class SealContent(TypedDict):
+    """The sealed schema, in a certificate."""
+
+    sha256: Sha256
+    sealed: str
+    header: str
+
+
+class StudyContent(TypedDict):
+    """What a study file asked for, in a certificate."""
+
+    sha256: Sha256
+
+
+class CertificateContent(TypedDict):
+    """A certificate as a document, from which ``certificate.schema.json`` is made."""
+
+    certificate: Literal[1]
+    dprct: str
+    issued: Annotated[str, {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}]
+    file: FileContent
+    dataset_id: str | None
+    method: str
+    guarantee: GuaranteeContent
+    facts: Mapping[str, str]
+    schema: SealContent
+    study: NotRequired[StudyContent]
+    ledger: str
+    fates: Mapping[str, Fate | Literal["derived"]]
+    differences: tuple[PermittedDifference, ...]
+    limits: tuple[str, ...]
+    reading: NotRequired[ReadingContent]
+    regressions: NotRequired[tuple[RegressionWorth, ...]]
+    values: NotRequired[ValuesContent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,27 +648,21 @@ class Certificate:
                 "the content of a .certificate.json"
             )
         try:
-            _check_texts(content)
+            read = DOCUMENT.content(content, CertificateContent)
+            same = ("method", "facts", "dataset_id", "ledger", "fates", "differences", "limits",
+                    "file", "issued")  # fmt: skip
             return cls(
-                guarantee=Guarantee.from_dict(content["guarantee"]),
-                method=content["method"],
-                facts=dict(content["facts"]),
-                dataset_id=content["dataset_id"],
-                seal=content["schema"]["sealed"],
-                seal_sha256=content["schema"]["sha256"],
-                header=content["schema"]["header"],
-                ledger=content["ledger"],
-                fates=dict(content["fates"]),
-                differences=tuple(PermittedDifference(**d) for d in content["differences"]),
-                limits=tuple(content["limits"]),
-                file=dict(content["file"]),
-                issued=content["issued"],
-                values=ValuesDigest.from_dict(content["values"]) if "values" in content else None,
-                reading=Reading.from_dict(content["reading"]) if "reading" in content else None,
-                regressions=tuple(RegressionWorth(**r) for r in content.get("regressions", ())),
-                study=content["study"]["sha256"] if "study" in content else "",
+                **{name: read[name] for name in same},
+                guarantee=Guarantee.from_dict(read["guarantee"]),
+                seal=read["schema"]["sealed"],
+                seal_sha256=read["schema"]["sha256"],
+                header=read["schema"]["header"],
+                values=ValuesDigest.from_dict(content["values"]) if "values" in read else None,
+                reading=Reading.from_dict(content["reading"]) if "reading" in read else None,
+                regressions=read.get("regressions", ()),
+                study=read["study"]["sha256"] if "study" in read else "",
             )
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        except (TypeError, ValueError, ArithmeticError):
             raise ParameterError(
                 "the certificate lacks a part or has a part too many; give the content of a "
                 ".certificate.json"
@@ -667,20 +721,6 @@ class Certificate:
             f"{facet} of {', '.join(columns)}: {reason}"
             for (facet, reason), columns in by_reason.items()
         ]
-
-
-def _check_texts(content: Mapping[str, Any]) -> None:
-    """Refuse a certificate whose words are none, or cannot be written (a lone surrogate)."""
-    words = [content[name] for name in ("issued", "method", "ledger")]
-    words += [content["schema"][name] for name in ("sha256", "sealed", "header")]
-    if content["dataset_id"] is not None:
-        words.append(content["dataset_id"])
-    words += [*content["facts"].values(), *content["file"].values(), *content["limits"]]
-    words += [d[name] for d in content["differences"] for name in ("facet", "reason")]
-    words += [d["column"] for d in content["differences"] if d["column"] is not None]
-    if not all(isinstance(word, str) for word in words):
-        raise TypeError
-    json.dumps(dict(content), ensure_ascii=False, default=str).encode("utf-8")
 
 
 def sealed_words(schema: Schema) -> tuple[str, str]:

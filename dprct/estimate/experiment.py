@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
-from dprct.arguments import check_choice, given
+from dprct.arguments import given
 from dprct.assignment.designs import design_of
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
@@ -310,7 +310,6 @@ def _check_constant(design: Design, rows: Any) -> None:
 
 
 def _check_clusters(cluster: tuple[str, ...], unit: UnitRule, declared: int | None) -> None:
-    check_choice("privacy_unit", unit, ("person", "cluster"))
     if not cluster and unit == "cluster":
         raise ParameterError("``privacy_unit='cluster'`` needs a design of clusters")
     if unit == "cluster" and declared is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import checked
 from dprct.errors import LedgerError, ParameterError
-from dprct.privacy.budget import Budget, Real, exact
+from dprct.privacy.budget import Budget, Real, Relation, exact
 from dprct.privacy.composition import Charge, ChargeMeasure, Composition
 from dprct.privacy.entries import Ledger, new_entry
 from dprct.privacy.ledger import (
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dprct.privacy.budget import Relation
     from dprct.privacy.charges import Entry, Opening, Together
 
 

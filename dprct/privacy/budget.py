@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict, get_args
 
 from dprct.arguments import checked
 from dprct.errors import ConfirmationError, ParameterError
@@ -229,6 +229,24 @@ RELATIONS: dict[Relation, str] = {
         "n, participation, treatment, arm sizes, strata and declared missingness are public"
     ),
 }
+
+
+class GuaranteeContent(TypedDict):
+    """A guarantee in a document; numbers of a budget are exact decimals."""
+
+    measure: Measure
+    relation: Relation | None
+    epsilon: str | None
+    delta: str | None
+    parameter: str | None
+    unit: str
+    public_facts: tuple[str, ...]
+    not_covered: tuple[str, ...]
+    reason: str
+    simulation: Literal[False]
+    sentence: str
+    unverified: NotRequired[Literal[True]]
+    caution: NotRequired[str]
 
 
 @checked

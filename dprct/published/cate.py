@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import Checked, check_choice, distinct_names, one_name
+from dprct.arguments import Checked, distinct_names, one_name
 from dprct.defaults import TRIM
 from dprct.errors import (
     ColumnError,
@@ -133,7 +133,6 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
         yield lambda: treatment_code(schema, self.treatment)
         for name in self.additive.terms(facts).names:
             yield partial(_bounds, schema, name)
-        yield lambda: check_choice("learner", self.learner, get_args(Learner))
         if self.as_printed:
             yield self._check_printed
         else:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.arguments import check_choice, listed_names
+from dprct.arguments import listed_names
 from dprct.defaults import bins_by_zeta
 from dprct.errors import SchemaError
 from dprct.missing import tagged
@@ -223,7 +223,6 @@ class HistogramSpec(ReleaseSpec[ReleaseFacts]):
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options and fates."""
         yield lambda: self.eta(facts.n)
-        yield lambda: check_choice("neighbors", self.neighbors, get_args(Neighbors))
         yield from super().checks(facts)
 
     def scale(self, n: int, epsilon: float) -> float:

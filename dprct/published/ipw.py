@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
 
-from dprct.arguments import Checked, check_choice, given, numbers_given
+from dprct.arguments import Checked, given, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
@@ -188,10 +188,6 @@ class PublishedIPWSpec(Spec[Facts]):
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of the options, and of the schema where something is promised."""
-        yield lambda: check_choice("estimand", self.estimand, get_args(Estimand))
-        yield lambda: check_choice("scale", self.scale, get_args(Scaling))
-        yield lambda: check_choice("intercept", self.intercept, get_args(Intercept))
-        yield lambda: check_choice("sampling", self.sampling, get_args(Sampling))
         yield self._check_numbers
         yield lambda: check_fixed_before(
             facts.schema, self.parsed.regressor_names, self.parsed.outcome_names[1:]

@@ -5,16 +5,24 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dprct.arguments import Checked, check_choice, given
+from dprct.arguments import Checked, given
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.model import penalty_of
-from dprct.estimate.synthetic_control.panel import RECORD, OfArrays, PanelFacts, panel_of, scale_of
+from dprct.estimate.synthetic_control.panel import (
+    RECORD,
+    Bound,
+    Name,
+    OfArrays,
+    PanelFacts,
+    panel_of,
+    scale_of,
+)
 from dprct.lazy import linalg
 from dprct.model import Spec, revived
 from dprct.privacy.budget import Guarantee
@@ -25,7 +33,7 @@ from dprct.schema.columns import check_own
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from dprct.estimate.synthetic_control.panel import Bound, Name, Panel
+    from dprct.estimate.synthetic_control.panel import Panel
     from dprct.model import Facts
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
@@ -310,7 +318,6 @@ class PublishedControlSpec(Spec[PanelFacts]):
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of the options."""
         yield lambda: scale_of(self.bound, facts.schema.column(self.outcome))
-        yield lambda: check_choice("perturb", self.perturb, get_args(Perturb))
         yield self._check_numbers
         if self.perturb == "output":  # which has a guarantee to keep
             yield lambda: check_own(facts.schema.column(self.outcome))

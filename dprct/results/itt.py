@@ -22,7 +22,7 @@ from dprct.errors import ParameterError
 from dprct.formula import parse
 from dprct.results.base import Provenance, binned_notes, provenance, table_given, void_notes
 from dprct.results.itt_estimates import Estimated, Inference, Regressions, estimated
-from dprct.results.multiple_testing import RESAMPLED, Adjust, families_of
+from dprct.results.multiple_testing import RESAMPLED, Adjust, Grouping, families_of
 from dprct.results.ols import ORDINARY_FIT, RELEASED_NOTE, covariance_named
 from dprct.results.tables import Cell, Column, Estimate, Part, Row, Table, style_named
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
     from dprct.results.covariance import WeightsType
     from dprct.results.itt_estimates import Estimated
-    from dprct.results.multiple_testing import Grouping
     from dprct.results.tables import Style
     from dprct.schema import Schema
 

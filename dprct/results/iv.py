@@ -24,6 +24,7 @@ from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (
     HETEROSKEDASTIC,
+    FeRule,
     FixedEffects,
     LeastSquares,
     Weighting,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
     from dprct.privacy.budget import Guarantee
-    from dprct.results.covariance import Absorbed, Array, Codes, FeRule, WeightsType
+    from dprct.results.covariance import Absorbed, Array, Codes, WeightsType
     from dprct.schema import Schema
 
 _OF_MOMENTS = ("HC1", "by group", "nonrobust")

@@ -38,6 +38,7 @@ from dprct.results.covariance import (
     HETEROSKEDASTIC,
     Array,
     Codes,
+    FeRule,
     FixedEffects,
     LeastSquares,
     Weighting,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
     from dprct.formula import Design
     from dprct.formula.design_matrix import Mask
-    from dprct.results.covariance import Absorbed, Array, Codes, FeRule
+    from dprct.results.covariance import Absorbed, Array, Codes
     from dprct.results.typeset import Grid
     from dprct.schema import Schema
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Self
 
+from dprct.annotations import kinds_of_fields
 from dprct.errors import ColumnError, DprctError, FormulaError, ParameterError, StudyError, marked
 from dprct.estimate.moments.declared import Regression, listed_regressions
 from dprct.model import Facts, Spec
-from dprct.privacy.budget import Real
 from dprct.release.release import modelled
 from dprct.study.methods import METHODS, UNPROMISED, AnyModel, makes_file, spec_class
 from dprct.study.sections import check_index, design_from, is_required, keys_of, section
@@ -115,12 +115,14 @@ def declaring(method: str) -> str | None:
     >>> declaring("moments"), declaring("ipw")
     ('formulas', None)
     """
-    hints = get_type_hints(spec_of(method), localns={"Real": Real})
-    return next((name for name, hint in hints.items() if _declares(hint)), None)
-
-
-def _declares(hint: Any) -> bool:
-    return hint is Regression or any(map(_declares, get_args(hint)))
+    return next(
+        (
+            name
+            for name, kinds in kinds_of_fields(spec_of(method)).items()
+            if any("Regression" in kind.names() for kind in kinds)
+        ),
+        None,
+    )
 
 
 def _regressions(tables: object) -> tuple[Regression, ...]:

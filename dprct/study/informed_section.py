@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from dprct.errors import DprctError, StudyError, marked
 from dprct.published.allocation import Allocation
-from dprct.published.covariates import XMethod
+from dprct.published.covariates import XMethod  # noqa: TC001 -- read by section
 from dprct.published.genmodel import From, GenModel, Sigma
 from dprct.published.informed import Hybrid, MissingOutcomes, Roles, roles
-from dprct.published.karwa_vadhan import NoiseOn
+from dprct.published.karwa_vadhan import NoiseOn  # noqa: TC001 -- read by section
 from dprct.published.outcomes import Family, families_of
 from dprct.release.release import modelled
 from dprct.study.asked import Asked
-from dprct.study.sections import absent, check_choice, design_from, section
+from dprct.study.sections import absent, design_from, section
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dprct.assignment import Design
     from dprct.model import Facts
     from dprct.privacy.budget import Budget
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Unit
     from dprct.schema.schema import Schema
     from dprct.study.sections import ReleaseSection
-
-Texts = Mapping[str, str]
 
 _PASSED_ON = ("B", "v", "alpha", "sigma", "confidential_from", "noise_on")
 _OF_GEN_MODEL = (*_PASSED_ON, "allocation", "epsilon_x")
@@ -56,18 +55,18 @@ class InformedSection:
         For ``allocation = "section5"``: epsilon of the covariates.
     """
 
-    x_method: str = "published"
-    missing_outcomes: str = "reproduce"
+    x_method: XMethod = "published"
+    missing_outcomes: MissingOutcomes = "reproduce"
     attrition: bool = False
-    families: Texts | None = None
+    families: Mapping[str, Family] | None = None
     B: int | None = None
     v: float | Mapping[str, float] | None = None
     alpha: float | Mapping[str, float] | None = None
-    allocation: str | None = None
+    allocation: Literal["section4", "section5"] | None = None
     epsilon_x: float | None = None
-    sigma: str | None = None
-    confidential_from: str | None = None
-    noise_on: str | None = None
+    sigma: Sigma | None = None
+    confidential_from: From | None = None
+    noise_on: NoiseOn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +182,6 @@ def _check_informed(spec: InformedSection, release: ReleaseSection) -> None:
     for name in _OF_GEN_MODEL if method == "published_hybrid" else ():
         if getattr(spec, name) is not None:
             raise StudyError(f"[informed] {name} does not belong to method = {method!r}; remove it")
-    for name, allowed in (
-        ("x_method", get_args(XMethod)),
-        ("missing_outcomes", get_args(MissingOutcomes)),
-        ("allocation", ("section4", "section5")),
-        ("sigma", get_args(Sigma)),
-        ("confidential_from", get_args(From)),
-        ("noise_on", get_args(NoiseOn)),
-    ):
-        if getattr(spec, name) is not None:
-            check_choice(getattr(spec, name), allowed, f"[informed] {name}")
-    for outcome, family in (spec.families or {}).items():
-        check_choice(family, get_args(Family), f"[informed] families {outcome}")
     if spec.x_method == "marginals" and release.zeta is not None:
         raise StudyError('[release] zeta sets the bins of a histogram; remove it, as [informed] '
                          'x_method = "marginals"')  # fmt: skip

@@ -7,13 +7,13 @@ specification and its section of a study file cannot disagree.
 from __future__ import annotations
 
 import re
-import types
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from dprct.annotations import STUDY_FILE, WRONG, Kinds, kinds_of_fields, spelled_in_toml
 from dprct.assignment import Block, BlockCluster, Cluster, Complete, Factorial, Simple
 from dprct.errors import (
     ColumnError,
@@ -26,7 +26,6 @@ from dprct.errors import (
 )
 from dprct.estimate.ate.facts import is_file
 from dprct.model import ELSEWHERE, Spec
-from dprct.privacy.budget import Real
 from dprct.schema.expressions import holds, parents, parse
 
 if TYPE_CHECKING:
@@ -37,23 +36,8 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 
-_NAMES = {"Real": Real}
-"""What annotations name that is imported for type checkers alone."""
-
-_PLAIN: Mapping[Any, tuple[tuple[type, ...], str, str]] = {
-    bool: ((bool,), "true or false", "truth values"),
-    int: ((int,), "a whole number", "whole numbers"),
-    float: ((int, float), "a number", "numbers"),
-    str: ((str,), "text in quotes", "texts"),
-}
-"""What a type takes of TOML, and how one and several of it are called."""
-
 KEY = "key"
 """In the metadata of a field: what it is called in a study file, in Python and in R."""
-
-_COUNTS = {2: "two", 3: "three"}
-_LISTS = (tuple, Sequence, Iterable, Collection)
-_WRONG = object()
 
 
 def section(
@@ -88,13 +72,13 @@ def section(
     return kind(**given, **values)
 
 
-def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], tuple[Any, ...]]]:
-    """Return the fields of a dataclass that TOML can spell, each with the types that it takes.
+def keys_of(kind: type[Any]) -> Mapping[str, tuple[Field[Any], Kinds]]:
+    """Return the fields of a dataclass that TOML can spell, each with the kinds that it takes.
 
     A field whose metadata name a key is spelled so: its own name is taken by an attribute.
     """
-    hints = get_type_hints(kind, localns=_NAMES)
-    found = {f.metadata.get(KEY, f.name): (f, _alternatives(hints[f.name])) for f in fields(kind)}
+    kinds = kinds_of_fields(kind)
+    found = {f.metadata.get(KEY, f.name): (f, spelled_in_toml(kinds[f.name])) for f in fields(kind)}
     return {name: key for name, key in found.items() if key[1]}
 
 
@@ -103,112 +87,15 @@ def is_required(key: Field[Any]) -> bool:
     return key.default is MISSING and key.default_factory is MISSING
 
 
-def words(hints: tuple[Any, ...]) -> str:
-    """Admissible values of one of these types, in words.
-
-    Examples
-    --------
-    >>> words((float, tuple[str, ...])), words((Mapping[str, int],))
-    ('a number, or a list of texts', 'a table of whole numbers')
-    """
-    *others, last = dict.fromkeys(_one(hint) for hint in hints)
-    return f"{', '.join(others)}, or {last}" if others else last
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """Return the types of an annotation that TOML can spell, without repetition."""
-    if get_origin(hint) in (Union, types.UnionType):
-        parts = [part for one in get_args(hint) for part in _alternatives(one)]
-        return tuple(part for part in dict.fromkeys(parts) if not (part is int and float in parts))
-    origin = get_origin(hint)
-    if hint is Any or hint in _PLAIN or origin is Literal:
-        return (hint,)
-    if origin in _LISTS:
-        return (hint,) if all(_alternatives(item) for item in _items(hint)) else ()
-    if origin is Mapping:
-        key, value = get_args(hint)
-        return (hint,) if key in (str, Any) and _alternatives(value) else ()
-    return ()
-
-
-def _items(hint: Any) -> tuple[Any, ...]:
-    """Return the types of the items of a list; one type where the list has any length."""
-    return tuple(item for item in get_args(hint) if item is not Ellipsis)
-
-
-def _is_fixed(hint: Any) -> bool:
-    return get_origin(hint) is tuple and Ellipsis not in get_args(hint)
-
-
-def _one(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return ", ".join(repr(choice) for choice in get_args(hint))
-    if hint in _PLAIN:
-        return _PLAIN[hint][1]
-    if get_origin(hint) is Mapping:
-        return f"a table of {_several(get_args(hint)[1])}"
-    if _is_fixed(hint):
-        return f"{_COUNTS[len(_items(hint))]} {_several(_items(hint)[0])} in brackets"
-    return f"a list of {_several(_items(hint)[0])}"
-
-
-def _several(hint: Any) -> str:
-    parts = _alternatives(hint)
-    named = [
-        _PLAIN[part][2]
-        if part in _PLAIN
-        else "values"
-        if part is Any
-        else "tables"
-        if get_origin(part) is Mapping
-        else "lists"
-        if get_origin(part) in _LISTS
-        else _one(part)
-        for part in parts
-    ]
-    return " or ".join(dict.fromkeys(named))
-
-
-def _value(value: object, hints: tuple[Any, ...], place: str) -> Any:
+def _value(value: object, kinds: Kinds, place: str) -> Any:
     """Return a value of TOML as a field keeps it: lists as tuples."""
-    for hint in hints:
-        found = _taken(value, hint)
-        if found is not _WRONG:
-            return found
-    if len(hints) == 1 and get_origin(hints[0]) is Literal:
-        allowed = ", ".join(str(choice) for choice in get_args(hints[0]))
-        raise StudyError(f"{place} = ``{value!r}``; allowed: {allowed}")
-    raise StudyError(f"{place} = ``{value!r}``; give {words(hints)}")
-
-
-def _taken(value: object, hint: Any) -> Any:
-    """Return a value as a type keeps it, or ``_WRONG`` if it is none."""
-    if hint is Any:
-        return value
-    if hint in _PLAIN:
-        fits = isinstance(value, _PLAIN[hint][0]) and isinstance(value, bool) == (hint is bool)
-        return value if fits else _WRONG
-    if get_origin(hint) is Literal:
-        return value if isinstance(value, str) and value in get_args(hint) else _WRONG
-    if get_origin(hint) is Mapping:
-        if not isinstance(value, Mapping):
-            return _WRONG
-        each = {str(k): _any_of(one, get_args(hint)[1]) for k, one in value.items()}
-        return _WRONG if any(one is _WRONG for one in each.values()) else each
-    items = _items(hint)
-    if not isinstance(value, list) or (_is_fixed(hint) and len(items) != len(value)):
-        return _WRONG
-    kinds = items if _is_fixed(hint) else items * len(value)
-    listed = tuple(_any_of(one, kind) for one, kind in zip(value, kinds, strict=True))
-    return _WRONG if any(one is _WRONG for one in listed) else listed
-
-
-def _any_of(value: object, hint: Any) -> Any:
-    for part in _alternatives(hint):
-        found = _taken(value, part)
-        if found is not _WRONG:
-            return found
-    return _WRONG
+    found = STUDY_FILE.read(value, kinds)
+    if found is WRONG:
+        if isinstance(value, Mapping) and [kind.name for kind in kinds] == ["Mapping"]:
+            for name, one in value.items():
+                _value(one, spelled_in_toml(kinds[0].items[1]), f"{place} {name}")
+        raise StudyError(f"{place} = ``{value!r}``; {STUDY_FILE.asks(kinds)}")
+    return found
 
 
 _FOLLOWS = {
@@ -249,7 +136,7 @@ _DESIGNS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
 _OF_CLUSTERS = ("largest", "icc", "cluster_mean_bounds")
 """Keys of what is publicly known of clusters."""
 
-_KINDS = (*_DESIGNS, "factorial")
+DesignKind = Literal["simple", "complete", "block", "cluster", "block_cluster", "factorial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +173,7 @@ class DesignSection:
         are the one column NAME, if not given.
     """
 
-    kind: str
+    kind: DesignKind
     arms: Arms | None = None
     arm: str | None = None
     shares: Numbers | None = None
@@ -315,7 +202,6 @@ def design_from(document: Mapping[str, Any]) -> Design | None:
 
 def _design(spec: DesignSection, where: str) -> Design:
     """Return the design that a section spells."""
-    check_choice(spec.kind, _KINDS, f"{where} kind")
     try:
         return _factorial(spec, where) if spec.kind == "factorial" else _plain(spec, where)
     except ParameterError as error:
@@ -354,7 +240,8 @@ def _factorial(spec: DesignSection, where: str) -> Design:
     for name, table in spec.factors.items():
         place = f"{where[:-1]}.factors.{name}]"
         factor = section(DesignSection, {"arms": [name], **table}, place)
-        check_choice(factor.kind, tuple(_DESIGNS), f"{place} kind")
+        if factor.kind == "factorial":
+            raise StudyError(f"{place} kind = {factor.kind!r}; allowed: {', '.join(_DESIGNS)}")
         found.append(_design(factor, place))
     return Factorial(found, spec.arms)
 
@@ -388,12 +275,6 @@ def absent(formula: str | None, design: Design | None) -> list[str]:
     if design is None:
         found.append('[design] is missing; write kind = "complete" and arms = ["treat"]')
     return found
-
-
-def check_choice(value: object, allowed: tuple[str, ...], where: str) -> None:
-    """Refuse a value that is none of those allowed."""
-    if value not in allowed:
-        raise StudyError(f"{where} = ``{value!r}``; allowed: {', '.join(allowed)}")
 
 
 def check_index(index: object, where: str) -> None:

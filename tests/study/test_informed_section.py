@@ -286,7 +286,7 @@ def test_a_wrong_design_is_refused_in_one_sentence(text, words):
         ("published_hybrid", "B = 5", "B does not belong"),
         ("published_gen_model", "families = {y = 'probit'}", "families y = 'probit'; allowed"),
         ("published_hybrid", "families = {y = 'logit'}", "families y = 'logit'; allowed"),
-        ("published_hybrid", "families = {y = 3}", "a table of texts"),
+        ("published_hybrid", "families = {y = 3}", "families y = 3; allowed"),
         ("published_hybrid", "x_method = 'mine'", "allowed: strict"),
         ("published_hybrid", "missing_outcomes = 'keep'", "allowed: reproduce, drop"),
         ("published_gen_model", "B = 1", "give at least 2"),

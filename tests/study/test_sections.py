@@ -70,8 +70,6 @@ def test_a_list_of_terms_stays_in_order() -> None:
         ("families", 3, "text in quotes, or a table of lists"),
         ("families", ["x"], "text in quotes, or a table of lists"),
         ("families", {"a": "x"}, "text in quotes, or a table of lists"),
-        ("sizes", {"a": 2.5}, "a table of whole numbers"),
-        ("sizes", {"a": True}, "a table of whole numbers"),
         ("sizes", [1], "a table of whole numbers"),
     ],
 )
@@ -80,6 +78,13 @@ def test_a_wrong_type_is_named_with_what_is_allowed(key: str, value: Any, words:
         section(Part, {"name": "a", key: value}, "[part]")
     assert f"[part] {key} = " in str(caught.value)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [2.5, True])
+def test_a_wrong_value_in_a_table_is_named_by_its_key(value: Any) -> None:
+    with pytest.raises(StudyError) as caught:
+        section(Part, {"name": "a", "sizes": {"b": value}}, "[part]")
+    assert str(caught.value) == f"[part] sizes b = {value}; give a whole number"
 
 
 def test_what_is_missing_is_named() -> None:

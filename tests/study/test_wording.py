@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 import pytest
@@ -168,7 +168,7 @@ def test_chosen_options_are_written_as_toml(value: object, toml: str) -> None:
 def test_every_name_of_the_tables_is_one_of_study_files() -> None:
     assert all(in_toml(f"``dprct.{name}``") == f'method = "{key}"' for name, key in NAMED.items())
     assert in_toml("``dprct.published.IPW``") == "published.IPW"  # which no study file asks for
-    assert set(DESIGNS.values()) == set(sections._KINDS)
+    assert set(DESIGNS.values()) == set(get_args(sections.DesignKind))
     assert all(hasattr(dprct, name) for name in DESIGNS)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import narwhals as nw
 
-from dprct.arguments import check_choice, check_not_named, checked, distinct_names, given, one_name
+from dprct.arguments import check_not_named, checked, distinct_names, given, one_name
 from dprct.assignment.groups import Design
 from dprct.defaults import ADDITIVE_BINS, TRIM, effect_clip
 from dprct.encoding import encodings
@@ -75,7 +75,6 @@ class CATESpec(ShapesSpec):
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, columns and number of rows."""
-        yield lambda: check_choice("learner", self.learner, get_args(Learner))
         yield from super().checks(facts)
         yield lambda: treatment_code(facts.schema, self.treatment)
         yield lambda: check_treatment(

@@ -6,7 +6,7 @@ from collections.abc import Mapping  # noqa: TC003  # read from annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -136,8 +136,6 @@ class IPWSpec(Spec[Facts]):
         """Yield what must hold of options, columns and number of rows."""
         schema = facts.schema
         yield lambda: check_unweighted(schema, self.weights)
-        yield lambda: check_choice("noise", self.noise, get_args(Noise))
-        yield lambda: check_choice("errors", self.errors, get_args(Errors))
         yield lambda: relation_of(self.neighbors, scheme_of(self.estimand, self.trim, facts.n))
         yield self._check_roles
         yield lambda: self.roles(facts)
@@ -578,7 +576,6 @@ def relation_of(neighbors: object, scheme: Scheme) -> Any:
 
 def scheme_of(estimand: object, trim: object, n: int) -> Scheme:
     """Return estimand and trimming."""
-    check_choice("estimand", estimand, get_args(Estimand))
     if trim is None:
         trim = propensity_trim(n)
     if isinstance(trim, bool) or not isinstance(trim, (int, float)) or not 0 < trim < 0.5:

@@ -704,8 +704,6 @@ class MomentsSpec(Spec[MomentsFacts]):
     def _check_errors(self, schema: Schema) -> None:
         """Refuse errors that do not fit the rows of a unit."""
         unit = schema.unit
-        if self.cov_type is not None:
-            check_choice("cov_type", self.cov_type, ("HC1", "CR1", "nonrobust"))
         if unit.max_rows > 1 and (self.errors(schema) != "CR1" or not self.parsed):
             raise ParameterError(
                 f"one {unit.name} may have {unit.max_rows} rows, whose errors need the scores of "

@@ -126,8 +126,6 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         """Yield what must hold of options and outcome; and of the panel, once it is known."""
         schema = facts.schema
         yield lambda: check_choice("neighbors", self.neighbors, ("replace-one",))
-        yield lambda: check_choice("donor_weights", self.donor_weights, get_args(Weights))
-        yield lambda: check_choice("noise", self.noise, get_args(Noise))
         yield self._check_mean
         yield lambda: check_complete(schema, self.outcome)
         if self.unit is not None and self.time is not None:

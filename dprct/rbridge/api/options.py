@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.arguments import kinds_of
+from dprct.annotations import LISTS, kinds_of
 from dprct.errors import ParameterError, instead_of
 from dprct.model import ELSEWHERE, Model
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_MANY = frozenset({"Sequence", "Iterable", "Mapping", "tuple"})
-_FRACTIONS = ("float", "Real", "Fraction", "Any")
+    from dprct.annotations import Kinds
+
+_MANY = LISTS | {"Mapping"}
+_FRACTIONS = frozenset({"float", "Real", "Fraction", "Any"})
 
 
 def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +37,7 @@ def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dic
     >>> options_for(fit, {"columns": "age", "draws": 5.0})
     {'columns': ['age'], 'draws': 5}
     """
+    names = vars(sys.modules[function.__module__])
     known = {
         name: parameter
         for name, parameter in inspect.signature(function).parameters.items()
@@ -45,25 +49,26 @@ def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dic
             hint = (ELSEWHERE if of_model else {}).get(name) or instead_of(name, known, "{}")
             raise ParameterError(f"there is no option {name!r}; {hint}")
     return {
-        name: as_declared(value, str(known[name].annotation))
+        name: as_declared(value, kinds_of(known[name].annotation, names))
         for name, value in options.items()
         if value is not None
     }
 
 
-def as_declared(value: Any, annotation: str) -> Any:
-    """Return a value from R in the type that an annotation names.
+def as_declared(value: Any, kinds: Kinds) -> Any:
+    """Return a value from R as one of the declared kinds.
 
     Examples
     --------
-    >>> as_declared(3.0, "int | None"), as_declared(3.0, "float | None")
-    (3, 3.0)
+    >>> [as_declared(3.0, kinds_of(text)) for text in ("int | None", "float | None")]
+    [3, 3.0]
     """
     value = listed(value)
-    kinds = set(kinds_of(annotation)) - {"None"}
-    if "int" in kinds and not any(word in annotation for word in _FRACTIONS):
+    within = frozenset().union(*(kind.names() for kind in kinds))
+    if "int" in within and not within & _FRACTIONS:
         value = whole_numbers(value)
-    if kinds and kinds <= _MANY and not isinstance(value, (list, dict, tuple)):
+    names = {kind.name for kind in kinds} - {"None"}
+    if names and names <= _MANY and not isinstance(value, (list, dict, tuple)):
         return [value]
     return value
 

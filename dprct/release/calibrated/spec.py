@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from dprct.arguments import check_choice, listed_names
+from dprct.arguments import listed_names
 from dprct.assignment.groups import (
     Design,  # noqa: TC001  # read from annotations
     Level,  # noqa: TC001
@@ -357,7 +357,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
             keep=listed_names(keep, "keep"),
             **options,
         )
-        spec._check_words()
+        spec.require_words()
         return spec
 
     @cached_property
@@ -488,10 +488,10 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of options, design and columns, whatever the rows are."""
         schema = facts.schema
-        yield self._check_words
         yield self._check_given
         if (declared := self.declared) is not None:
             yield from _unless_refused(lambda: declared.checks(facts))
+        yield lambda: check_relation(self.neighbors)
         yield lambda: self.effects
         yield self._check_subgroups
         yield from _unless_refused(lambda: self.effects.checks(facts))
@@ -528,11 +528,6 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
                 "``budget_shares=`` of outcomes does not go with ``formulas=``, whose plan divides "
                 "the budget among regressions; name the share of ``covariates`` alone, or none"
             )
-
-    def _check_words(self) -> None:
-        for name, kind in (("covariate_release", Wanted), ("legal", Legal), ("gamma", Gamma)):
-            check_choice(name, getattr(self, name), get_args(kind))
-        check_relation(self.neighbors)
 
     def _check_subgroups(self) -> None:
         if not self.subgroups:

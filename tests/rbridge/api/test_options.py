@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pytest
 
+from dprct.annotations import kinds_of
 from dprct.errors import ParameterError
 from dprct.rbridge.api.options import as_declared, options_for, whole_numbers
 
@@ -49,6 +50,6 @@ def test_unknown_options_are_refused_with_a_hint() -> None:
 
 
 def test_fractions_stay() -> None:
-    assert as_declared(0.5, "int") == 0.5
+    assert as_declared(0.5, kinds_of("int")) == 0.5
     assert whole_numbers([1.0, [2.0, 2.5]]) == [1, [2, 2.5]]
-    assert as_declared(2.0, "Real | None") == 2.0
+    assert as_declared(2.0, kinds_of("Real | None")) == 2.0
