@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,8 +18,6 @@ from dprct.study.asked import Asked
 from dprct.study.sections import absent, design_from, section
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dprct.assignment import Design
     from dprct.model import Facts
     from dprct.privacy.budget import Budget

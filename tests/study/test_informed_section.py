@@ -269,7 +269,7 @@ def test_a_section_is_the_design_it_spells(text, design):
         ("kind = 'complete'\narms = ['t']\nshares = [true]", "a list of numbers"),
         ("kind = 'complete'\narms = ['t']\nshares = [1.5]", r"\[design\] .*share"),
         ("kind = 'factorial'", "lacks factors"),
-        ("kind = 'factorial'\nfactors = {a = 3}", "a table of tables"),
+        ("kind = 'factorial'\nfactors = {a = 3}", "factors a = 3; give a table"),
         ("kind = 'factorial'\nfactors = {a = {kind = 'factorial'}}", r"\.factors\.a\] kind"),
         ("kind = 'factorial'\nfactors = {a = {kin = 'block'}}", r"key 'kin' in \[design\.fac"),
         ("kind = 'factorial'\narms = ['a']\nfactors = {a = {kind = 'simple'}}", "give a table"),
