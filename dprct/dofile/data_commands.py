@@ -21,7 +21,8 @@ def take(session: Session, parsed: Parsed, prefixes: Sequence[Prefix]) -> bool:
     command = _COMMANDS.get(parsed.name)
     if command is None:
         return False
-    session.macros.spend((len(session.memory.derived) // 32) if parsed.name in _COPYING else 0)
+    if parsed.name in _COPYING:
+        session.macros.spend(len(session.memory.derived) + (len(session.memory.columns or ()) >> 3))
     command(session, parsed)
     return True
 
@@ -93,7 +94,7 @@ def _drop(session: Session, parsed: Parsed) -> None:
     elif parsed.within:
         session.memory.only(f"not in {parsed.within}")
     elif parsed.before == "_all":
-        session.memory = Memory()
+        session.memory = Memory(spend=session.macros.spend)
     else:
         session.memory.drop(words(parsed.before))
 
@@ -198,7 +199,7 @@ def _survey(session: Session, parsed: Parsed) -> None:
 
 def _clear(session: Session, parsed: Parsed) -> None:
     if parsed.before in ("", "all", "*"):
-        session.memory = Memory()
+        session.memory = Memory(spend=session.macros.spend)
     if parsed.before in ("all", "*"):
         session.programs.clear()
         session.macros.scalars.clear()

@@ -10,7 +10,7 @@ from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
 from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
 from dprct.dofile.regression import SMALL, Regression
-from dprct.dofile.varlists import bare_names, expanded, is_plain, words
+from dprct.dofile.varlists import bare_names, is_plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,8 +103,8 @@ def _parts(parsed: Parsed, memory: Memory) -> _Parts:
         text = text.replace("=", " ")
     listed = words(text)
     several = 2 if parsed.name == "intreg" else 1
-    parts.outcomes = [name for word in listed[:several] for name in expanded(word, memory.columns)]
-    right = [name for word in listed[several:] for name in expanded(word, memory.columns)]
+    parts.outcomes = memory.expand_each(listed[:several])
+    right = memory.expand_each(listed[several:])
     if len(parts.outcomes) > several:  # a range or a pattern before the regressors
         right = parts.outcomes[several:] + right
         parts.outcomes = parts.outcomes[:several]
@@ -132,7 +132,7 @@ def _absorbed(parsed: Parsed, memory: Memory, parts: _Parts) -> None:
     held = parsed.option("absorb", 1)
     if held:
         text = re.sub(r"\b\w+\s*=\s*", "", held.split(",")[0])
-        parts.absorb = [name for word in words(text) for name in expanded(word, memory.columns)]
+        parts.absorb = memory.expand(text)
 
 
 def _two_samples(parsed: Parsed, memory: Memory) -> _Parts:

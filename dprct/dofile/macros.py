@@ -72,7 +72,7 @@ class Macros:
         """Write out the macros of a text; what is too deep or too long is left as it stands."""
         if depth > _DEEP or ("`" not in text and "$" not in text):
             return text
-        self.spend(len(text) // 16 + 1)
+        self.spend(len(text) // 16 + 3)
         pieces: list[str] = []
         position = length = 0
         while mark := _MARK.search(text, position):
@@ -92,6 +92,7 @@ class Macros:
 
     def _one(self, text: str, begin: int, depth: int) -> tuple[str, int]:
         """Expansion of the macro at a position, and where the text goes on."""
+        self.spend(1)
         following = text[begin + 1 : begin + 2]
         if text[begin] == "\\":
             return (following, begin + 2) if following and following in "`$" else ("\\", begin + 1)

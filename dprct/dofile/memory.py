@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, unquoted
 from dprct.dofile.varlists import expanded, is_plain, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
 
 
+def _free(_amount: int) -> None:
+    """Count no work."""
+
+
 @dataclass(slots=True)
 class Memory:
-    """The data in memory; ``columns`` is None where no header is known."""
+    """The data in memory; ``columns`` is None where no header is known.
+
+    ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
+    """
 
     dataset: str = ""
     sources: tuple[str, ...] = ()
@@ -28,6 +39,7 @@ class Memory:
     panel: str = ""
     survey: str = ""
     merges: tuple[str, ...] = ()
+    spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
         """Return a copy that later commands do not change."""
@@ -36,12 +48,29 @@ class Memory:
 
     def expand(self, text: str) -> list[str]:
         """Return the variables of a list, written out where the header tells."""
-        return [name for word in words(text) for name in expanded(word, self.columns)]
+        return self.expand_each(words(text))
+
+    def expand_each(self, listed: list[str]) -> list[str]:
+        """Return the variables that words mean; each word is looked for among the columns."""
+        if self.columns is None or not listed:
+            return [*listed]
+        here, names = {*self.columns}, []
+        self.spend((len(here) >> 6) + len(listed))
+        for word in listed:
+            names += [word] if word in here else self._expand_one(word)
+        return names
+
+    def _expand_one(self, word: str) -> list[str]:
+        """Return the variables that a pattern, a range or an abbreviation means."""
+        found = expanded(word, self.columns)
+        self.spend((len(self.columns or ()) >> 3) + len(found) // 4)
+        return found
 
     def add(self, name: str, made_of: str = "") -> None:
         """Take in a column that a command makes."""
         if not is_plain(name):
             return
+        self.spend(len(self.columns or ()) >> 5)
         if self.columns is not None and name not in self.columns:
             self.columns.append(name)
         if made_of:
@@ -84,7 +113,7 @@ class Memory:
 
     def drop(self, names: list[str]) -> None:
         """Forget columns."""
-        gone = {name for word in names for name in expanded(word, self.columns)}
+        gone = {*self.expand_each(names)}
         if self.columns is not None:
             self.columns = [name for name in self.columns if name not in gone]
         for name in gone:
@@ -94,7 +123,7 @@ class Memory:
         """Forget all columns but these."""
         if self.columns is None:
             return
-        kept = {name for word in names for name in expanded(word, self.columns)}
+        kept = {*self.expand_each(names)}
         self.columns = [name for name in self.columns if name in kept]
 
     def rename(self, text: str) -> None:
@@ -113,6 +142,7 @@ class Memory:
 
     def _renamed(self, old: str, new: str) -> None:
         if self.columns is not None:
+            self.spend(len(self.columns) >> 5)
             self.columns = [new if name == old else name for name in self.columns]
         self.derived[new] = self.derived.pop(old, f"renamed from {old}")
 
@@ -126,7 +156,7 @@ class Memory:
                 statistic = word.strip("() ")
                 continue
             new, _, old = word.partition("=")
-            for name in expanded(new, self.columns):
+            for name in self.expand_each([new]):
                 names.append(name)
                 made_of = f"collapse ({statistic}) {old or name} by {by or 'all'}"
                 self.derived[name] = made_of[:300]
@@ -144,6 +174,7 @@ class Memory:
         for stub in text.split()[1:]:
             stub = stub.replace("@", "")
             made = re.compile(re.escape(stub) + r"\d+$")
+            self.spend(len(self.columns) >> 3)
             self.columns = [name for name in self.columns if not made.match(name)]
             self.columns.append(stub)
         if j:
@@ -155,6 +186,8 @@ class Memory:
         What a merge matches on is kept where the other file is whole, with the rows that it has.
         """
         self.step(how)
+        others = (0, 0) if other is None else (len(other.derived), len(other.columns or ()))
+        self.spend((sum(others) + len(self.sources) + len(self.columns or ())) >> 3)
         if how == "merge" and len(self.merges) < _MOST_CONDITIONS:
             whole = other is not None and not (other.sample or other.steps or other.unknown)
             made = {*self.derived, *(other.derived if other is not None else ())}
@@ -168,7 +201,8 @@ class Memory:
             for key, made_of in other.derived.items():
                 self.derived.setdefault(key, made_of)
             if self.columns is not None and other.columns is not None:
-                self.columns += [c for c in other.columns if c not in set(self.columns)]
+                here = {*self.columns}
+                self.columns += [c for c in other.columns if c not in here]
         if how == "merge" and self.columns is not None and "_merge" not in self.columns:
             self.columns.append("_merge")
 

@@ -59,6 +59,7 @@ class Session:
         """Return the memory after ``use``: what was saved under the name, or a file of theirs."""
         self.macros.spend(len(self.header or ()) // 32)
         if name in self.saved:
+            self.macros.spend(len(self.saved[name].derived))
             memory = self.saved[name].copied()
             memory.dataset = name
             return memory
@@ -68,8 +69,9 @@ class Session:
             columns = [*self.headers[_base(name)]]
             self.macros.spend(len(columns) // 32)
         return Memory(
-            name, (name,) if name else (), columns=columns, open=columns is None or not name
-        )
+            name, (name,) if name else (), columns=columns, open=columns is None or not name,
+            spend=self.macros.spend,
+        )  # fmt: skip
 
     def _written_out(self, listed: Sequence[str]) -> list[str]:
         return self.memory.expand(" ".join(listed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dprct.dofile import read_files
-from dprct.dofile.reader import MOST_PASSES, decoded
+from dprct.dofile.macros import BoundReached
+from dprct.dofile.reader import MOST_PASSES, WORK, Reader, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +129,45 @@ def test_the_work_of_a_reading_is_bounded(read: Callable[..., Reading]) -> None:
     assert found.notes == (
         "the bound on the work of one reading is reached; what follows is not read",
     )
+
+
+GROWING = "local a x1 x2 x3 x4 x5 x6 x7 x8\nforvalues i=1/11 {\nlocal a `a' `a'\n}\n"
+DEEP = "local a0 x\n" + "".join(f"local a{i} \\`a{i - 1}' \\`a{i - 1}'\n" for i in range(1, 30))
+COSTLY = {
+    "long lists": GROWING + "forvalues j=1/9999 {\nreg y `a' `j'\n}",
+    "macros of macros": DEEP + "forvalues j=1/9999 {\nreg y `a25'\n}",
+    "columns": "forv x=1/9999 {\nforv k=1/100 {\ngen y`x'_`k' = 1\n}\n}",
+    "files": "forv x=1/9999 {\ngen v`x'=1\nsave f`x'\n}",
+    "states": "forv x=1/9999 {\ngen v`x'=1\npreserve\n}",
+    "merges": "forv x=1/9999 {\nmerge 1:1 id using f`x'\nreg y x\n}",
+    "conditions": 'local c `"'
+    + "b==2 & " * 99
+    + "b==1\"'\nforv x=1/9999 {\nkeep if x==`x' & `c'\nreg y x\n}",
+    "patterns": "forv x=1/9999 {\ngen v`x'=1\n}\nforv x=1/9999 {\nkeep v*\ndrop v`x'\n}",
+}
+"""Do-files of less than a kB that took up to 64 s, or 430 MB, before the work was counted."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", COSTLY)
+def test_a_small_do_file_takes_little_memory_and_no_more_than_the_bound(
+    what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "main.do").write_text(COSTLY[what])
+    reader = Reader([f"c{i}" for i in range(300)], "d", frozenset(), WORK)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BoundReached):
+            reader.read(tmp_path / "main.do", tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_braces_in_braces_are_read_to_a_depth(read: Callable[..., Reading]) -> None:
+    found = read("{\n" * 3_000 + "reg z t\n" + "}\n" * 3_000 + "reg y t")
+    assert [row.outcome for row in found] == ["y"]
+    assert any("levels deep" in note for note in found.notes)
 
 
 @pytest.mark.long
