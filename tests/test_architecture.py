@@ -137,6 +137,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/slopes.py", "planned_slopes", "max"): "public weights of a plan",
     ("dprct/queries/one_step.py", "ResidualRows.totals", "max"): "numbers of blocks, public",
     ("dprct/queries/one_step.py", "Score.totals", "max"): "numbers of blocks, public",
+    ("dprct/queries/one_step.py", "Cross.moves", "max"): "public weights and clips",
     ("dprct/queries/counts.py", "_cover", "argmax"): "terms of a key, from edges of bins",
     ("dprct/release/calibrated/residuals.py", "_arms", "unique"): "arms of a released design",
     ("dprct/release/columns.py", "sorted_rows", "unique"): "rows already released, to sort them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,16 @@ def ols(
     effects: Annotated[
         bool, typer.Option("--effects", help="Effects of the arms instead of a regression.")
     ] = False,
+    joint: Annotated[
+        str | None,
+        typer.Option(
+            "--joint", help="Declared regressions together, by the label of their family."
+        ),
+    ] = None,
+    test: Annotated[
+        list[str] | None,
+        typer.Option("--test", help='Test of coefficients, such as "t1 = t2"; may be given again.'),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read a regression off released moments; its errors contain the noise. No data are needed."""
@@ -40,18 +51,23 @@ def ols(
 
     with working("reading"):
         moments = Moments.load(file)
-        if formula is not None and effects:
-            raise ParameterError("--effects takes no formula; give one of them")
-        if formula is None and not effects:
+        if (formula is not None) + effects + (joint is not None) > 1:
+            raise ParameterError("--effects and --joint take no formula; give one of them")
+        if formula is None and not effects and joint is None:
             say(json.dumps(_described(moments), indent=2) if as_json else moments.summary())
             return
         chosen = _groups(moments, where or [])
         found: Any = (
-            moments.effects(where=chosen)
+            moments.joint(joint)
+            if joint is not None
+            else moments.effects(where=chosen)
             if formula is None
             else moments.ols(formula, cov_type=cov_type, where=chosen)
         )
-    if as_json:
+        tested = found.wald_test(test) if test else None
+    if tested is not None:
+        say(json.dumps(asdict(tested)) if as_json else str(tested))
+    elif as_json:
         say(found.tidy().to_json(orient="records", indent=2, double_precision=15))
     else:
         say(found.summary())

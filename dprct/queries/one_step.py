@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -494,7 +494,7 @@ def product_move(d: int, most: int, other: int, most_of_other: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cross:
-    """The products of the residuals of two regressions that have the same weights.
+    """The products of the residuals of two regressions.
 
     Parameters
     ----------
@@ -503,26 +503,54 @@ class Cross:
 
     Notes
     -----
-    Released are sum a_jc a_lc e e' of all j <= l, where e and e' are the residuals of the two, or
-    their sums over clusters, each clipped as in its own squares.  Together with the squares of both
-    they are the upper triangle of what is the covariance of all coefficients of the two.  In a cell
-    the product of e and e' moves by :func:`product_move`; the numbers of a cell are a public vector
-    times it.
+    Released are sum a_jc a'_lc e e' of all j and l, of j <= l where both have the same weights a
+    and a'.  e and e' are the residuals of the two of a row that counts in both, or their sums over
+    a cluster, each clipped as in its own squares.  Together with the squares of both they are the
+    covariance of all coefficients of the two.
+
+    *Cells that count in both.*  A person moves e and e' there, by 2 b and 2 b', and their product
+    by :func:`product_move`; the numbers of a cell are a public vector times it.  Of clusters the
+    same holds, for all rows of a cluster that count in a regression have the weights of the cell.
+
+    *Cells that count in one of them.*  A row has no product.  A cluster may have: E_g moves by
+    2 b or 2 C_c at most, whichever is less, and E'_g is not moved, so that a'_g E'_g is at most
+    the largest |a'_lc'| C'_c' of all cells.
     """
 
     first: int
     second: int
 
+    def entries(self, scores: Sequence[Score]) -> list[tuple[int, int]]:
+        """Return which coefficients of the two the numbers are of."""
+        one, other = scores[self.first], scores[self.second]
+        if np.array_equal(one.weights, other.weights):
+            return one.pairs
+        return [(j, k) for j in range(one.size) for k in range(other.size)]
+
     def moves(self, scores: Sequence[Score], most: Sequence[Sequence[int]]) -> OnGrid:
         """Return what one person moves the products by."""
         one, other = scores[self.first], scores[self.second]
-        if not np.array_equal(one.weights, other.weights):
-            raise ParameterError("products of residuals need regressions of the same weights")
-        moved = [
-            product_move(2 * one.reach, int(c), 2 * other.reach, int(k))
-            for c, k in zip(most[self.first], most[self.second], strict=True)
-        ]
-        return OnGrid(abs(one.products) * np.array(moved, dtype=object))
+        clips = [np.array(list(map(int, most[at])), object) for at in (self.first, self.second)]
+        sizes = [abs(one.weights), abs(other.weights)]
+        both = np.array([
+            product_move(2 * one.reach, c, 2 * other.reach, k)
+            for c, k in zip(*clips, strict=True)
+        ], dtype=object)  # fmt: skip
+        found = [sizes[0][j] * sizes[1][k] * both for j, k in self.entries(scores)]
+        if one.clusters:
+            alone = [a * (~b.any(axis=0)) * np.minimum(2 * score.reach, 2 * c)
+                     for a, b, score, c in zip(sizes, sizes[::-1], (one, other), clips,
+                                               strict=True)]  # fmt: skip
+            whole = [(a * c).max(axis=1) for a, c in zip(sizes, clips, strict=True)]
+            found = [
+                numbers + alone[0][j] * whole[1][k] + alone[1][k] * whole[0][j]
+                for numbers, (j, k) in zip(found, self.entries(scores), strict=True)
+            ]
+        return OnGrid(np.array(found, dtype=object))
+
+
+_Clipped: TypeAlias = tuple[int, Score, "Sequence[int]", "Sequence[int]"]
+"""A regression for its squares: residual, score, centre of every cell, and clip of every cell."""
 
 
 class ResidualRows:
@@ -646,30 +674,54 @@ class ResidualRows:
         ]
         parts = [score.squares(c, joint=both) for _, score, _, c, both in asked]
         for cross in crosses:
-            values.append(self._products(*(asked[at][:4] for at in (cross.first, cross.second))))
+            two = asked[cross.first][:4], asked[cross.second][:4]
+            values.append(self._products(*two, cross.entries(scores)))
             parts.append(cross.moves(scores, most))
         return Vector(tuple(parts)).sealed(values)
 
-    def _products(self, *two: tuple[int, Score, Sequence[int], Sequence[int]]) -> list[int]:
+    def _products(
+        self, one: _Clipped, other: _Clipped, entries: Sequence[tuple[int, int]]
+    ) -> list[int]:
         """Return the sums of products of the clipped residuals, or sums of clusters, of two."""
-        score = two[0][1]
-        (cell, by), size, clipped = self._places(score), score.weights.shape[1], []
+        clusters = one[1].clusters
+        sums = self._of_clusters(one, other) if clusters else self._of_rows(one, other)
+        a, b = one[1].weights, other[1].weights
+        return [
+            sum(int(a[j, c]) * int(b[k, d]) * total for c, d, total in sums) for j, k in entries
+        ]
+
+    def _of_rows(self, *two: _Clipped) -> list[tuple[int, int, int]]:
+        """Return the cells that count in two regressions, and the sum of products of each."""
+        inside = self._inside(two[0][1]) & self._inside(two[1][1])
+        cell, size = self._cells[inside], two[0][1].weights.shape[1]
+        clipped = []
         for residual, _, centre, most in two:
-            e = self._residuals(residual, score, centre)
-            if by is not None:
-                e = np.bincount(by, e, minlength=len(cell)).astype(np.int64)
+            e = self._values[residual][inside] - np.array(centre, np.int64)[cell]
             clip = np.array(most, np.int64)[cell]
             clipped.append(np.clip(e, -clip, clip))
-        by_cell = [0] * size
-        if by is not None:
-            for c, one, other in zip(cell.tolist(), *(x.tolist() for x in clipped), strict=True):
-                by_cell[c] += one * other
-        else:
-            high, low = np.divmod(clipped[0] * clipped[1], GRID)
-            by_cell = [GRID * int(h) + int(k) for h, k in zip(
-                np.bincount(cell, high, minlength=size), np.bincount(cell, low, minlength=size),
-                strict=True)]  # fmt: skip
-        return _weighted(score.products, by_cell)
+        high, low = np.divmod(clipped[0] * clipped[1], GRID)
+        sums = (np.bincount(cell, part, minlength=size).tolist() for part in (high, low))
+        return [
+            (c, c, GRID * int(h) + int(k)) for c, (h, k) in enumerate(zip(*sums, strict=True))
+            if h or k
+        ]  # fmt: skip
+
+    def _of_clusters(self, *two: _Clipped) -> list[tuple[int, int, int]]:
+        """Return the cells of clusters in two regressions, and the sum of products of each pair."""
+        found, sums = [], dict[tuple[int, int], int]()
+        for residual, score, centre, most in two:
+            of, cell, by = self._places(score)
+            e = np.bincount(by, self._residuals(residual, score, centre), minlength=len(cell))
+            clip = np.array(most, np.int64)[cell]
+            clipped = np.clip(e.astype(np.int64), -clip, clip)
+            found.append({g: (c, x) for g, c, x in zip(
+                of.tolist(), cell.tolist(), clipped.tolist(), strict=True)})  # fmt: skip
+        one, other = found
+        for g, (c, x) in one.items():
+            if g in other:
+                d, y = other[g]
+                sums[c, d] = sums.get((c, d), 0) + x * y
+        return [(c, d, total) for (c, d), total in sums.items()]
 
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
@@ -684,20 +736,15 @@ class ResidualRows:
         found: Whole = self._values[residual][inside].astype(np.int64) - middle
         return found
 
-    def _places(self, score: Score) -> tuple[Whole, Whole | None]:
-        """Return the cell of each row that counts; or of each cluster, and that of every row."""
+    def _places(self, score: Score) -> tuple[Whole, Whole, Whole]:
+        """Return the clusters that count, the cell of each, and the place of every row's."""
         inside, size = self._inside(score), score.weights.shape[1]
-        cell = self._cells[inside]
-        if not score.clusters:
-            return cell, None
-        assert self._clusters is not None
-        pairs, place = np.unique(
-            self._clusters[inside] * size + score.alike[cell], return_inverse=True
-        )
+        places = self.clusters[inside] * size + score.alike[self._cells[inside]]
+        pairs, place = np.unique(places, return_inverse=True)
         of, at = np.divmod(pairs, size)
         if len(set(of.tolist())) < len(of):
             raise ParameterError("clusters whose rows have other weights have no joint squares")
-        return at, place
+        return of, at, place
 
     def squared(
         self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
@@ -705,7 +752,7 @@ class ResidualRows:
         """Squares of residuals or clusters of one regression, whole."""
         one = residual, score, centre, most
         if both or not score.clusters:
-            return self._products(one, one)
+            return self._products(one, one, score.pairs)
         inside, size = self._inside(score), score.weights.shape[1]
         assert self._clusters is not None
         places = self._clusters[inside] * size + score.alike[self._cells[inside]]

@@ -16,6 +16,9 @@
 #'   assigned; any other regression on released columns remains possible.
 #' @param cluster The column of the clusters of a declared regression's errors; by default the
 #'   clusters that were assigned.
+#' @param joint Of `regression()`: what a family of regressions is called whose coefficients are tested
+#'   together, as after Stata's `suest`. Of `effects()`: the family whose coefficients are returned, with
+#'   their covariance, for [wald_test()] and [lincom()].
 #' @param name What [ols()] finds a declared regression by; by default its formula.
 #' @param assignment One of the [designs]; every arm is a group of its own.
 #' @param control The arm to compare with, where the design has no group that is in no arm.
@@ -107,8 +110,8 @@ declared_text <- function(x, data = NULL) {
 
 #' @rdname moments
 #' @export
-regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL) {
-  said <- list(where = where, weights = weights, cluster = cluster, name = name)
+regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL) {
+  said <- list(where = where, weights = weights, cluster = cluster, name = name, joint = joint)
   structure(
     c(list(formula = formula), Filter(Negate(is.null), said)),
     class = "dprct_regression"
@@ -290,11 +293,11 @@ stats::effects
 
 #' @rdname moments
 #' @export
-effects.dprct_moments <- function(object, outcomes = NULL, where = NULL, ...) {
+effects.dprct_moments <- function(object, outcomes = NULL, where = NULL, joint = NULL, ...) {
   only_known(...)
   if (!is.null(outcomes)) outcomes <- as.list(outcomes)
   dprct_call("moments_effects",
-    result = object, outcomes = outcomes, where = where, .call = sys.call()
+    result = object, outcomes = outcomes, where = where, joint = joint, .call = sys.call()
   )
 }
 

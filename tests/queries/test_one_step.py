@@ -289,9 +289,55 @@ def test_squares_and_products_of_two_regressions_move_together_as_said(clusters:
             assert int(max(abs(moved))) <= most_of_one
             largest = max(largest, (int((moved * moved).sum()) / l2_squared) ** 0.5)
     assert largest > 0.6
-    scores[1] = Score(GRID, weights(rng, 2), blocks, clusters)
-    with pytest.raises(ParameterError, match="the same weights"):
-        Cross(0, 1).moves(scores, most)
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+def test_products_of_regressions_on_other_rows_are_exact_and_move_as_said(clusters: bool) -> None:
+    """Cells 0 and 1 count in the first, 1 and 2 in the second; the person is in any of them."""
+    rng = np.random.default_rng(13)
+    two, largest = Column("late", bounds=(0.0, 1.0), **NEVER), dict.fromkeys((0, 1, 2), 0.0)
+    for turn in range(36):
+        data = frame(rng, 6)
+        codes = np.array([turn % 3, *rng.integers(0, 4, 5)])
+        data["arm"], data["block"] = codes % 2 * 1.0, codes // 2 * 1.0
+        data["village"] = 0.0
+        data["y"] = rng.choice([-1.0, 3.0], len(data))
+        data["late"] = rng.choice([0.0, 1.0], len(data))
+        a, b = weights(rng, 2, 1), weights(rng, 1, 1)
+        own = [np.repeat(a, 4, 1) * [1, 1, 0, 0], np.repeat(b, 4, 1) * [0, 1, 1, 0]]
+        scores = [Score(GRID, w, np.array([0, 0, 1, 1]), clusters) for w in own]
+        most = [[int(rng.choice([GRID // 8, GRID, 9 * GRID]))] * 4 for _ in scores]
+        centres = [[int(rng.choice([0, GRID, -GRID]))] * 4 for _ in scores]
+        part = Cross(0, 1).moves(scores, most)
+        residuals, found = [Residual(Part(Y)), Residual(Part(two))], []
+        for y, z in itertools.product((-1.0, 3.0), (0.0, 1.0)):
+            data.loc[0, ["y", "late"]] = [y, z]
+            rows = ResidualRows.of(table(data), residuals, cells_of(data))
+            sums = rows.squares([0, 1], scores, centres, most, [True] * 2, [Cross(0, 1)])
+            found.append(np.array(_open(sums), dtype=object)[4:])
+            e = [
+                residuals_of(data, None).to_numpy() - centres[0][0],
+                (2 * GRID * data["late"].to_numpy() - GRID).astype(int) - centres[1][0],
+            ]
+            inside = [np.isin(codes, (0, 1)), np.isin(codes, (1, 2))]
+            clip = lambda x, c: np.clip(x, -c, c).astype(object)  # noqa: E731
+            if clusters:
+                ends = [clip((x * i).sum(), c[0]) for x, i, c in zip(e, inside, most, strict=True)]
+                total = int(ends[0]) * int(ends[1])
+            else:
+                ends = [clip(x, c[0]) * i for x, i, c in zip(e, inside, most, strict=True)]
+                total = int((ends[0] * ends[1]).sum())
+            wanted = [int(a[j, 0]) * int(b[0, 0]) * total for j in range(2)]
+            assert list(found[-1]) == part.rounded(wanted)
+        _, l2_squared, _ = Vector((part,)).sensitivities
+        here = int(sum(int(x) ** 2 for x in part.moves[:, turn % 3]))
+        for one, other in itertools.combinations(found, 2):
+            square = int(((one - other) ** 2).sum())
+            assert square <= here <= l2_squared
+            if here:
+                largest[turn % 3] = max(largest[turn % 3], (square / here) ** 0.5)
+    assert largest[1] > (0.7 if clusters else 0.95)
+    assert min(largest[0], largest[2]) > 0.45 if clusters else largest[0] == largest[2] == 0
 
 
 def test_fits_that_doubles_would_round_are_refused() -> None:

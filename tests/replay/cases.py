@@ -674,6 +674,21 @@ for engine in (False, True):
     declared("an instrument" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ x + [took ~ t]", name="late"), "y ~ t"],
               "assignment": dprct.Simple("t")}, private="y x took", engine=engine)  # fmt: skip
+for engine in (False, True):
+    declared("joint tests, on other rows" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y + w ~ t + x", joint="all"),
+                           dprct.Regression("w ~ t", where="pair >= 200", name="late", joint="all"),
+                           dprct.Regression("y ~ t", where="pair < 500", joint="two"),
+                           dprct.Regression("w ~ t", where="pair < 500", joint="two")],
+              "assignment": dprct.Simple("t")},
+             private="y w x", public="t pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+declared("joint tests, villages",
+         {"formulas": [dprct.Regression("y + w ~ t", joint="all"),
+                       dprct.Regression("y ~ t", where="pair >= 200", name="late", joint="all")],
+          "assignment": dprct.Cluster("t", cluster="pair")},
+         private="y w", public="t pair", arms=("halves",),
+         facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
 declared("an instrument that villages were assigned",
          {"formulas": ["y ~ w + [took ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w took", public="t pair", facts={"pair": {"levels": None, "type": "int"}},

@@ -233,14 +233,19 @@ def declared_moved(name: str) -> Pair:
         "took": np.arange(n) // 4 % 2 * 1.0,
     }
     one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
+    if "joint" in case.name:
+        one["w"] = np.arange(n) // 4 % 2 * 1.0
     other = one.copy()
     other.loc[0, "y"] = 1.0
+    if "joint" in case.name:
+        other.loc[0, "w"] = 1.0
     if "took" in case.private:
         other.loc[0, "took"] = 1.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
 
 
 LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
+JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
@@ -290,6 +295,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "products of two regressions that move by a 64th": (
         products_that_hardly_move, lambda: declared_moved(LATE), "sum of (shift / sigma)^2",
+    ),
+    "products of two outcomes that move by a 64th": (
+        products_that_hardly_move, lambda: declared_moved(JOINT), "sum of (shift / sigma)^2",
     ),
     "totals of weighted residuals that weigh a 64th": (
         totals_without_loads, lambda: declared_moved(LOADED), "sum of (shift / sigma)^2",

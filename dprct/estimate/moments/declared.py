@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from dprct.arguments import checked, given, is_data
@@ -67,6 +68,9 @@ class Regression:
         What it is called where its results are asked for.
     family : str, optional
         No other than least squares is offered.
+    joint : str, optional
+        What a family of regressions is called whose coefficients are tested together, as after
+        Stata's ``suest``: all that have this label, and all outcomes of one formula.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class Regression:
     cluster: str | None = None
     name: str | None = None
     family: str | None = None
+    joint: str | None = None
 
     def __post_init__(self) -> None:
         if self.family is not None:
@@ -92,6 +97,11 @@ class Regression:
                 f"``family={given(self.family)}`` is not offered; leave it out, which is least "
                 "squares: of a 0/1 outcome it estimates the effect on the share, which is what "
                 "``margins, dydx()`` of a factor prints after logit"
+            )
+        if self.joint is not None and (not self.joint.strip() or self.parsed.endogenous):
+            raise ParameterError(
+                f"``joint={given(self.joint)}``; give the name of a family of regressions without "
+                "instruments, which are tested together"
             )
         self.parsed, self.condition  # noqa: B018 -- refuses what is no formula or condition
 
@@ -358,18 +368,45 @@ class Instrumented:
     first: int
 
 
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Declared regressions whose coefficients are tested together.
+
+    Parameters
+    ----------
+    name : str
+    members : tuple of int
+        Places among the declared regressions.
+    """
+
+    name: str
+    members: tuple[int, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The pairs of them."""
+        return tuple(combinations(self.members, 2))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnCross:
     """What was released of how the coefficients of two declared regressions vary together.
 
     Parameters
     ----------
-    sampling, spread : (q, q) arrays
+    first, second : int
+        Places of the two among the declared regressions.
+    sampling, spread : (q, r) arrays
         Sampling covariance, and the standard deviation of the noise of each entry of it.
+    alike : bool
+        Whether both have the same weights: then entries across the diagonal are one draw.
     """
 
+    first: int
+    second: int
     sampling: Array
     spread: Array
+    alike: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)

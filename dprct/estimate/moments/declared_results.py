@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep, Instrumented
+    from dprct.estimate.moments.declared import (
+        Declared,
+        DrawnCross,
+        DrawnStep,
+        Family,
+        Instrumented,
+    )
     from dprct.privacy.budget import Guarantee
 
     Array = NDArray[np.floating[Any]]
@@ -80,6 +86,116 @@ class DeclaredResults(GaussianResults):
                 "treatment varies within clusters, so that the variance of each coefficient was "
                 "released and no covariance; ask for one coefficient at a time"
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class JointResults(GaussianResults):
+    """The coefficients of declared regressions that are tested together, named outcome: term.
+
+    Parameters
+    ----------
+    sampling, spread : (K, K) arrays
+        Sampling covariance of all coefficients as released, and the noise of each entry.
+    alike : tuple of (slice, slice)
+        Blocks off the diagonal in which entries across the block's diagonal are one draw.
+    noises : (K,) array
+        Standard deviations of the noise of the coefficients.
+
+    Notes
+    -----
+    A family of regressions of the same people: what they share is in the covariance, as after
+    Stata's ``suest``.  Every interval is that of its own regression.
+    """
+
+    sampling: Array
+    spread: Array
+    alike: tuple[tuple[slice, slice], ...]
+    noises: Array
+
+    def lincom(self, wanted: str | Mapping[str, float]) -> JointResults:
+        """Return a linear combination, such as ``"`y: treat` - `works: treat`"``."""
+        asked = restrictions(wanted, list(self.params.index))
+        if len(asked.weights) > 1:
+            raise ParameterError(
+                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
+            )
+        law = self._combined(asked.weights[0], -float(asked.values[0]))
+        table = lawful([law], asked.texts, np.zeros((1, 1)), (0.05,))
+        return replace(self, **table, title=f"{self.title}: {asked.texts[0]}")
+
+    def wald_test(
+        self, wanted: str | Mapping[str, float] | Sequence[str] | None = None
+    ) -> WaldTest:
+        """Return the joint test of linear restrictions; without any, that all are 0."""
+        names = [str(name) for name in self.params.index]
+        said = [f"`{name}` = 0" for name in names] if wanted is None else wanted
+        asked = restrictions(said, names)
+        raised = [law.kappa(JOINT_ALPHA) * float(law.spreads[0]) for law in self._each]
+        cov = positive(self.sampling) + np.diag(np.array(raised) + self.noises**2)
+        estimate = asked.weights @ self.params.to_numpy(np.float64) - asked.values
+        df = float(self.df_inference)
+        return wald_test(
+            estimate, asked.weights @ cov @ asked.weights.T, "; ".join(asked.texts), df
+        )
+
+    @property
+    def _each(self) -> list[Combined]:
+        return [self._combined(one, 0.0) for one in np.eye(len(self.noises))]
+
+    def _combined(self, w: Array, shift: float) -> Combined:
+        """Return one combination of coefficients with the law of its error."""
+        square = np.outer(w, w)
+        draws = np.triu(2 * square - np.diag(np.diag(square)))
+        for rows, columns in self.alike:
+            block = draws[rows, columns]
+            draws[rows, columns] = np.triu(block) + np.tril(block, -1).T
+        spread = float(np.linalg.norm(draws * np.nan_to_num(self.spread)))
+        return Combined(
+            value=float(w @ self.params.to_numpy(np.float64)) + shift,
+            parts=np.array([float(w @ self.sampling @ w)]), spreads=np.array([spread]),
+            noise=float((w * w) @ (self.noises**2)), df=np.array([float(self.df_inference)]),
+        )  # fmt: skip
+
+
+def joint_results(
+    drawn: Sequence[DrawnStep], declared: Sequence[Declared], crosses: Sequence[DrawnCross],
+    family: Family, guarantee: Guarantee, rows: int,
+) -> JointResults:  # fmt: skip
+    """Return the coefficients of a family of declared regressions, with their covariance."""
+    fits = [declared_results(drawn[at], declared[at], guarantee) for at in family.members]
+    outcomes = [fit.outcome for fit in fits]
+    names, places = list[str](), dict[int, slice]()
+    for at, fit in zip(family.members, fits, strict=True):
+        of = fit.outcome if outcomes.count(fit.outcome) == 1 else fit.of.title
+        places[at] = slice(len(names), len(names) + len(fit.of.terms))
+        names += [f"{of}: {term}" for term in fit.of.terms]
+    sampling, spread = np.zeros((2, len(names), len(names)))
+    for at, here in places.items():
+        sampling[here, here], spread[here, here] = drawn[at].sampling, drawn[at].spread
+    for one in crosses:
+        here, there = places[one.first], places[one.second]
+        sampling[here, there], spread[here, there] = one.sampling, one.spread
+        sampling[there, here], spread[there, here] = one.sampling.T, one.spread.T
+    noises = np.concatenate([drawn[at].noise for at in family.members])
+    clusters = list(dict.fromkeys(", ".join(fit.of.clusters) for fit in fits if fit.of.groups))
+    table = lawful(
+        [law for fit in fits for law in fit.laws], names, sampling + np.diag(noises**2), (0.05,)
+    )
+    return JointResults(
+        **table, sampling=sampling, spread=spread, noises=noises,
+        alike=tuple((places[one.first], places[one.second]) for one in crosses if one.alike),
+        df_inference=min(fit.df_inference for fit in fits),
+        df_resid=min(fit.df_resid for fit in fits), nobs=rows,
+        cov_type=fits[0].cov_type, guarantee=guarantee,
+        outcome=", ".join(dict.fromkeys(outcomes)),
+        formula="; ".join(fit.formula for fit in fits),
+        title=f"Declared regressions together: {family.name}",
+        notes=(
+            "Coefficients of regressions of the same people, with their covariance: "
+            + "; ".join(fit.of.title for fit in fits) + ".",
+            *(f"Errors are those of clusters of {one}." for one in clusters),
+        ),
+    )  # fmt: skip
 
 
 def declared_results(

@@ -14,7 +14,13 @@ import numpy as np
 from dprct import disk
 from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
-from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep, Instrumented
+from dprct.estimate.moments.declared import (
+    Declared,
+    DrawnCross,
+    DrawnStep,
+    Family,
+    Instrumented,
+)
 from dprct.estimate.moments.groups import Group
 from dprct.estimate.moments.layout import Layout, Place, scaled
 from dprct.estimate.moments.one_step import EFFECTS
@@ -121,9 +127,24 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         content["declared"]["instrumented"] = [
             {**asdict(one), "drawn": {"sampling": _upper(cross.sampling),
                                       "spread": _upper(cross.spread)}}
-            for one, cross in zip(moments.instrumented, drawn.crosses, strict=True)
+            for one in moments.instrumented
+            for cross in (drawn.cross(one.reduced, one.first),)
+        ]  # fmt: skip
+    if moments.families:
+        content["declared"]["joint"] = [
+            {"name": one.name, "members": list(one.members),
+             "drawn": [_drawn_cross(drawn.cross(*pair)) for pair in one.pairs]}
+            for one in moments.families
         ]  # fmt: skip
     return {**content, "digest": digest_of(content)}
+
+
+def _drawn_cross(cross: DrawnCross) -> dict[str, Any]:
+    """Released covariances of two regressions, row by row."""
+    return {
+        "alike": cross.alike, "sampling": cross.sampling.ravel().tolist(),
+        "spread": cross.spread.ravel().tolist(),
+    }  # fmt: skip
 
 
 def _asked(one: Declared) -> dict[str, Any]:
@@ -316,6 +337,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     scores = tuple(_scores(facts) for facts in content["scores"])
     declared, steps, share, withheld = _declared(content)
     instrumented, crosses = _instrumented(content, declared)
+    families, across = _families(content, declared)
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores, share)
     _require(all(one.outcome in layout.names for one in declared), "an outcome was not released")
     clipped = None
@@ -333,7 +355,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
-    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share, crosses)
+    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share, (*crosses, *across))
     told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -356,6 +378,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "declared": declared,
         "withheld": withheld,
         "instrumented": instrumented,
+        "families": families,
     }
 
 
@@ -482,13 +505,47 @@ def _instrumented(
         )
         numbers = one["drawn"]
         cross = DrawnCross(
-            _square(numbers["sampling"], 1, True), _square(numbers["spread"], 1, True)
+            made.reduced,
+            made.first,
+            _square(numbers["sampling"], 1, True),
+            _square(numbers["spread"], 1, True),
         )
         _require(bool((cross.spread > 0).all()), "the noise of a covariance is missing")
         found.append(made)
         crosses.append(cross)
     titles = [one.title for one in found]
     _require(len({*titles}) == len(titles), "two regressions have one name")
+    return tuple(found), tuple(crosses)
+
+
+def _families(
+    content: Mapping[str, Any], declared: Sequence[Declared]
+) -> tuple[tuple[Family, ...], tuple[DrawnCross, ...]]:
+    """Return the families of regressions of a document that are tested together."""
+    found, crosses = [], []
+    for one in content.get("declared", {}).get("joint", []):
+        made = Family(_text(one["name"]), tuple(map(_whole, one["members"])))
+        _require(
+            len({*made.members}) == len(made.members) > 1 and max(made.members) < len(declared),
+            "a regression of a family is missing",
+        )
+        _require(len(one["drawn"]) == len(made.pairs), "covariances of a family are missing")
+        for (first, second), numbers in zip(made.pairs, one["drawn"], strict=True):
+            shape = len(declared[first].terms), len(declared[second].terms)
+            sampling, spread = (
+                np.array([_number(x) for x in numbers[key]]) for key in ("sampling", "spread")
+            )
+            alike = numbers["alike"] is True
+            _require(
+                len(sampling) == len(spread) == math.prod(shape) and bool((spread > 0).all())
+                and (not alike or shape[0] == shape[1]),
+                "covariances of a family are not complete",
+            )  # fmt: skip
+            crosses.append(DrawnCross(
+                first, second, sampling.reshape(shape), spread.reshape(shape), alike
+            ))  # fmt: skip
+        found.append(made)
+    _require(len({one.name for one in found}) == len(found), "two families have one name")
     return tuple(found), tuple(crosses)
 
 

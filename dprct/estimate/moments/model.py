@@ -63,6 +63,7 @@ from dprct.estimate.moments.one_step import (
     chosen_shares,
     drawn_steps,
     vectors_of,
+    with_families,
     with_instruments,
 )
 from dprct.estimate.moments.plan import (
@@ -264,6 +265,15 @@ class MomentsSpec(Spec[MomentsFacts]):
             (one, found[0], found[1])
             for one, found in self.served(schema).items()
             if one.stages is not None and not isinstance(found, str)
+        )
+
+    def families(self, schema: Schema) -> tuple[tuple[str, str], ...]:
+        """Return the families of regressions that are tested together, each with a member."""
+        return tuple(
+            (one.joint, step.title)
+            for one, found in self.served(schema).items()
+            if one.joint is not None and not isinstance(found, str)
+            for step in found
         )
 
     def read(self, schema: Schema) -> bool:
@@ -1232,7 +1242,7 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool
         )
     flags = spec.inside(schema).flags
     found = bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
-    return with_instruments(found, spec.stages(schema))
+    return with_families(with_instruments(found, spec.stages(schema)), spec.families(schema))
 
 
 def drawn_with_steps(

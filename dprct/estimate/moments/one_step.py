@@ -22,7 +22,13 @@ import pandas as pd
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.moments.bound_step import BoundStep
-from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep, Instrumented
+from dprct.estimate.moments.declared import (
+    Declared,
+    DrawnCross,
+    DrawnStep,
+    Family,
+    Instrumented,
+)
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.slopes import (
     ReadSlopes,
@@ -114,16 +120,21 @@ class Steps:
     ----------
     instrumented : tuple of Instrumented
         Those with an instrument, which are made of two of them.
+    families : tuple of Family
+        Those that are tested together.
     """
 
     bound: tuple[BoundStep, ...]
     cells: PublicCells
     instrumented: tuple[Instrumented, ...] = ()
+    families: tuple[Family, ...] = ()
 
     @property
     def crosses(self) -> tuple[Cross, ...]:
-        """The pairs whose covariances are released, one for each with an instrument."""
-        return tuple(Cross(one.reduced, one.first) for one in self.instrumented)
+        """The pairs whose covariances are released, each once."""
+        pairs = [(one.reduced, one.first) for one in self.instrumented]
+        pairs += [pair for one in self.families for pair in one.pairs]
+        return tuple(Cross(*pair) for pair in dict.fromkeys(pairs))
 
     def __bool__(self) -> bool:
         return bool(self.bound)
@@ -238,6 +249,34 @@ def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]
             )
         found.append(here)
     return replace(steps, instrumented=tuple(found))
+
+
+def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
+    """Return the steps with the families of those that are tested together: name and title."""
+    places = {one.step.title: at for at, one in enumerate(steps.bound)}
+    members: dict[str, dict[int, None]] = {}
+    for name, title in asked:
+        members.setdefault(name, {})[places[title]] = None
+    found = tuple(Family(name, tuple(sorted(of))) for name, of in members.items())
+    for family in found:
+        bounds = [steps.bound[at] for at in family.members]
+        why = ""
+        if len(bounds) < 2:
+            why = "is the only one of it"
+        elif len({one.step.clusters for one in bounds}) > 1:
+            why = "has errors of other clusters than the others"
+        title = bounds[0].step.title
+        for one in bounds:
+            if one.step.products:
+                title, why = one.step.title, "multiplies treatment by private covariates"
+            elif not one.joint:
+                title, why = one.step.title, "has treatment that varies within clusters"
+        if why:
+            raise ParameterError(
+                f"``joint={family.name!r}``: {title!r} {why}, and no covariances with it are "
+                "released; give the label to regressions that are tested together, or leave it out"
+            )
+    return replace(steps, families=found)
 
 
 def _bound(
@@ -582,9 +621,8 @@ def _planned(
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
     several = _together(steps.bound)
-    # a product of two rows' residuals moves by twice a square, one of two clusters' by as much
-    extra = sum(1 if steps.bound[one.first].clusters else 4 for one in steps.crosses)
-    squares = squares * several / math.hypot(several, math.sqrt(extra))
+    # in units of what a person moves them by, products add as much as the squares of a regression
+    squares = squares * several / math.hypot(several, math.sqrt(len(steps.crosses)))
     clips, planned = [], []
     for bound, r2 in zip(steps.bound, kept, strict=True):
         place, icc = place_of(layout, bound.step.outcome), icc_of(design, bound.step.outcome)
@@ -824,14 +862,28 @@ def drawn_steps(
         sampling, spread = _matrices(bound, score, units, laws[SQUARES].noise_sd, scale)
         found.append(DrawnStep(theta * half, sampling, spread, own * half))
     crosses = []
+    sd = laws[SQUARES].noise_sd
     for cross, part, units in zip(steps.crosses, parts[several:], squares[several:], strict=True):
-        bound, score = steps.bound[cross.first], scores[cross.first]
-        halves = math.prod(residuals[which[at]].half_step for at in (cross.first, cross.second))
-        scale = part.unit / GRID * (bound.longest / FINEST / bound.n) ** 2 * bound.inflation
-        crosses.append(
-            DrawnCross(*_matrices(bound, score, units, laws[SQUARES].noise_sd, scale * halves))
-        )
+        unit = part.unit / GRID
+        for at in (cross.first, cross.second):
+            bound, half = steps.bound[at], residuals[which[at]].half_step
+            unit *= bound.longest / FINEST / bound.n * half * math.sqrt(bound.inflation)
+        crosses.append(_drawn_cross(cross, scores, units, sd, unit))
     return tuple(found), tuple(crosses)
+
+
+def _drawn_cross(
+    cross: Cross, scores: Sequence[Score], units: Sequence[int], sd: float, unit: float
+) -> DrawnCross:
+    """Return released products of two regressions as a matrix, and what its noise is."""
+    one, other = scores[cross.first], scores[cross.second]
+    alike = np.array_equal(one.weights, other.weights)
+    found = np.empty((one.size, other.size))
+    for (j, k), value in zip(cross.entries(scores), units, strict=True):
+        found[j, k] = value * unit
+        if alike:
+            found[k, j] = found[j, k]
+    return DrawnCross(cross.first, cross.second, found, np.full(found.shape, sd * unit), alike)
 
 
 def _law(allocation: Allocation, name: str) -> AnalyticGaussian:

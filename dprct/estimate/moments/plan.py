@@ -105,6 +105,12 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
         elif bound.step.covariates:
             why = "covariates do not pay at this n and budget, and are left out of the fit"
             yield PlannedNumber("R_squared", 0.0, why=why, regression=one.title)
+        for family in facts.steps.families:
+            if bound is facts.steps.bound[family.members[0]]:
+                why = f"covariances of {len(family.members)} regressions, released with squares"
+                yield PlannedNumber(
+                    f"joint, {family.name}", len(family.pairs), why=why, regression=one.title
+                )
         unit = units_of(bound.step.outcome)
         each = (one.terms, errors.error, errors.alone, errors.noise, errors.unadjusted)
         for name, error, alone, noise, unadjusted in zip(*each, strict=True):

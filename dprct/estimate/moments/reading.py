@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dprct.estimate.moments.declared import Declared, Instrumented
+    from dprct.estimate.moments.declared import Declared, Family, Instrumented
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Group, Value
     from dprct.estimate.moments.layout import Layout
@@ -334,6 +334,7 @@ class ReleasedMoments(ReleasedGroups):
     declared: tuple[Declared, ...] = ()
     withheld: str = ""
     instrumented: tuple[Instrumented, ...] = ()
+    families: tuple[Family, ...] = ()
 
 
 def where_note(where: str | Mapping[str, Value] | None) -> tuple[str, ...]:

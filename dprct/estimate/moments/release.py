@@ -102,7 +102,7 @@ class DrawnMoments:
     share : str
         Of mu squared, as a fraction, what moments had beside these; empty without.
     crosses : tuple of DrawnCross
-        Of the declared regressions with an instrument.
+        Of the declared regressions with an instrument, and of those that are tested together.
     """
 
     sums: NDArray[Any]
@@ -112,6 +112,10 @@ class DrawnMoments:
     steps: tuple[DrawnStep, ...] = ()
     share: str = ""
     crosses: tuple[DrawnCross, ...] = ()
+
+    def cross(self, first: int, second: int) -> DrawnCross:
+        """Return what was released of two declared regressions together."""
+        return next(one for one in self.crosses if (one.first, one.second) == (first, second))
 
 
 def allocation_of(

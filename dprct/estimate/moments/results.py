@@ -13,7 +13,11 @@ import pandas as pd
 from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
 from dprct.estimate.moments.declared import Regression
-from dprct.estimate.moments.declared_results import declared_results, instrumented_results
+from dprct.estimate.moments.declared_results import (
+    declared_results,
+    instrumented_results,
+    joint_results,
+)
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
@@ -46,8 +50,8 @@ if TYPE_CHECKING:
 
     from dprct.certificate.certificate import Certificate
     from dprct.estimate.moments.declared import Declared, Instrumented
-    from dprct.estimate.moments.declared_results import DeclaredResults
-    from dprct.estimate.moments.effects import EffectResults
+    from dprct.estimate.moments.declared_results import DeclaredResults, JointResults
+    from dprct.estimate.moments.effects import EffectResults, GaussianResults
     from dprct.estimate.moments.groups import Value
     from dprct.estimate.moments.instruments import IVResults
     from dprct.estimate.moments.layout import Layout
@@ -144,6 +148,7 @@ class Moments(ReleasedMoments):
             facts_sha256=schema.digest(), sealed=str(schema.seal().seal_of),
             declared=facts.declared if drawn.steps else (), withheld=facts.withheld,
             instrumented=facts.steps.instrumented if drawn.steps else (),
+            families=facts.steps.families if drawn.steps else (),
         )  # fmt: skip
 
     @property
@@ -436,7 +441,8 @@ class Moments(ReleasedMoments):
             one = self.instrumented[at]
             of = self.declared[one.reduced]
             steps = self.drawn.steps
-            drawn = steps[one.reduced], steps[one.first], self.drawn.crosses[at]
+            crossed = self.drawn.cross(one.reduced, one.first)
+            drawn = steps[one.reduced], steps[one.first], crossed
             return instrumented_results(drawn, one, of, self.guarantee, self._filled_note(of))
         if isinstance(formula, Regression):
             raise ParameterError(
@@ -673,13 +679,53 @@ class Moments(ReleasedMoments):
     def _names(self, terms: Sequence[Term]) -> list[str]:
         return [name for name in self._columns(terms) if name is not None]
 
-    def wald_test(self, hypothesis: str | Sequence[str]) -> WaldTest:
-        """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``."""
-        return self.effects().wald_test(hypothesis)
+    def joint(self, name: str | None = None) -> JointResults:
+        """Return the coefficients of a family of declared regressions, with their covariance.
 
-    def lincom(self, combination: str | Mapping[str, float]) -> EffectResults:
-        """Return a linear combination of :meth:`effects`, such as ``"t1 - t2"``."""
-        return self.effects().lincom(combination)
+        Parameters
+        ----------
+        name : str, optional
+            What ``joint=`` of these regressions says; not needed where there is one family.
+
+        Returns
+        -------
+        JointResults
+            ``wald_test()`` of it tests across regressions, ``lincom()`` combines them.
+
+        Raises
+        ------
+        ParameterError
+            If no regressions were declared with this label.
+        """
+        known = [one.name for one in self.families]
+        if name is None and len(known) == 1:
+            name = known[0]
+        if name not in known:
+            raise ParameterError(
+                f"``joint={given(name)}``; families of declared regressions that are tested "
+                f"together: {', '.join(known) or 'none'}; declare them with ``joint=``"
+            )
+        family = self.families[known.index(name)]
+        crosses = [self.drawn.cross(*pair) for pair in family.pairs]
+        return joint_results(
+            self.drawn.steps, self.declared, crosses, family, self.guarantee, self.n
+        )
+
+    def wald_test(self, hypothesis: str | Sequence[str], *, joint: str | None = None) -> WaldTest:
+        """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``.
+
+        With ``joint`` it is of the coefficients of :meth:`joint`, across declared regressions.
+        """
+        return (self.effects() if joint is None else self.joint(joint)).wald_test(hypothesis)
+
+    def lincom(
+        self, combination: str | Mapping[str, float], *, joint: str | None = None
+    ) -> GaussianResults:
+        """Return a linear combination of :meth:`effects`, such as ``"t1 - t2"``.
+
+        With ``joint`` it is of the coefficients of :meth:`joint`, across declared regressions.
+        """
+        return (self.effects() if joint is None else self.joint(joint)).lincom(combination)
 
     def _there(self) -> str:
         declared = f"; declared regressions: {self._declared_said()}" if self.declared else ""

@@ -73,8 +73,17 @@ def moments_write(moments: Moments, path: str) -> None:
 
 
 @export("moments_effects")
-def moments_effects(result: Any, outcomes: Any = None, where: Any = None) -> Record:
+def moments_effects(
+    result: Any, outcomes: Any = None, where: Any = None, joint: Any = None
+) -> Record:
     """Return the effect of every arm on every outcome, of moments or of private_ate()."""
+    if joint is not None:
+        if not isinstance(result, Moments) or outcomes is not None or where is not None:
+            raise ParameterError(
+                "``joint=`` names a family of declared regressions of released moments; give it "
+                "alone"
+            )
+        return estimate_record(in_r_names(result.joint(joint)), "dprct_private")
     if not isinstance(result, Moments | EffectResults):
         raise ParameterError(
             "these effects are not of private_ate() with delta, which has subgroups; give what "
