@@ -70,7 +70,7 @@ def test_without_a_formula_it_says_what_was_released(dprct: Callable[..., Any], 
         (["yield ~ wind"], "'wind' was not released; released: yield, rain"),
         (["yield ~ rain", "--where", "soil"], "not of the form COLUMN=LEVEL"),
         (["yield ~ rain", "--where", "soil=mud"], "levels are clay, sand"),
-        (["yield ~ rain", "--effects"], "--effects takes no formula"),
+        (["yield ~ rain", "--effects"], "--effects and --joint take no formula"),
         (["yield ~ rain", "--cov-type", "HC3"], "allowed: by group, nonrobust"),
     ],
 )
