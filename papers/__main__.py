@@ -68,7 +68,7 @@ Full = Annotated[
     bool,
     typer.Option(
         "--full",
-        help="As many draws and settings as the paper has; see docs/papers.md for the time.",
+        help="As many draws and settings as in print; see docs/papers.md for the time.",
     ),
 ]
 

@@ -15,12 +15,15 @@ from dprct.errors import FileError
 from papers.cate.report import shown
 from papers.dpsc.report import SHOWN, claimed
 from papers.ippw.report import PRINTED, risk_table
+from papers.items import Runs, item_tables
 from papers.markdown import markdown
 from papers.rct import reasons
+from papers.rct.printed import AVERAGES, EVERY, IMPLEMENTED
+from papers.rct.summary import expected_inside
 from papers.rct.summary import summary as agreement
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 TOP = Path(__file__).resolve().parents[1]
 FOLDERS = {paper: f"{paper}-paper" for paper in ("rct", "ippw", "dpsc", "cate")}
@@ -30,24 +33,22 @@ _TEXT = """\
 # The papers: what they print, and what comes out here
 
 One table a paper: what it prints, its algorithm as printed, what is mended or strict, and why they
-differ. Written by `python -m papers page` from the numbers that `make replicate-rct`, `-ippw`,
-`-dpsc` and `-cate` leave in `build/`; do not edit. Everything is a simulation on data that are
-looked at. "As printed" has no guarantee in any of these tables, unless a line says so.
+differ; then everything that the papers define, [item by item](#item-by-item). Written by
+`python -m papers page` from the numbers that `make replicate-rct`, `-ippw`, `-dpsc` and `-cate`
+leave in `build/`; do not edit. Everything is a simulation on data that are looked at. "As printed"
+has no guarantee in any of these tables, unless a line says so.
 
 {paths}
 
 | | runs by default | with `FULL=1` |
 |---|---|---|
-| `make replicate-rct` | 40 releases; the paper has 20 (Liberia: 1) | the same |
+| `make replicate-rct` | 100 releases; Tables 1, 3 and 4 have 20, Liberia has 1 | the same |
 | `make replicate-ippw` | 100 draws (synthetic), 300 (IHDP, LaLonde) | 1,000 of the latter |
 | `make replicate-dpsc` | 300 panels a setting | 500 |
 | `make replicate-cate` | 4 samples; 2 with DP-EBM, at two sizes | 50, every n and epsilon |
 
-On a machine full of other work the first took 630 seconds of processor without its figures (3 to
-15, 18 and 19, of which 12 took 590 more), the second 350 (with 500 draws), the third 83, and the
-last some 560, by the time of its cells: 25 minutes of one such core in all. With `FULL=1` test
-sets have 250,000 people (voting: 20,000), the second and the third take two to three times as
-long, and the last some 25 hours of one core, by the time of one fit.
+{times} With `FULL=1` test sets have 250,000 people (voting: 20,000), the second and the third take
+two to three times as long, and the last some 25 hours of one core, by the time of one fit.
 
 ## Assessing Utility of Differential Privacy for RCTs
 
@@ -64,7 +65,16 @@ long, and the last some 25 hours of one core, by the time of one fit.
 ## Differentially Private Estimation of Heterogeneous Causal Effects
 
 {cate}
+
+## Item by item
+
+{items}
 """
+
+_TIMES = """\
+The first takes 410 seconds of processor, of which its 15 figures take 23; the second some 250, the
+third 50, and the last some 600 by the time of its cells: 22 minutes of one core in all, and several
+times as long on a machine full of other work."""
 
 
 def write_page(states: Path, page: Path, effects: Path | None = None) -> None:
@@ -83,12 +93,17 @@ def write_page(states: Path, page: Path, effects: Path | None = None) -> None:
     FileError
         If a run is not there.
     """
-    cate = _read(states, "cate", "summary.csv")
+    cate, ippw = (_read(states, paper, "summary.csv") for paper in ("cate", "ippw"))
+    rct, dpsc = _tables(states), _read(states, "dpsc", "rmse.csv")
+    runs = Runs(
+        rct, dpsc, ippw, cate, several=_optional(states, "dpsc", "several.csv"),
+        trees=_optional(states, "ippw", "baselines.csv"),
+        stages=_optional(states, "cate", "multistage.csv"),
+    )  # fmt: skip
     text = _TEXT.format(
-        paths=f"This page: {_drawn(states)}; written at commit {_commit()}.",
-        rct=_rct(states),
-        ippw=_ippw(_read(states, "ippw", "summary.csv"), _read(states, "ippw", "risks.csv")),
-        dpsc=_dpsc(_read(states, "dpsc", "rmse.csv")), cate=_cate(cate),
+        paths=f"This page: {_drawn(states)}; written at commit {_commit()}.", times=_TIMES,
+        rct=_rct(rct), ippw=_ippw(ippw, _read(states, "ippw", "risks.csv")), dpsc=_dpsc(dpsc),
+        cate=_cate(cate), items=item_tables(runs),
     )  # fmt: skip
     _write(page, text)
     if effects is not None:
@@ -123,6 +138,22 @@ def _read(states: Path, paper: str, name: str, words: tuple[str, ...] = ()) -> p
         raise FileError(f"{path} is not there; run make replicate-{paper} first") from error
 
 
+def _optional(states: Path, paper: str, name: str) -> pd.DataFrame | None:
+    return _read(states, paper, name) if (states / FOLDERS[paper] / name).is_file() else None
+
+
+def _tables(states: Path) -> dict[int, pd.DataFrame]:
+    """Return the tables of the first paper that are there; those of the simulations have to be."""
+    tables = {}
+    for number in EVERY:
+        try:
+            tables[number] = _read(states, "rct", f"table_{number:02d}.csv", ("row", "printed"))
+        except FileError:
+            if number in AVERAGES:
+                raise
+    return tables
+
+
 def _drawn(states: Path) -> str:
     """Return how much each run drew, by what it kept."""
     found = []
@@ -151,15 +182,8 @@ _RCT_ROWS = (
 _WHY = {"MV Histogram": "1", "Hybrid": "2", "GenM-1": "3", "GenModel": "3", "GenM-2": "3"}
 
 
-def _rct(states: Path) -> str:
-    tables = {}
-    for number in (1, 3, 4, 6, 11, 12, 13, 14, 15, 16, 17, 18):
-        try:
-            tables[number] = _read(states, "rct", f"table_{number:02d}.csv", ("row", "printed"))
-        except FileError:
-            if number in (1, 3, 4):
-                raise
-    rows = []
+def _rct(tables: Mapping[int, pd.DataFrame]) -> str:
+    rows, runs = [], int(tables[1]["runs"].min())
     for number, column, value in _RCT_ROWS:
         part = tables[number]
         part = part[part[column].eq(value) & part["measure"].eq("overlap")]
@@ -173,7 +197,9 @@ def _rct(states: Path) -> str:
                 ]
             )  # fmt: skip
     agree = "\n".join(
-        f"- Table {number}: {agreement(number, table)}" for number, table in tables.items()
+        f"- Table {number}: {agreement(number, table)}"
+        for number, table in tables.items()
+        if number in IMPLEMENTED
     )
     why = "\n".join(
         f"{k}. {text}"
@@ -185,14 +211,24 @@ def _rct(states: Path) -> str:
     return "\n\n".join(
         (
             "Algorithms 1 to 3 as printed, misprints mended; no method of this paper has a strict "
-            "form of its own (`Calibrated` and `PrivateATE` are ours). In brackets the smallest "
-            "and largest mean of 20 releases, which is what the paper prints. "
-            "`make replicate-rct` shows every number of Tables 1 to 4, 6 to 8 and 11 to 18 next "
-            "to the printed one.",
+            f"form of its own (`Calibrated` and `PrivateATE` are ours). {_brackets(runs)}"
+            "`make replicate-rct` shows all 19 tables, each number next to the printed one, and "
+            "draws Figures 3 to 15, 18 and 19 (1 and 2 are diagrams, 16 and 17 parts of 7 and 8).",
             markdown(("what", "printed", "ours, as printed", "why"), rows),
             f"How many printed numbers ours agree with:\n\n{agree}",
             f"Why they differ:\n\n{why}",
         )
+    )
+
+
+def _brackets(runs: int) -> str:
+    """Return what stands in brackets, and what can be expected of it, by the number of runs."""
+    if runs < 2:
+        return "In brackets a single run of 20 releases at most, which says nothing of others. "
+    return (
+        f"In brackets the smallest and largest mean of {runs} runs of 20 releases, which is what "
+        f"Tables 1, 3 and 4 print: another run is between them with probability "
+        f"{expected_inside(runs):.0%}. "
     )
 
 
@@ -232,7 +268,7 @@ def _ippw(summary: pd.DataFrame, risks: pd.DataFrame) -> str:
         "synthetic data (section 4) and not of these two, and people are sampled with replacement "
         "(section 4; LaLonde's for the effect without), so that no guarantee holds. Mended: public "
         "norm, trimming (appendix B), each person once, noise proved at every epsilon.\n"
-        "3. The paper compares with its estimate without noise; against the truth, penalty and "
+        "3. Tables 2 and 3 compare with the estimate without noise; against the truth, penalty and "
         "trimming count, too. Strict is `dprct.IPW` in its plain form.\n\n"
         "The risk of a wrong sign from public facts (Lemma 3, Theorems 4, 5, 8 to 11, Lemma 6, "
         "Corollary 7) is `dprct.published.SignRisk`. Its formulas are derived anew: those of the "
@@ -282,7 +318,7 @@ def _dpsc(table: pd.DataFrame) -> str:
         "figures, see below; against the bounds of Theorems 3.2 and 3.5 as printed, of all "
         "settings: "
         + "; ".join(counts)
-        + ".\n2. The paper prints figures and no numbers; the column has its bound, evaluated on "
+        + ".\n2. Section 8 has figures and no numbers; the column has its bound, evaluated on "
         "the simulated panels. Strict: noise from an exact sensitivity (`ridge_l1`), weights on "
         "the simplex. Output perturbation as printed is pure; objective perturbation is not "
         "private.\n\n"
@@ -344,7 +380,7 @@ def _cate(summary: pd.DataFrame) -> str:
         for n, e in s
     ]  # fmt: skip
     why = (
-        "1. The paper prints figures; section 5.1.1 says that interpret's defaults were used. "
+        "1. Section 5 has figures; section 5.1.1 says that interpret's defaults were used. "
         "These take ranges and classes from the data, so that interpret's own claim does not hold "
         "(`published.CATE(as_printed=True)`: guarantee none). Mended: declared bounds, clipped "
         "and centred targets, a regression for e; as claimed by interpret, not certified. Its "
@@ -392,11 +428,11 @@ def _not_found(by: dict[tuple[Any, ...], dict[str, Any]]) -> str:
             f"most twofold (section 5.2, Figure 3). Here from epsilon 16 to 1, n = {many:,}, by a "
             f"factor of: variance {', '.join(ratios['variance'])}; squared bias "
             f"{', '.join(ratios['bias2']) or 'nowhere'} (where both estimates of it are above "
-            "zero). The paper has C, D and E at 4,000 people."
+            "zero). Figure 3 has C, D and E at 4,000 people."
         )
     if not parts:
         return ""
-    return "What the paper finds and does not come out:\n\n" + "\n".join(parts) + "\n\n"
+    return "What section 5.2 finds and does not come out:\n\n" + "\n".join(parts) + "\n\n"
 
 
 _HEADS = {"B, constant effect": "B, tau = 1"}

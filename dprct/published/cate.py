@@ -255,7 +255,7 @@ class CATE(
         sample weights, with which the noise of DP-EBM scales with the data.
     clip : number, optional
         The second stage's target is clipped to [-clip, clip]; (U - L) over the smallest propensity
-        if not given.  The paper clips nothing, so that with ``as_printed=True`` it is refused.
+        if not given.  Algorithm 2 clips nothing, so that with ``as_printed=True`` it is refused.
     accept_uncertified : bool
         Must be True.
     as_printed : bool

@@ -19,7 +19,7 @@ PERTURBED = ("output", "objective")
 @checked
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlError:
-    """What the paper proves of the error of ``published.SyntheticControl``, for your own panel.
+    """Bounds on the error of ``published.SyntheticControl`` (section 5), for your own panel.
 
     Parameters
     ----------

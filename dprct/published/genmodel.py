@@ -488,8 +488,8 @@ class GenModelSpec(InformedSpec):
                 return ""
             return (
                 f"``B={settings.B}`` is too small: in a histogram of Algorithm 4 or 5 no bin is "
-                f"left to win with probability about {found:.2g}; give a larger B (5000 in the "
-                "paper), or ``confirm=True``"
+                f"left to win with probability about {found:.2g}; give a larger B (5000 in "
+                "Table 19), or ``confirm=True``"
             )
         scale, bins = self.worst(parts)
         worst = scale * math.log(bins)
@@ -567,8 +567,8 @@ class GenModel(ModelInformed[GenModelSpec]):
     ``S~`` plus the Laplace noise.  The private variance estimates ``s^2 (n - k) / n``: the
     published last step, kept here, draws outcomes with that much less spread.
 
-    Families other than gaussian, which the paper leaves to future work, take the asymptotic law of
-    their coefficients in the place of the exact one: proxies are normal around the fit, with the
+    Families other than gaussian, which section 3.2.2 leaves to future work, take the asymptotic law
+    of their coefficients in the place of the exact one: proxies are normal around the fit, with the
     inverse of the Fisher information on the released rows.  There is no residual variance, whose
     epsilon goes to the coefficients, and outcomes are drawn from the family at the noisy ones.
 

@@ -296,7 +296,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
         taken as they are.  Bins that the schema declares go before.
     neighbors : {"replace-one", "add-remove"}
         Scale of the noise, s / (n epsilon): s = 2 for the paper's own relation, s = 1 for the
-        other one, which is what the paper prints.
+        other one, as Algorithm 1 prints it.
     keep : iterable of str
         Characteristics to keep besides the allow-list.
 
@@ -315,9 +315,9 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
     is charged; a ledger next to the data file gets an entry without price.  Draws are
     floating-point ones, from a system-seeded ChaCha generator.
 
-    Missing codes are levels of their own.  Where the paper draws a uniform value within a bin,
+    Missing codes are levels of their own.  Where Algorithm 1 draws a uniform value within a bin,
     columns of whole numbers or of declared decimals get the nearest such value.  Where no
-    re-weighted proportion is positive, which the paper leaves open, all distinct rows are equally
+    re-weighted proportion is positive, which Algorithm 1 leaves open, all distinct rows are equally
     likely.
 
     References

@@ -28,7 +28,7 @@ NoiseOn = Literal["occupied bins", "every bin"]
 """Which bins get noise: those that hold a value, as printed, or all, as the privacy needs."""
 
 SIGMA_BOUNDS = (2.0**-15, 2.0**15)
-"""The paper's bounds on the standard deviation of the sample."""
+"""Bounds on the standard deviation of the sample (Table 19)."""
 
 _MOST_BINS = 1 << 61
 _DENSE = 4096
@@ -121,8 +121,8 @@ class NoisyMode:
     distribution function F^E, F that of the Laplace law; it is drawn by inversion, and which empty
     bin it belongs to is uniform: the law is that of noise on every bin.
 
-    Where every ``p~_j`` is 0 the paper leaves the outcome open; it is the middle bin here, whatever
-    the data (the authors' code takes the lowest bin, far from everything).
+    Where every ``p~_j`` is 0 these lines leave the outcome open; it is the middle bin here,
+    whatever the data (the authors' code takes the lowest bin, far from everything).
     """
 
     bins: Bins

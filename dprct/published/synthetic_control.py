@@ -331,7 +331,7 @@ class PublishedControlSpec(Spec[PanelFacts]):
             raise ParameterError(f"``c={given(self.c)}``; give a number above 0")
 
     def penalty(self, facts: PanelFacts) -> float:
-        """Return lam, which is ``T0`` in the paper."""
+        """Return lam, which is ``T0`` in section 8."""
         T0 = facts.panel.T0
         return float(T0) if self.lam is None else penalty_of(self.lam, T0)
 

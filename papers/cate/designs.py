@@ -32,8 +32,8 @@ YEAR = 2006
 def voting_people(file: Path) -> tuple[Array, Array]:
     """Return sex (1 is female), age, vote of 2004 and household size (n, 4), and the vote (n,).
 
-    They are those of the social pressure experiment who got no letter.  The paper spikes another
-    experiment (Arceneaux, Gerber and Green 2006), which is not at hand.
+    They are those of the social pressure experiment who got no letter.  Section 5.1.2 spikes
+    another experiment (Arceneaux, Gerber and Green 2006), which is not at hand.
 
     Raises
     ------
@@ -58,7 +58,7 @@ CORRELATION = 0.5
 """Of neighbouring features in setup E; the paper's own matrix is random and not printed."""
 
 VOTING_SHARE = 0.4
-"""Share of the treated, as in the paper's data (59,264 of 148,160)."""
+"""Share of the treated, as in section 5.1.2 (59,264 of 148,160)."""
 
 TEST_ROWS = 4000
 
@@ -66,7 +66,7 @@ MOST_TEST_ROWS = 20_000
 """People of the voting design who are in no sample, however many of them a test set has."""
 
 CONSTANT = "B, constant effect"
-"""Setup B with an effect of 1 for everybody, which is not in the paper."""
+"""Setup B with an effect of 1 for everybody, which is not in Table 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

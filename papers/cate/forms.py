@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 DELTA = 1e-5
-"""As in the paper."""
+"""As in section 5.1.3."""
 
 NO_PRIVACY = math.inf
 """Stands for epsilon where nothing is protected."""
@@ -61,7 +61,7 @@ class Form:
     half : bool
         Whether it also needs that the probability is one half.
     printed : bool
-        Whether DP-EBM is run as the paper ran it.
+        Whether DP-EBM is run as in section 5.1.1.
     """
 
     title: str

@@ -56,7 +56,7 @@ By more than {material:.0%}, and by more than two Monte Carlo errors of the diff
 
 - Squared bias and variance are of as many fits; the paper's variance (2 MSE - bias, its section
   5.1.3) should read MSE - bias.
-- Setup E's covariances are not printed in the paper: neighbours are correlated by 0.5 here.
+- Setup E's covariances are not printed (Table 1): neighbours are correlated by 0.5 here.
 - The voting design has other people than the paper's: those of the social pressure experiment who
   got no letter; four features; 40% are treated at random.
 """

@@ -106,7 +106,7 @@ DRAWS = {"strict": 4, "published": 2, "none": 2}
 SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 EPSILONS = (1.0, 2.0, 4.0, 8.0, 16.0)
 MAIN_SIZE, MAIN_EPSILON = 16_000, 1.0
-"""Error against epsilon is at this n, and against n at this epsilon, where the paper crosses all.
+"""Error against epsilon is at this n, and against n at this epsilon; section 5.1.3 crosses all.
 
 Its Figure 3 has 4,000 rows for C, D and E; here all designs have as many.
 """
@@ -115,7 +115,7 @@ EBM_SIZES, EBM_EPSILONS = (4000, 16_000), (1.0, 4.0, 16.0)
 """Of DP-EBM, where not everything is asked for."""
 
 FULL_DRAWS, FULL_TEST = 50, 250_000
-"""As in the paper: 25 pairs of samples, and its test set of setups A to E."""
+"""As in section 5.1.3: 25 pairs of samples, and its test set of setups A to E."""
 
 Scale = tuple[tuple[int, ...], tuple[float, ...], int]
 QUICK: Scale = ((500, 2000), (1.0, 4.0), 2000)

@@ -1,4 +1,4 @@
-"""What the paper says of its figures, and whether either law of its noise bears it out."""
+"""What section 8 says of its figures, and whether either law of its noise bears it out."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ class Setting:
         drawn |= self._strict(panel, ridge, rng) | self._equation_10(panel, ridge, other)
         before, after = panel.donors[:, : self.T0], panel.signal[self.T0 :]
         found = {form: _rms(path - after) for form, (_, path) in drawn.items()}
-        # the fit before treatment, which the paper measures, reads the donors once more: no release
+        # the fit before treatment (section 8.2) reads the donors once more: no release
         found |= {
             f"{form}, before": _rms(before.T @ weights - panel.target[: self.T0])
             for form, (weights, _) in drawn.items()

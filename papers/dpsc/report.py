@@ -119,7 +119,7 @@ def _by_setting(rows: list[list[str]]) -> str:
 
 
 def claimed(table: pd.DataFrame) -> str:
-    """Return what the paper says of its figures, and what comes out, as Markdown.
+    """Return what section 8 says of its figures, and what comes out, as Markdown.
 
     Empty where a table has the few settings of a quick run.
     """
@@ -127,7 +127,7 @@ def claimed(table: pd.DataFrame) -> str:
         [f"Figure {one.figure}", one.said, one.law, one.found, "yes" if one.holds else "no"]
         for one in sorted(claims(table), key=lambda one: (one.figure, one.said))
     ]
-    return markdown(("", "the paper says", "noise", "here", "holds"), rows) if rows else ""
+    return markdown(("", "section 8 says", "noise", "here", "holds"), rows) if rows else ""
 
 
 def _verdict(table: pd.DataFrame) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REPS = 300
 FULL_REPS = 500
-"""As in the paper, which draws them on one panel; here each has a panel of its own."""
+"""As in section 8.1, which draws them on one panel; here each has a panel of its own."""
 
 EPSILONS = (2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 200.0)
 LAMBDAS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -101,7 +101,7 @@ def rerun(
     quick : bool
         Only the four settings of the table in the report.
     full : bool
-        As many repetitions as the paper has.
+        As many repetitions as in section 8.1.
     progress : callable, optional
         Called with what was done, how much is done, and how much there is.
 

@@ -112,7 +112,7 @@ def figure_1(part: pd.DataFrame) -> list[Axes]:
 def figure_2(effects: pd.DataFrame, sizes: pd.DataFrame) -> list[Axes]:
     """Draw how often signs differ from the estimate without noise, and means with 95 % bars.
 
-    Panels as in the paper: signs against the effect at one n1, with noise in the weights alone (a)
+    Panels as in Figure 2: signs against the effect at one n1, with noise in the weights alone (a)
     and with all noise (b); means against n1, (c) and (d).
 
     Parameters

@@ -1,4 +1,4 @@
-"""What the experiments say: a summary, figures, and a report beside the paper's printed numbers."""
+"""What the experiments say: a summary, figures, and a report beside what Tables 2 and 3 print."""
 
 from __future__ import annotations
 
@@ -190,9 +190,9 @@ _REASONS = f"""\
    row of each says at which epsilon our shares of wrong signs are the printed ones. These differ
    between IHDP and LaLonde: one lam and one list of epsilons do not give both tables here.
 2. **Means of exploding estimates.** Without trimming the effect is a sum of log-normal terms; at
-   small epsilon its mean over draws is that of the largest draw, in the paper (-237487 for a true
-   effect of 4) as here. Medians and shares of wrong signs can be compared, means cannot.
-3. **IHDP's truth.** The paper scores against 4, which is the effect on the treated. We score
+   small epsilon its mean over draws is that of the largest draw, in Table 2 (-237487 for a
+   true effect of 4) as here. Medians and shares of wrong signs can be compared, means cannot.
+3. **IHDP's truth.** Section 4 scores against 4, which is the effect on the treated. We score
    against the mean of mu1 - mu0 in each realisation, of which the file has 100, not 1000; the
    usual split ({IHDP_TEST} rows for testing) is drawn anew in each draw.
 4. **Balanced samples have another estimand.** {SECOND} of each arm stand for a population in which

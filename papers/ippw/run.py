@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 DRAWS = {"synthetic": 100, "ihdp": 300, "lalonde": 300}
 FULL_DRAWS = DRAWS | {"ihdp": 1000, "lalonde": 1000}
-"""As in the paper."""
+"""As in section 4."""
 
 REALISATIONS = 100
 """Data sets at most on which estimators without privacy are run."""
@@ -112,7 +112,7 @@ def rerun(
     seed : int
         Of everything drawn: this is a simulation, and nothing of it is a release.
     full : bool
-        As many draws as the paper has: 1000 of IHDP and LaLonde.
+        As many draws as section 4 has: 1000 of IHDP and LaLonde.
     progress : callable, optional
         Called with what was done, how much is done, and how much there is.
 

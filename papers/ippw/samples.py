@@ -91,7 +91,7 @@ class Study:
 
     @property
     def resampled(self) -> bool:
-        """Whether the paper samples people with replacement here."""
+        """Whether section 4 samples people with replacement here."""
         return self.name != "synthetic"
 
     def sample(self, draw: int, rng: np.random.Generator) -> Sample:
@@ -115,8 +115,9 @@ def synthetic(n: int, rng: np.random.Generator, effect: float = TRUE_EFFECT) -> 
 
     Notes
     -----
-    The paper's numbers of covariates, weights and bias are lost in the text at hand; its order is
-    kept: coefficients that are positive and negative, an outcome confounded with treatment.
+    The numbers of covariates, weights and bias (section 4) are lost in the text at hand; their
+    order is kept: coefficients that are positive and negative, an outcome confounded with
+    treatment.
     """
     X = rng.normal(size=(n, DIMENSION))
     along = np.where(np.arange(DIMENSION) % 2 == 0, 1.0, -1.0) / np.sqrt(DIMENSION)

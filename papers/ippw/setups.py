@@ -270,7 +270,7 @@ def without_privacy(sample: Sample) -> dict[str, float]:
 
 
 EPSILONS = tuple(map(Fraction, ("1/5", "1/2", "1", "2", "5")))
-"""As many as the paper has; its own are lost in the text at hand."""
+"""As many as Tables 2 and 3 have; theirs are lost in the text at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ class Cell(Settings):
 
 
 def setups_of(study: Study) -> tuple[str, ...]:
-    """Return the set-ups of a study: those that sample twice only where the paper does.
+    """Return the set-ups of a study: those that sample twice only where section 4 does.
 
     Examples
     --------

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     _Effect = tuple[str, str, str]
 
 RUN = 20
-"""Releases that the paper averages."""
+"""Releases that Tables 1, 3 and 4 average."""
 
 MEASURES = ("itt", "se", "p", "overlap", "difference")
 ONE_NUMBER = ["ours", "low", "high", "share"]
@@ -33,7 +33,7 @@ _INDEX = "fam_asb_lt"
 def measures(
     effects: pd.DataFrame, confidential: pd.DataFrame, truth: float | None
 ) -> pd.DataFrame:
-    """Return what the paper measures of every effect of every release.
+    """Return what section 4.1 measures of every effect of every release.
 
     Parameters
     ----------

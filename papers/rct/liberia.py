@@ -111,7 +111,7 @@ def slipped(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def corrected(data: pd.DataFrame) -> pd.DataFrame:
-    """Return the data with that one count of partners set to 1, as the paper says."""
+    """Return the data with that one count of partners set to 1, as the code may have meant."""
     odd = ~np.isin(data[PARTNERS], range(6))
     return data.assign(**{PARTNERS: data[PARTNERS].mask(odd, 1.0)})
 

@@ -31,15 +31,15 @@ GENMODEL_SIMULATED = (
 )
 GENMODEL_LIBERIA = (
     "GenModel without these defects does not lose the effects of the reduced subset at epsilon 1, "
-    "2 or 9: the effects near -36, -45 and -46 that the paper prints are not the algorithm's. The "
+    "2 or 9: the effects near -36, -45 and -46 of Table 6 are not the algorithm's. The "
     "lowest bin accounts for the largest of them, but not for every one. With noise on every bin "
     "(noise_on='every bin') more than half of the draws at epsilon 1 are off by more than 3, and "
     "not only up to the bounds of 50: the noise of a mean goes with its range, and single draws "
     "are off by hundreds."
 )
 SINGLE_DRAW = (
-    "The paper prints one draw of each method; next to it stands the distribution of ours, and the "
-    "share of our draws below the printed value (ties, after rounding, count half)."
+    "Tables 6 and 13 to 18 print one draw of each method; next to it stands the distribution of "
+    "ours, and the share of our draws below the printed value (ties, after rounding, count half)."
 )
 HISTOGRAM = (
     "MV Histogram: every combination of values in these data belongs to one person, so that the "
@@ -63,8 +63,9 @@ CORRECTED = "Full Baseline, corrected"
 
 SLIP = (
     "Full Baseline, as printed: the authors' code sets mpartners_b to 1 for everybody except the "
-    "one record that it meant to correct. With the correction as the paper describes it, 25 of "
-    "the 72 cells of this panel differ."
+    "one record whose count is no whole number. Appendix B.3 says that this record is removed: "
+    "without it 53 of the 216 cells of Table 12 differ; with its count set to 1, 25 of the 72 "
+    "cells of this panel."
 )
 OVERLAP = "Overlap: mean share of each 95 % interval inside the other; 0 where disjoint."
 TABLE_2 = (
@@ -79,13 +80,13 @@ TABLE_11 = (
 )
 TABLE_12 = "As Table 11 with 7, 10 and 57 covariates; Bonferroni with 3 and 21 comparisons."
 AVERAGES = (
-    "The paper averages 20 releases (medians for |difference|). Ours: the mean over runs of {of} "
-    "releases, and in brackets the smallest and largest of {runs} such runs. An asterisk marks a "
-    "printed value outside: as any one run would be with probability {chance:.0%}."
+    "Tables 1, 3 and 4 average 20 releases (medians for |difference|). Ours: the mean over runs of "
+    "{of} releases, and in brackets the smallest and largest of {runs} such runs. An asterisk "
+    "marks a printed value outside: as any one run would be with probability {chance:.0%}."
 )
 ONE_RUN = (
-    "The paper averages 20 releases (medians for |difference|). Ours: one run of {of}, too few to "
-    "say how far another run would be from it."
+    "Tables 1, 3 and 4 average 20 releases (medians for |difference|). Ours: one run of {of}, too "
+    "few to say how far another run would be from it."
 )
 TIMES = (
     "Seconds depend on the machine, so that only ratios within one machine are compared: each "

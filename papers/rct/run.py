@@ -60,7 +60,7 @@ class Cell(Settings):
     study, model, method : str
         Data, regression and method.
     epsilon : str
-        As in the paper.
+        As in the tables.
     draws : int
     seed : int
     data : str

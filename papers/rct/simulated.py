@@ -84,7 +84,7 @@ def read_authors(path: Path) -> pd.DataFrame:
 
 
 def models(study: str) -> dict[str, Specification]:
-    """Return the regressions of an experiment by the name that the paper gives them.
+    """Return the regressions of an experiment by the names of Table 2.
 
     Parameters
     ----------

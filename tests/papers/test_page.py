@@ -66,7 +66,7 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
     page = tmp_path / "papers.md"
     write_page(states, page)
     text = page.read_text("utf-8")
-    assert text.count("\n## ") == 4
+    assert text.count("\n## ") == 5
     for words in (
         "`cate` 7 draws a setting",
         "| Table 1, epsilon 5000: MV Histogram, mean overlap | 0.84 | 0.50 [0.10, 0.90] | 1 |",
@@ -78,9 +78,23 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
         "dprct.published.SignRisk",
         "| 1,000 | 1 | 0.300 | wrong after it | 0.8 | 0.100 |",
         "dprct.published.ControlError",
+        "smallest and largest mean of 2 runs of 20 releases",
+        "another run is between them with probability 33%",
+        "## Item by item",
     ):
         assert words in text
     assert "nan" not in text
+
+
+def test_one_run_of_releases_has_no_range_to_be_in(states: Path, tmp_path: Path) -> None:
+    for number in (1, 3, 4):
+        path = states / "rct-paper" / f"table_{number:02d}.csv"
+        pd.read_csv(path).assign(runs=1).to_csv(path, index=False)
+    write_page(states, tmp_path / "papers.md")
+    text = (tmp_path / "papers.md").read_text("utf-8")
+    assert "In brackets a single run" in text
+    assert "with probability" not in text
+    assert "printed values among" not in text
 
 
 def test_the_tables_of_another_page_are_renewed_between_its_marks(
