@@ -12,7 +12,13 @@ import numpy as np
 
 from dprct.arguments import Checked, check_choice
 from dprct.errors import ParameterError, SchemaError, withheld
-from dprct.estimate.noise_law import cdf, correction, correction_bounds, quantile
+from dprct.estimate.noise_law import (
+    cdf,
+    correction,
+    correction_bounds,
+    noise_variance,
+    quantile,
+)
 from dprct.plots import BOTH_NOISES, PRIVACY_NOISE, Labels, panels, stamp, watermark_of, within
 from dprct.queries.sums import Clipped
 from dprct.results.base import checked_alpha
@@ -75,24 +81,27 @@ class NoisyVariance:
     Parameters
     ----------
     value : float
-        V + Laplace(scale), in squared units of the outcome.
+        V and noise, in squared units of the outcome.
     scale : float
         b_V; public.
     rho : float
         b_V / b^2; public.
+    size : int
+        How many outcomes have their noise together, uniform in cubes; 1 is Laplace noise.
     """
 
     value: float
     scale: float
     rho: float
+    size: int = 1
 
     def at(self, alpha: float) -> float:
         """Return V~ = max(0, V + Laplace + c b_V) with the c of level ``1 - alpha``."""
-        return self.raised(correction(self.rho, alpha))
+        return self.raised(correction(self.rho, alpha, self.size))
 
     def bounds(self, alpha: float) -> tuple[float, float]:
         """Return two numbers between which V~ lies; cheaper than V~ itself."""
-        low, high = correction_bounds(self.rho, alpha)
+        low, high = correction_bounds(self.rho, alpha, self.size)
         return self.raised(low), self.raised(high)
 
     def raised(self, c: float) -> float:
@@ -120,14 +129,16 @@ class Variance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoisyEffect:
-    """A released effect, tau + Laplace noise, and its released variances.
+    """A released effect, tau + noise, and its released variances.
 
     Parameters
     ----------
     scales : tuple of floats, at least one
-        Of the Laplace draws in it.
+        Of the independent draws in it.
     variances : tuple of Variance
         Of its independent parts.
+    size : int
+        How many outcomes have their noise together, uniform in cubes; 1 is Laplace noise.
 
     Examples
     --------
@@ -139,11 +150,12 @@ class NoisyEffect:
     value: float
     scales: tuple[float, ...]
     variances: tuple[Variance, ...]
+    size: int = 1
 
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the privacy noise."""
-        return math.sqrt(2 * sum(b * b for b in self.scales))
+        return math.sqrt(noise_variance(self.size) * sum(b * b for b in self.scales))
 
     @property
     def sampling(self) -> float:
@@ -153,7 +165,7 @@ class NoisyEffect:
     def detectable(self, alpha: float, power: float) -> float:
         """Effect that a test of size alpha finds with this power."""
         spread = math.fsum(part.value for part in self.variances)
-        return self.half_width(alpha) + float(quantile(2 * (1 - power), spread, self.scales))
+        return self.half_width(alpha) + _quantile(2 * (1 - power), spread, self.scales, self.size)
 
     def variance(self, alpha: float) -> float:
         """Return the sampling variance that the interval of a level uses."""
@@ -161,11 +173,11 @@ class NoisyEffect:
 
     def half_width(self, alpha: float) -> float:
         """Return q: the interval of level ``1 - alpha`` is value -+ q."""
-        return _quantile(float(alpha), self.variance(alpha), self.scales)
+        return _quantile(float(alpha), self.variance(alpha), self.scales, self.size)
 
     def noise_half_width(self, alpha: float) -> float:
         """Half width without sampling error."""
-        return _quantile(float(alpha), 0.0, self.scales)
+        return _quantile(float(alpha), 0.0, self.scales, self.size)
 
     def standard_error(self, alphas: Sequence[float]) -> float:
         """Return the largest q / z over the alphas at which z-intervals are to cover."""
@@ -196,7 +208,7 @@ class NoisyEffect:
         return ALPHAS[0]
 
     def _p_at(self, variance: float) -> float:
-        return 2 * float(cdf(-abs(self.value), variance, self.scales))
+        return 2 * float(cdf(-abs(self.value), variance, self.scales, self.size))
 
     def _variance_bounds(self, alpha: float) -> tuple[float, float]:
         """Return two numbers between which the sampling variance of a level lies."""
@@ -211,11 +223,11 @@ class NoisyMean:
     Parameters
     ----------
     value : float
-        Mean + Laplace(scale).
+        Mean and noise.
     variance : NoisyVariance
-        Sampling variance of the mean.
+        Sampling variance of the mean, whose noise is of the same kind.
     others : tuple of floats
-        Scales of further Laplace draws in ``value``.
+        Scales of further draws in ``value``.
     """
 
     value: float
@@ -225,8 +237,9 @@ class NoisyMean:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of all Laplace draws in ``value``."""
-        return 2 * math.fsum(scale**2 for scale in (self.scale, *self.others))
+        """Variance of all draws in ``value``."""
+        squares = math.fsum(scale**2 for scale in (self.scale, *self.others))
+        return noise_variance(self.variance.size) * squares
 
 
 def inverse_sizes(
@@ -276,9 +289,10 @@ def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) ->
         math.fsum(w * mean.value for mean, w in used),
         tuple(abs(w) * scale for mean, w in used for scale in (mean.scale, *mean.others)),
         tuple(
-            NoisyVariance(w * w * m.variance.value, w * w * m.variance.scale, m.variance.rho)
+            replace(m.variance, value=w * w * m.variance.value, scale=w * w * m.variance.scale)
             for m, w in used
         ),
+        used[0][0].variance.size,
     )
 
 
@@ -298,9 +312,9 @@ def against_control(means: Sequence[NoisyMean]) -> tuple[NoisyEffect, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _quantile(alpha: float, variance: float, scales: tuple[float, ...]) -> float:
+def _quantile(alpha: float, variance: float, scales: tuple[float, ...], size: int = 1) -> float:
     """Return one quantile; plans and results ask for the same ones many times."""
-    return float(quantile(alpha, variance, scales))
+    return float(quantile(alpha, variance, scales, size))
 
 
 @lru_cache(maxsize=256)

@@ -46,12 +46,62 @@ _SLOPE[0] /= 2  # half of the path is summed; its other half is the complex conj
 _HALVINGS, _MOST_STEPS = 40, 60
 
 
+def noise_variance(size: int) -> float:
+    """Variance of one coordinate of the noise of ``size`` statistics, at scale 1.
+
+    Examples
+    --------
+    >>> noise_variance(1), noise_variance(8)
+    (2.0, 30.0)
+    """
+    return (size + 1) * (size + 2) / 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Coordinate:
+    """One coordinate of noise that is uniform in cubes, over its scale; Laplace where size is 1.
+
+    It is t U, t of the gamma law with size + 1 degrees, U uniform on [-1, 1]; the moment generating
+    function is ((1 - s)^-J - (1 + s)^-J) / (2 J s), whose poles are at -1 and 1.
+    """
+
+    size: int
+
+    def mgf(self, s: Array) -> Array:
+        """Moment generating function."""
+        if self.size == 1:
+            return 1 / (1 - s * s)
+        j = self.size
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = ((1 - s) ** -j - (1 + s) ** -j) / (2 * j * s)
+        small = (j + 1) * (j + 2) / 6 * s * s
+        series = 1 + small * (1 + (j + 3) * (j + 4) / 20 * s * s)
+        return np.where(np.abs(s) * j < _SMALL, series, found)
+
+    def slopes(self, s: Array) -> tuple[Array, Array]:
+        """First and second derivative of its logarithm on the real axis, 0 < s < 1."""
+        if self.size == 1:
+            return 2 * s / (1 - s * s), 2 * (1 + s * s) / (1 - s * s) ** 2
+        j, low, high = self.size, 1 / (1 - s), 1 / (1 + s)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = (high / low) ** j  # the parts over (1 - s)^-j, which may be large
+            first = j * (low + high * ratio) / (1 - ratio)
+            second = j * (j + 1) * (low**2 - high**2 * ratio) / (1 - ratio)
+            found = first - 1 / s, second - first**2 + 1 / s**2
+        small, spread = s * j < _SMALL, noise_variance(j)
+        return np.where(small, spread * s, found[0]), np.where(small, spread, found[1])
+
+
+_SMALL = 1e-3
+
+
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """N(0, variance) + Laplaces, in units of its standard deviation; arrays of one shape."""
+    """N(0, variance) + noise, in units of its standard deviation; arrays of one shape."""
 
     variance: Array
     scales: tuple[Array, ...]
+    noise: _Coordinate
 
     def saddle(self, x: Array) -> Array:
         """Point where e^(K(s) - s x) / s is least between 0 and the first pole."""
@@ -61,7 +111,7 @@ class _Law:
         low, high = np.zeros(x.shape), np.fmin(first, np.where(self.variance > 0, normal, first))
         for _ in range(_HALVINGS):
             s = (low + high) / 2
-            slope = sum(2 * b * b * s / (1 - (b * s) ** 2) for b in self.scales)
+            slope = sum(b * self.noise.slopes(b * s)[0] for b in self.scales)
             above = self.variance * s + slope - x - 1 / s > 0
             low, high = np.where(above, low, s), np.where(above, s, high)
         found: Array = (low + high) / 2
@@ -69,26 +119,28 @@ class _Law:
 
     def curvature(self, s: Array) -> Array:
         """Return the second derivative of K(s) - log s."""
-        squares = [(b * s) ** 2 for b in self.scales]
-        laplace = sum(
-            2 * b * b * (1 + u) / (1 - u) ** 2 for b, u in zip(self.scales, squares, strict=True)
+        found: Array = (
+            self.variance + sum(b * b * self.noise.slopes(b * s)[1] for b in self.scales) + 1 / s**2
         )
-        found: Array = self.variance + laplace + 1 / s**2
         return found
 
-    def tail(self, x: Array) -> tuple[Array, Array]:
-        """Return P(X > x) and the density, both (...,), for x >= 0."""
+    def tail(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return P(X > x), the density and its slope, all (...,), for x >= 0."""
         at = self.saddle(x)
         width = 1 / np.sqrt(self.curvature(at))
         s = at[..., None] + width[..., None] * _PATH
         height = np.exp(self.variance[..., None] / 2 * s * s - s * x[..., None])
         for b in self.scales:
-            height = height / (1 - (b[..., None] * s) ** 2)
+            height = height * self.noise.mgf(b[..., None] * s)
         height = height * _SLOPE * (width[..., None] * _STEP / math.pi)
-        return (height / s).imag.sum(axis=-1), height.imag.sum(axis=-1)
+        parts = (height / s, height, -height * s)
+        above, density, slope = (part.imag.sum(axis=-1) for part in parts)
+        return above, density, slope
 
 
-def tail_of_sum(x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -> Array:
+def tail_of_sum(
+    x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
+) -> Array:
     """Return P(N(0, variance) + Laplace(b1) + ... + Laplace(bm) > x) for x >= 0, elementwise.
 
     Parameters
@@ -96,11 +148,14 @@ def tail_of_sum(x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) ->
     x, variance : array
         At least 0; broadcast against each other.
     scales : tuple of m floats
-        Above 0, in any order, some or all of them equal; m at least 3.
+        Above 0, in any order, some or all of them equal.
+    size : int
+        Of the cubes that noise is uniform in; 1 is Laplace noise.
 
     Notes
     -----
-    With K(s) = variance s^2 / 2 - sum_j log(1 - b_j^2 s^2), the tail is
+    With K(s) = variance s^2 / 2 - sum_j log(1 - b_j^2 s^2), or the logarithms of the moment
+    generating functions of coordinates in cubes, the tail is
     (1 / 2 pi i) integral of e^(K(s) - s x) / s over a line between 0 and the least 1 / b_j.  The
     exponent is convex on the real axis there; the line goes through its least point, where the
     integrand is as small as the tail itself, so that nothing cancels.  It is bent to a hyperbola,
@@ -119,11 +174,13 @@ def tail_of_sum(x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) ->
     >>> bool(np.isclose(tail_of_sum(0.0, 1.0, (1.0, 1.0, 2.0)), 0.5))
     True
     """
-    law, x, _ = _standardised(x, variance, scales)
+    law, x, _ = _standardised(x, variance, scales, size)
     return law.tail(x)[0]
 
 
-def quantile_of_sum(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -> Array:
+def quantile_of_sum(
+    alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
+) -> Array:
     """Return q with P(|N(0, variance) + Laplaces| > q) = alpha, elementwise.
 
     Parameters
@@ -143,11 +200,11 @@ def quantile_of_sum(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, 
     >>> bool(np.isclose(2 * tail_of_sum(q, 1.0, (1.0, 1.0, 2.0)), 0.05))
     True
     """
-    law, a, unit = _standardised(alpha, variance, scales, divide=False)
+    law, a, unit = _standardised(alpha, variance, scales, size, divide=False)
     target = np.log(a / 2)
     x = np.sqrt(-2 * target) * (1 - a)
     for _ in range(_MOST_STEPS):
-        above, density = law.tail(x)
+        above, density, _ = law.tail(x)
         step = (np.log(above) - target) * above / density
         x = np.maximum(x + step, 0.0)
         if (np.abs(step) <= 1e-12 * x).all():
@@ -156,12 +213,17 @@ def quantile_of_sum(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, 
 
 
 def _standardised(
-    x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], *, divide: bool = True
+    x: ArrayLike,
+    variance: ArrayLike,
+    scales: tuple[float, ...],
+    size: int = 1,
+    *,
+    divide: bool = True,
 ) -> tuple[_Law, Array, Any]:
     """Return the law in units of its standard deviation, the argument, and the unit."""
     at, v = np.broadcast_arrays(np.asarray(x, np.float64), np.asarray(variance, np.float64))
-    unit = np.sqrt(v + 2 * math.fsum(b * b for b in scales))
-    law = _Law(v / unit**2, tuple(b / unit for b in scales))
+    unit = np.sqrt(v + noise_variance(size) * math.fsum(b * b for b in scales))
+    law = _Law(v / unit**2, tuple(b / unit for b in scales), _Coordinate(size))
     return law, np.asarray(at / unit if divide else at), unit
 
 
@@ -231,7 +293,7 @@ def widening(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> Array:
     return found
 
 
-def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
+def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...], size: int = 1) -> Array:
     """Return the distribution function of N(0, variance) + Laplace(b1) [+ Laplace(b2) ...].
 
     Parameters
@@ -239,6 +301,8 @@ def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
     x : array
     scales : tuple of floats, at least one
         Above 0.
+    size : int
+        Of the cubes that noise is uniform in; 1 is Laplace noise.
 
     Notes
     -----
@@ -253,15 +317,17 @@ def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...]) -> Array:
     """
     x = np.asarray(x, np.float64)
     upper = (
-        tail_of_sum(np.abs(x), variance, scales)
-        if len(scales) > 2
+        tail_of_sum(np.abs(x), variance, scales, size)
+        if len(scales) > 2 or size > 1
         else sum(w * tail(np.abs(x), variance, b) for w, b in _mixture(scales))
     )
     found: Array = np.where(x < 0, upper, 1 - upper)
     return found
 
 
-def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -> Array:
+def quantile(
+    alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
+) -> Array:
     """Return q with P(|N(0, variance) + Laplaces| > q) = alpha: the half width of an interval.
 
     Parameters
@@ -270,6 +336,8 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
         In (0, 1).
     variance : array
         At least 0; broadcast against ``alpha``.
+    size : int
+        Of the cubes that noise is uniform in; 1 is Laplace noise.
 
     Examples
     --------
@@ -279,8 +347,8 @@ def quantile(alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...]) -
     a, v = np.broadcast_arrays(np.asarray(alpha, np.float64), np.asarray(variance, np.float64))
     if not ((a > 0) & (a < 1)).all():
         raise ParameterError("alpha is outside (0, 1); give a number such as 0.05")
-    if len(scales) > 2:
-        return quantile_of_sum(a, v, scales)
+    if len(scales) > 2 or size > 1:
+        return quantile_of_sum(a, v, scales, size)
     if a.ndim == 0:  # of plans and effects, which ask for the same again and again
         return np.asarray(_quantile_of_one(float(a), float(v), scales))
     return _quantiles(a, v, scales)
@@ -350,6 +418,8 @@ def _sides(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> tuple[Array, 
 LARGEST_RHO = 1e4
 """Beyond it (epsilon in the thousands) nothing is computed, and nothing protected."""
 
+_NODES, _FINE = 500, 2000
+
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _TOLERANCE = 1e-7
 
@@ -363,7 +433,7 @@ class _Level:
     width_at: Callable[[Array], Array]
 
 
-def correction(rho: float, alpha: float = 0.05) -> float:
+def correction(rho: float, alpha: float = 0.05, size: int = 1) -> float:
     """Return c(rho) at level 1 - alpha, rounded up by at most 1e-6.
 
     Parameters
@@ -372,6 +442,8 @@ def correction(rho: float, alpha: float = 0.05) -> float:
         b_V / b^2, in (0, 1e4].
     alpha : float
         In (0, 1).
+    size : int
+        Of the cubes that both noises are uniform in; 1 is Laplace noise.
 
     Notes
     -----
@@ -382,10 +454,10 @@ def correction(rho: float, alpha: float = 0.05) -> float:
     >>> round(correction(1.0), 2)
     0.38
     """
-    return _correction(*_checked(rho, alpha))
+    return _correction(*_checked(rho, alpha), size)
 
 
-def correction_bounds(rho: float, alpha: float) -> tuple[float, float]:
+def correction_bounds(rho: float, alpha: float, size: int = 1) -> tuple[float, float]:
     """Return two numbers between which c(rho) lies, at about a tenth of what it costs to find.
 
     Notes
@@ -399,7 +471,7 @@ def correction_bounds(rho: float, alpha: float) -> tuple[float, float]:
     >>> low <= correction(1.0, 0.05) <= high
     True
     """
-    (low, _), (high, _) = _bracket(*_checked(rho, alpha))
+    (low, _), (high, _) = _bracket(*_checked(rho, alpha), size)
     return low, high + 2 * _TOLERANCE
 
 
@@ -412,33 +484,35 @@ def _checked(rho: float, alpha: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=4096)
-def _bracket(rho: float, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def _bracket(
+    rho: float, alpha: float, size: int
+) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the ends between which c lies, each with its shortfall."""
     ratios = _ratios(rho)
-    low = high = (0.0, _shortfall(0.0, rho, alpha, ratios))
+    low = high = (0.0, _shortfall(0.0, rho, alpha, ratios, size))
     while high[1] > 0:
         c = 2 * high[0] or 1.0
-        low, high = high, (c, _shortfall(c, rho, alpha, ratios))
+        low, high = high, (c, _shortfall(c, rho, alpha, ratios, size))
     return low, high
 
 
 @lru_cache(maxsize=4096)
-def _correction(rho: float, alpha: float) -> float:
+def _correction(rho: float, alpha: float, size: int) -> float:
     from scipy.optimize import brentq
 
-    ends = _bracket(rho, alpha)
+    ends = _bracket(rho, alpha, size)
     low, high = (c for c, _ in ends)
     if high == 0:
         return 0.0
     known, ratios = dict(ends), _ratios(rho)  # the search begins by asking for both ends again
 
     def shortfall(c: float) -> float:
-        return known[c] if c in known else _shortfall(c, rho, alpha, ratios)
+        return known[c] if c in known else _shortfall(c, rho, alpha, ratios, size)
 
     return float(brentq(shortfall, low, high, xtol=_TOLERANCE)) + 2 * _TOLERANCE
 
 
-def worst_coverage(rho: float, c: float, alpha: float = 0.05) -> float:
+def worst_coverage(rho: float, c: float, alpha: float = 0.05, size: int = 1) -> float:
     """Return the smallest coverage of the interval over all V / b^2.
 
     Examples
@@ -446,10 +520,10 @@ def worst_coverage(rho: float, c: float, alpha: float = 0.05) -> float:
     >>> bool(worst_coverage(1.0, 0.0) < 0.95 < worst_coverage(1.0, 0.5))
     True
     """
-    return 1 - alpha - _shortfall(c, rho, alpha, _ratios(rho))
+    return 1 - alpha - _shortfall(c, rho, alpha, _ratios(rho), size)
 
 
-def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05) -> Array:
+def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05, size: int = 1) -> Array:
     """Return the coverage of the interval at each V / b^2.
 
     Parameters
@@ -469,22 +543,60 @@ def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05) -> Array:
     >>> bool(coverage(np.array([0.0]), 1.0, 0.0)[0] > 0.95)
     True
     """
-    level = _level(alpha)
+    level = _level(alpha, size)
     r = np.asarray(ratio, np.float64)[:, None]
     centre = r + rho * c
     x, weight = _panels(r, level.width_at(centre), level.x0)
     gap = (level.variance_at(x) - centre) / rho
-    beyond_gap = np.exp(-np.abs(gap)) / 2
+    beyond_gap = _noise_tail(np.abs(gap), size)
     reached = np.where(gap > 0, beyond_gap, 1 - beyond_gap)
-    beyond = (weight * 2 * density(x, r, 1.0) * reached).sum(axis=1)
-    inside = 1 - 2 * tail(level.x0, r[:, 0], 1.0)
+    beyond = (weight * 2 * _densities(x, r, size) * reached).sum(axis=1)
+    inside = 1 - 2 * (
+        tail(level.x0, r[:, 0], 1.0)
+        if size == 1
+        else tail_of_sum(np.full(len(r), level.x0), r[:, 0], (1.0,), size)
+    )
     found: Array = inside + beyond
     return found
 
 
-def _shortfall(c: float, rho: float, alpha: float, ratios: Array) -> float:
+def _noise_tail(x: Array, size: int) -> Array:
+    """P(noise > x) at scale 1, x >= 0: (J Q(J, x) - x Q(J - 1, x)) / (2 J), gamma tails Q."""
+    if size == 1:
+        return np.exp(-x) / 2
+    tails = size * special.gammaincc(size, x) - x * special.gammaincc(size - 1, x)
+    found: Array = tails / (2 * size)
+    return found
+
+
+def _densities(x: Array, ratio: Array, size: int) -> Array:
+    """Densities at x (m, p) of noise at scale 1 and normals of variances ``ratio`` (m, 1)."""
+    if size == 1:
+        return density(x, ratio, 1.0)
+    return np.stack([_curve(float(r), size)(at) for r, at in zip(ratio[:, 0], x, strict=True)])
+
+
+@lru_cache(maxsize=2048)
+def _curve(ratio: float, size: int) -> Callable[[Array], Array]:
+    """Density of noise at scale 1 and a normal of this variance, interpolated in its logarithm."""
+    from scipy.interpolate import CubicSpline
+
+    end = 9 * math.sqrt(ratio) + 45 + 3 * size
+    nodes = np.linspace(0, end, _NODES)
+    law, x, unit = _standardised(nodes, ratio, (1.0,), size)
+    log = CubicSpline(nodes, np.log(law.tail(x)[1] / unit))
+    return lambda at: np.where(at <= end, np.exp(log(np.minimum(at, end))), 0.0)
+
+
+def _shortfall(c: float, rho: float, alpha: float, ratios: Array, size: int) -> float:
     """Amount by which the worst coverage misses the level; refined at every local worst."""
-    short = 1 - alpha - coverage(ratios, rho, c, alpha)
+    short = 1 - alpha - coverage(ratios, rho, c, alpha, size)
+    if size > 1:
+        from scipy.interpolate import CubicSpline
+
+        at = np.log(ratios)
+        between = CubicSpline(at, short)(np.linspace(at[0], at[-1], _FINE))
+        return max(float(short.max()), float(between.max()), -1.0)
     peaks = 1 + np.flatnonzero((short[1:-1] >= short[:-2]) & (short[1:-1] >= short[2:]))
     found = [_refined(c, rho, alpha, ratios[i - 1], ratios[i + 1]) for i in peaks]
     return max(float(short.max()), *found, -1.0)
@@ -520,12 +632,17 @@ def _panels(ratio: Array, kink: Array, x0: float) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=256)
-def _level(alpha: float) -> _Level:
+def _level(alpha: float, size: int) -> _Level:
     from scipy.interpolate import CubicHermiteSpline
 
-    v = np.concatenate([[0.0], np.geomspace(1e-6, 1e9, 2500)])
-    x = quantile(alpha, v, (1.0,))
-    slope = widening(x, v, 1.0)
+    v = np.concatenate([[0.0], np.geomspace(1e-6, 1e9, 2500 if size == 1 else _NODES)])
+    x = quantile(alpha, v, (1.0,), size)
+    if size == 1:
+        slope = widening(x, v, 1.0)
+    else:  # dx / dvariance, as in widening
+        law, at, unit = _standardised(x, v, (1.0,), size)
+        _, height, falls = law.tail(at)
+        slope = -falls / height / (2 * unit)
     widths = CubicHermiteSpline(v, x, slope)
     return _Level(float(x[0]), CubicHermiteSpline(x, v, 1 / slope), widths)
 

@@ -13,11 +13,13 @@ _HOME = {
     "Budget": "budget",
     "CellCounts": "aggregates",
     "Charge": "composition",
+    "CubeNoise": "mechanisms",
     "DiscreteGaussian": "mechanisms",
     "DiscreteLaplace": "mechanisms",
     "Entry": "charges",
     "Guarantee": "budget",
     "HistogramRelease": "histograms",
+    "IntegerTable": "aggregates",
     "IntegerVector": "aggregates",
     "NoiseSource": "noise",
     "NoisyVector": "mechanisms",
@@ -54,11 +56,13 @@ __all__ = [
     "Budget",
     "CellCounts",
     "Charge",
+    "CubeNoise",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Entry",
     "Guarantee",
     "HistogramRelease",
+    "IntegerTable",
     "IntegerVector",
     "NoiseSource",
     "NoisyVector",
@@ -90,7 +94,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant, find_ledger
-    from dprct.privacy.aggregates import CellCounts, IntegerVector
+    from dprct.privacy.aggregates import CellCounts, IntegerTable, IntegerVector
     from dprct.privacy.budget import Budget, Guarantee, Real, Relation
     from dprct.privacy.charges import Entry
     from dprct.privacy.composition import (
@@ -116,6 +120,7 @@ if TYPE_CHECKING:
     from dprct.privacy.mechanisms import (
         Allocation,
         AnalyticGaussian,
+        CubeNoise,
         DiscreteGaussian,
         DiscreteLaplace,
         NoisyVector,

@@ -258,6 +258,57 @@ class IntegerVector(_Aggregate):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class IntegerTable(_Aggregate):
+    """Vectors of the same coordinates, one row each: statistics of several outcomes in each arm.
+
+    Parameters
+    ----------
+    vectors : sequence of IntegerVector, length J
+        All with A coordinates, under the same relation.
+    reach : int
+        Sensitivity in the norm of the sum over columns of the largest coordinate there: for
+        neighbours, ``sum_a max_j |x_ja - x'_ja| <= reach``.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        (J, A); public.
+    grids : tuple of Fraction, length J
+        What one unit of each row is worth; public.
+
+    Examples
+    --------
+    >>> rows = [IntegerVector([5], l1=2, relation="replace-one", grid=g) for g in (1, 3)]
+    >>> IntegerTable(rows, reach=2).shape
+    (2, 1)
+    """
+
+    shape: tuple[int, int]
+    reach: int
+    l1: int
+    l2_squared: Fraction
+    l_inf: int
+    relation: Relation
+    grids: tuple[Fraction, ...]
+    _sealed: _Sealed = field(repr=False)
+
+    def __init__(self, vectors: Sequence[IntegerVector], *, reach: int) -> None:
+        sizes, relations = {v.size for v in vectors}, {v.relation for v in vectors}
+        if len(sizes) != 1 or len(relations) != 1:
+            raise ParameterError("rows of a table have the same coordinates and the same relation")
+        _set(self, "shape", (len(vectors), *sizes))
+        _set(self, "reach", _whole(reach, "reach"))
+        _set(self, "l1", sum(v.l1 for v in vectors))
+        _set(self, "l2_squared", sum((v.l2_squared for v in vectors), Fraction(0)))
+        _set(self, "l_inf", sorted(v.l_inf for v in vectors)[-1])
+        if not self.l_inf <= self.reach <= self.l1:
+            raise ParameterError("reach is between l_inf of a row and the sum of l1 of all rows")
+        _set(self, "relation", relations.pop())
+        _set(self, "grids", tuple(v.grid for v in vectors))
+        _set(self, "_sealed", _Sealed(np.array([_open(v) for v in vectors], dtype=object)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CellCounts(_Aggregate):
     """How many rows fall into each occupied cell of a public domain.
 
@@ -315,7 +366,7 @@ class CellCounts(_Aggregate):
         return MOVED_ROWS[self.relation]
 
 
-def _open(aggregate: IntegerVector | CellCounts) -> Any:
+def _open(aggregate: IntegerVector | IntegerTable | CellCounts) -> Any:
     """Return the confidential numbers; for `mechanisms` and `histogram` alone."""
     return aggregate._sealed.content
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dprct.errors import ParameterError
-from dprct.privacy.aggregates import IntegerVector, _open
+from dprct.privacy.aggregates import IntegerTable, IntegerVector, _open
 from dprct.privacy.budget import Budget, exact
 from dprct.privacy.composition import (
     SLACK_SHARE,
@@ -50,6 +50,7 @@ The constant is 0.968 / 48 = 0.02017 in the limit; the bound holds for sigma of 
 _USUAL_SIGMA = 2**20
 _LARGEST_SIGMA = 2**50
 _SPARE = 32
+_CUBE_LARGE = 2000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +382,117 @@ class DiscreteLaplace:
         values = _admitted(aggregate, "l1", self.l1)
         noise = source.discrete_laplace(self.scale, aggregate.size)
         return _noisy(aggregate, values + noise, self.noise_sd, source)
+
+
+@dataclass(frozen=True, slots=True)
+class CubeNoise:
+    r"""Discrete noise on several statistics at once, uniform in cubes: pure differential privacy.
+
+    Parameters
+    ----------
+    epsilon : number
+        Above 0.
+    reach : int
+        Sensitivity that the noise is calibrated to, in units of the grid: the sum over columns of
+        the largest move of any of the statistics there (:class:`IntegerTable`).
+    size : int
+        J, the number of statistics.
+
+    Notes
+    -----
+    Every column of J integers gets noise with P(x) proportional to exp(-max_j |x_j| / scale),
+    scale = reach / epsilon (raised by units in the last place).  For neighbours the log ratio of
+    probabilities is at most sum_a max_j |Delta_ja| / scale <= epsilon, by the triangle inequality
+    in every column.  J independent Laplace draws at epsilon / J each protect the same; here the
+    standard deviation of a coordinate is ((J + 1) (J + 2) / 3)^(1/2) scale instead of
+    2^(1/2) J scale: 1.41 times smaller at J = 2, 1.64 at 3, 2.07 at 8.
+
+    A coordinate is t U with t of the gamma law with J + 1 degrees and U uniform on [-1, 1], or, by
+    integrating t out, plus or minus a gamma variate whose number of degrees is uniform on
+    1, ..., J.
+
+    References
+    ----------
+    Hardt and Talwar (2010), "On the Geometry of Differential Privacy"; Awan and Slavkovic (2021),
+    "Structure and Sensitivity in Differential Privacy: Comparing K-Norm Mechanisms".
+
+    Examples
+    --------
+    >>> mechanism = CubeNoise(0.5, reach=2**20, size=8)
+    >>> round(8 * DiscreteLaplace(0.5, l1=2**20).noise_sd / mechanism.noise_sd, 2)
+    2.07
+    >>> CubeNoise(1, reach=4, size=2).describe()
+    'noise uniform in cubes, scale 4, on 2 statistics of sensitivity 4 (epsilon=1)'
+    """
+
+    epsilon: Fraction
+    reach: int
+    size: int
+    scale: float = field(init=False, repr=False, compare=False)
+    """Scale of the noise in units of the grid; the law is exact for this double."""
+
+    def __init__(self, epsilon: Real, reach: int, size: int) -> None:
+        object.__setattr__(self, "epsilon", Budget.asked(epsilon).epsilon)
+        object.__setattr__(self, "reach", _sensitivity(reach, "reach"))
+        object.__setattr__(self, "size", _dimension(size))
+        object.__setattr__(self, "scale", laplace_scale(self.reach, self.epsilon))
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise of a coordinate, in units of the grid."""
+        # E t (t + 1) / 3; the sum over half integers is the gamma integral where the scale is large
+        if self.scale > _CUBE_LARGE:
+            return self.scale * math.sqrt((self.size + 1) * (self.size + 2) / 3)
+        t = np.arange(math.ceil(self.scale * (4 * self.size + 60)) + 1)
+        logs = self.size * np.log(2 * t + 1.0) - t / self.scale
+        weights = np.exp(logs - logs.max())
+        return float(np.sqrt((weights * t * (t + 1)).sum() / weights.sum() / 3))
+
+    @property
+    def budget(self) -> Budget:
+        """Pure epsilon."""
+        return Budget(self.epsilon)
+
+    def cost(self) -> Charge:
+        """Return the pure charge."""
+        return Charge(self.budget, "pure")
+
+    def describe(self) -> str:
+        """Return the law of the noise in one sentence."""
+        return (
+            f"noise uniform in cubes, scale {self.scale:.6g}, on {self.size} statistics of "
+            f"sensitivity {self.reach} ({self.budget})"
+        )
+
+    def release(self, aggregate: IntegerTable, source: NoiseSource) -> tuple[NoisyVector, ...]:
+        """Add the noise.
+
+        Parameters
+        ----------
+        aggregate : IntegerTable
+            Of ``size`` rows, with ``aggregate.reach <= self.reach``.
+
+        Returns
+        -------
+        tuple of NoisyVector, length J
+            Rows, each in its own unit.
+        """
+        if not isinstance(aggregate, IntegerTable):
+            raise ParameterError(
+                f"got ``{type(aggregate).__name__}``; this mechanism releases an IntegerTable"
+            )
+        rows, columns = aggregate.shape
+        if aggregate.reach > self.reach or rows != self.size:
+            raise ParameterError(
+                f"the aggregate has {rows} rows that one record moves by {aggregate.reach}, the "
+                f"noise covers {self.size} and {self.reach}; make the mechanism for the aggregate"
+            )
+        noise = source.cubes(self.scale, rows, columns)
+        sd, simulation = self.noise_sd, source.simulation
+        return tuple(
+            NoisyVector(units, grid, sd * float(grid), aggregate.relation, simulation)
+            for units, grid in zip(_open(aggregate) + noise.T, aggregate.grids, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,6 +244,9 @@ class NoiseSource(Protocol):
     def geometric(self, scale: float, size: int) -> Integers:
         """Draw from discrete Laplace noise conditioned on being at least 1."""
 
+    def cubes(self, scale: float, size: int, count: int) -> Integers:
+        """Draw (count, size) integers, rows with probability ``exp(-max |x_j| / scale)``."""
+
     def binomial(self, trials: int, tail: Tail) -> int:
         """Draw how many of ``trials`` discrete Laplace draws fall into ``tail``."""
 
@@ -341,6 +344,10 @@ class Secure:
         found: Integers = 1 + (kept[:size] - 1) // widen
         return found
 
+    def cubes(self, scale: float, size: int, count: int) -> Integers:
+        """Draw exactly: :func:`in_cubes`."""
+        return in_cubes(scale, size, count, self)
+
     def binomial(self, trials: int, tail: Tail) -> int:
         """Draw by exact inversion: :func:`dprct.privacy.noise.exact_binomial`."""
         return exact_binomial(trials, tail, self.uniform_below)
@@ -397,6 +404,10 @@ class Simulated:
         """Draw geometric numbers on 1, 2, ..."""
         return self.rng.geometric(-math.expm1(-1.0 / _checked(scale)), size).astype(np.int64)
 
+    def cubes(self, scale: float, size: int, count: int) -> Integers:
+        """Draw as the exact source does, from ordinary geometric and uniform numbers."""
+        return in_cubes(scale, size, count, self)
+
     def binomial(self, trials: int, tail: Tail) -> int:
         """Draw a binomial number, or its Poisson limit where floats cannot tell them apart."""
         p = tail.probability
@@ -407,6 +418,48 @@ class Simulated:
     def post_processing_rng(self) -> np.random.Generator:
         """Return the caller's generator itself."""
         return self.rng
+
+
+def in_cubes(scale: float, size: int, count: int, noise: NoiseSource) -> Integers:
+    """Vectors x (count, size) of integers with P(x) proportional to ``exp(-max_j |x_j| / scale)``.
+
+    Parameters
+    ----------
+    scale : float
+        The law is exact for the rational number that the double is.
+    size : int
+        J, the number of coordinates.
+
+    Notes
+    -----
+    With a = exp(-1 / scale), draw t with probability proportional to (2t + 1)^J a^t, then every
+    coordinate uniformly from -t, ..., t.  A point x comes from every t >= m = max |x_j|, so that
+    P(x) is proportional to sum_{t >= m} a^t, which is a^m / (1 - a).
+
+    t is a sum of J + 1 independent geometric numbers from 0 of ratio a, whose law is proportional
+    to a^t (t + 1) ... (t + J), accepted with the rational probability
+    prod_i (t + 1/2) / (t + i) <= 1; it is near 1 where the scale is far above J.
+
+    References
+    ----------
+    Hardt and Talwar (2010), "On the Geometry of Differential Privacy" (the continuous law); Awan
+    and Slavkovic (2021), "Structure and Sensitivity in Differential Privacy: Comparing K-Norm
+    Mechanisms".
+
+    Examples
+    --------
+    >>> in_cubes(4.0, 3, 2, source()).shape
+    (2, 3)
+    """
+    found: list[list[int]] = []
+    while len(found) < count:
+        degrees = noise.geometric(scale, (size + 1) * (count - len(found))).reshape(-1, size + 1)
+        for each in degrees:
+            t = sum(map(int, each)) - (size + 1)
+            whole = math.prod(2 * (t + i) for i in range(1, size + 1))
+            if noise.uniform_below(whole) < (2 * t + 1) ** size:
+                found.append([noise.uniform_below(2 * t + 1) - t for _ in range(size)])
+    return np.array(found, object)  # may be beyond int64
 
 
 def unsaturated(

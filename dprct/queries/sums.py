@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import SchemaError
-from dprct.privacy.aggregates import IntegerVector
+from dprct.privacy.aggregates import IntegerTable, IntegerVector
 from dprct.queries.clusters import inflation, variance_of_total
 from dprct.schema.columns import as_is_within, check_own, clipped, divided
 from dprct.schema.facts import EXTREMES
@@ -729,6 +729,28 @@ def _cluster_statistics(parts: list[GroupSums], arms: Arms) -> list[tuple[Fracti
             variance += weight**2 * spread / n**2
         found.append((mean, variance))
     return found
+
+
+def side_by_side(vectors: Sequence[IntegerVector]) -> IntegerTable:
+    """The same statistic of several outcomes, (J,) vectors with a place for every arm.
+
+    Parameters
+    ----------
+    vectors : sequence of IntegerVector
+        From :func:`difference_aggregates` or :func:`arm_aggregates`, or with treatment private
+        those of :mod:`dprct.queries.horvitz_thompson`; all of one design, so of one sensitivity.
+
+    Notes
+    -----
+    Sensitivity D of one vector in L1, and all vectors in sum_a max_j.  With one place it is the
+    largest of J moves, each at most D.  With a place for each arm and treatment public, a record
+    counts in one and the same arm for every outcome, and moves this place by at most D.  With
+    treatment private it may leave an arm and come into another: a record that stays moves one place
+    by at most D, as above, and one that changes moves two places, each by at most D / 2 in every
+    vector, because it adds to a sum at most half of what replacing it can move.
+    """
+    (reach,) = {vector.l1 for vector in vectors}
+    return IntegerTable(vectors, reach=reach)
 
 
 def rounded(

@@ -120,8 +120,8 @@ def method_in_r(method: str) -> str:
 
     Examples
     --------
-    >>> method_in_r("PrivateATE (Laplace, closed-form intervals)"), method_in_r("published.IPW")
-    ('private_ate (Laplace, closed-form intervals)', 'published_ipw')
+    >>> method_in_r("PrivateATE (closed-form intervals)"), method_in_r("published.IPW")
+    ('private_ate (closed-form intervals)', 'published_ipw')
     """
     name, blank, rest = method.partition(" ")
     return f"{_DIALECT.name(name)}{blank}{rest}"

@@ -107,6 +107,54 @@ def test_simulated_draws_follow_it() -> None:
     assert not low <= int((np.abs(1.1 * draws) > q).sum()) <= high
 
 
+@pytest.mark.parametrize("size", [2, 3, 8, 20])
+@pytest.mark.parametrize("variance", [0.01, 1.0, 50.0])
+def test_noise_in_cubes_is_a_mixture_of_gammas(size: int, variance: float) -> None:
+    def inner(u: float) -> float:  # plus or minus a gamma variate of 1 to J degrees
+        of = stats.gamma.pdf(abs(u), np.arange(1, size + 1)).mean() / 2
+        return float(of * stats.norm.sf((x - u) / np.sqrt(variance)))
+
+    for x in (0.5, 3.0, 12.0):
+        ends = sorted((-60.0, 0.0, x, 60.0 + x))
+        exact = sum(
+            integrate.quad(inner, low, high, epsabs=1e-12, limit=400)[0]
+            for low, high in itertools.pairwise(ends)
+        )
+        assert tail_of_sum(x, variance, (1.0,), size) == pytest.approx(exact, rel=1e-6)
+
+
+def test_noise_in_cubes_of_one_is_laplace_noise() -> None:
+    for alpha in (0.5, 0.05, 1e-8):
+        of_one = quantile_of_sum(alpha, 0.7, (1.3,), 1)
+        assert of_one == pytest.approx(quantile(alpha, 0.7, (1.3,)), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [2, 8])
+@pytest.mark.parametrize("rho", [0.05, 1.6, 12.8, 3000.0])
+def test_the_correction_of_cubes_reaches_the_level_and_no_less_does(size: int, rho: float) -> None:
+    for alpha in (0.05, 0.01):
+        c = correction(rho, alpha, size)
+        assert 1 - alpha - 1e-6 <= worst_coverage(rho, c, alpha, size) <= 1 - alpha + 1e-4
+        assert worst_coverage(rho, 0.8 * c, alpha, size) < 1 - alpha
+
+
+@pytest.mark.parametrize("size", [2, 8])
+def test_simulated_intervals_of_cubes_have_the_coverage_that_is_computed(size: int) -> None:
+    rng, n, rho = np.random.default_rng(7), 400_000, 12.8
+    effect, variance = (
+        rng.gamma(size + 1, 1, n) * rng.uniform(-1, 1, n) for _ in range(2)
+    )  # one coordinate each
+    c = correction(rho, 0.05, size)
+    for ratio, used in ((0.1, c), (4.0, c), (40.0, c), (4.0, 0.5 * c)):
+        error = np.sqrt(ratio) * rng.standard_normal(n) + effect
+        raised = np.maximum(0, ratio + rho * variance + used * rho)
+        inside = np.abs(error) <= np.interp(raised, GRID_V, quantile(0.05, GRID_V, (1.0,), size))
+        exact = float(coverage(np.array([ratio]), rho, used, 0.05, size)[0])
+        low, high = stats.binom.ppf([5e-10, 1 - 5e-10], n, exact)
+        assert low - 20 <= inside.sum() <= high + 20  # 20: interpolated quantiles
+
+
+GRID_V = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 4000)])
 RATIOS = [1e-6, 0.1, 1.0, 3.0, 30.0, 1e5]
 
 

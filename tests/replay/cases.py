@@ -183,6 +183,14 @@ effect(
     private="y y2",
     facts=_scales(y=0.5),
 )
+SEVERAL = {"outcome": ["y", "y2"]}
+for engine in (False, True):
+    effect("two outcomes" + ", in Polars" * engine, {**SEVERAL, "treatment": "t"}, private="y y2",
+           engine=engine, facts=_scales(y=0.5, y2=2.0))  # fmt: skip
+effect("two outcomes, three arms", {**SEVERAL, "treatment": ["t", "t2"]}, private="y y2",
+       public="t t2", arms=("three",), sizes=(36, 12))  # fmt: skip
+effect("two outcomes, one missing", {**SEVERAL, "treatment": "t"}, private="y y2",
+       may_miss={"y2": "public"}, facts=_policies(y2="public"))  # fmt: skip
 for rule in ("public", "private"):
     for engine in (False, True):
         effect(f"missing {rule}" + ", in Polars" * engine, {"treatment": "t"},
@@ -242,6 +250,14 @@ for words, (design, columns) in DESIGNS.items():
         arms=("three", *PRIVATE_ARMS[1:]) if apart else PRIVATE_ARMS,
         facts=EXCLUSIVE if apart else {},
     )
+for words in ("simple", "two arms"):
+    effect(
+        f"treatment private, two outcomes, {words}",
+        {**SEVERAL, "assignment": DESIGNS[words][0], **PRIVATE},
+        private=f"y y2 {DESIGNS[words][1]}", public="", sizes=(40, 8),
+        arms=("three", *PRIVATE_ARMS[1:]) if words == "two arms" else PRIVATE_ARMS,
+        facts=EXCLUSIVE if words == "two arms" else {},
+    )  # fmt: skip
 effect("treatment private, missing public", {"assignment": dprct.Simple("t"), **PRIVATE},
        private="y t", public="", may_miss={"y": "public"}, facts=_policies(y="public"))  # fmt: skip
 effect("treatment private, missing a number", {"assignment": dprct.Simple("t"), **PRIVATE},

@@ -29,9 +29,11 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
-from .recording import CELLS, GAUSSIAN, LAPLACE, Far, Finding, Step, Transcript
+from .recording import CELLS, CUBES, GAUSSIAN, LAPLACE, Far, Finding, Step, Transcript
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dprct import Budget
 
 ROUNDING = 1e-9
@@ -104,8 +106,12 @@ def _of_step(one: Step, other: Step) -> Loss:
     if one.law == GAUSSIAN:
         shift = sum((v - w) ** 2 for v, w in pairs) << (2 * one.refinement)
         return Loss(squares=shift / scale**2)
-    assert one.law == LAPLACE
     ((_, _, noise),) = one.draws
+    if one.law == CUBES:
+        there = [z + v - w for z, (v, w) in zip(noise, pairs, strict=True)]
+        lost = (_columns(there, one.columns) - _columns(noise, one.columns)) / scale
+        return Loss(float(lost), float(moved(one, other).columns / scale))
+    assert one.law == LAPLACE
     lost = sum(abs(z + v - w) - abs(z) for z, (v, w) in zip(noise, pairs, strict=True)) / scale
     return Loss(float(lost), float(sum(abs(v - w) for v, w in pairs) / scale))
 
@@ -117,12 +123,18 @@ def moved(one: Step, other: Step) -> Far:
         by = [abs(one.truth.get(cell, 0) - other.truth.get(cell, 0)) for cell in cells]
     else:
         by = [abs(v - w) for v, w in zip(one.truth, other.truth, strict=True)]
-    return Far(sum(by), sum(far**2 for far in by), max(by, default=0))
+    columns = _columns(by, one.columns) if one.law == CUBES else 0
+    return Far(sum(by), sum(far**2 for far in by), max(by, default=0), columns)
+
+
+def _columns(numbers: Sequence[int], columns: int) -> int:
+    """Return the sum over columns of the largest size in each; rows stand one after the other."""
+    return sum(max(abs(x) for x in numbers[a::columns]) for a in range(columns))
 
 
 def beyond(found: Far, claim: Far) -> str:
     """Return in which norm numbers moved further than their aggregate claims; nothing if none."""
-    for norm in ("l1", "l2_squared", "l_inf"):
+    for norm in ("l1", "l2_squared", "l_inf", "columns"):
         if getattr(found, norm) > getattr(claim, norm):
             return f"moved by {norm} {getattr(found, norm)}, and {getattr(claim, norm)} is claimed"
     return ""
@@ -132,6 +144,8 @@ def part_of(found: Far, claim: Far, law: str) -> float:
     """Return which part of its claim a release moved by, in the norm of its noise."""
     if law == GAUSSIAN:
         return math.sqrt(Fraction(found.l2_squared) / Fraction(claim.l2_squared))
+    if law == CUBES:
+        return found.columns / claim.columns
     return found.l1 / claim.l1
 
 
@@ -140,7 +154,7 @@ def claimed(step: Step, claim: Far) -> Loss:
     scale = Fraction(step.scale)
     if step.law == GAUSSIAN:
         return Loss(squares=Fraction(claim.l2_squared) * (1 << (2 * step.refinement)) / scale**2)
-    return Loss(reach=float(claim.l1 / scale))
+    return Loss(reach=float((claim.columns if step.law == CUBES else claim.l1) / scale))
 
 
 def _of_cells(one: Step, other: Step) -> Loss:

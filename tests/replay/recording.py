@@ -30,8 +30,13 @@ if TYPE_CHECKING:
     import pytest
 
 SECURE = noise.Secure()
-LAPLACE, GAUSSIAN, CELLS = "Laplace", "Gaussian", "cells"
-VECTORS = {"DiscreteLaplace": LAPLACE, "DiscreteGaussian": GAUSSIAN, "AnalyticGaussian": GAUSSIAN}
+LAPLACE, GAUSSIAN, CELLS, CUBES = "Laplace", "Gaussian", "cells", "cubes"
+VECTORS = {
+    "DiscreteLaplace": LAPLACE,
+    "DiscreteGaussian": GAUSSIAN,
+    "AnalyticGaussian": GAUSSIAN,
+    "CubeNoise": CUBES,
+}
 HISTOGRAMS = ("SparseHistogram", "StabilityHistogram")
 POST_PROCESSING_SEED = 20_240_229
 
@@ -42,15 +47,21 @@ class Finding(AssertionError):
 
 @dataclass(frozen=True)
 class Far:
-    """How far two vectors of whole numbers are from each other, or may be at most."""
+    """How far two vectors of whole numbers are from each other, or may be at most.
+
+    ``columns`` is the sum over columns of the largest move in each, where the numbers are a table.
+    """
 
     l1: int
     l2_squared: Fraction | int
     l_inf: int
+    columns: int = 0
 
     def of_rows(self, rows: int) -> Far:
         """Return how far they may be where so many rows are replaced, each with this claim."""
-        return Far(rows * self.l1, rows**2 * self.l2_squared, rows * self.l_inf)
+        return Far(
+            rows * self.l1, rows**2 * self.l2_squared, rows * self.l_inf, rows * self.columns
+        )
 
 
 @dataclass
@@ -68,6 +79,7 @@ class Step:
     size: int
     claim: Far
     refinement: int = 0
+    columns: int = 1
     draws: list[tuple[str, float, Any]] = field(default_factory=list)
     released: Any = None
 
@@ -116,6 +128,22 @@ class Recorder:
     def discrete_gaussian(self, scale: float, size: int) -> Any:
         """Draw, or move the recorded draw."""
         return self._drawn("discrete_gaussian", scale, size)
+
+    def cubes(self, scale: float, size: int, count: int) -> Any:
+        """Draw, or move the recorded draw; numbers are recorded as the table has them."""
+        step = self._step("cubes")
+        if (size * count, count) != (step.size, step.columns):
+            raise Finding(f"{step.name} drew {count} cubes of {size} numbers for {step.size}")
+        if self.forced is None:
+            found = noise.in_cubes(scale, size, count, SECURE).T.ravel()
+        else:
+            ((_, _, recorded),) = self._old.draws
+            pairs = zip(recorded, self._old.truth, step.truth, strict=True)
+            found = np.array([z + v - w for z, v, w in pairs], object)
+        if step.draws:
+            raise Finding(f"{step.name} drew twice for one table")
+        step.draws.append(("cubes", scale, [int(z) for z in found]))
+        return found.reshape(size, count).T
 
     def geometric(self, scale: float, size: int) -> Any:
         """Draw what an empty cell has above the threshold."""
@@ -236,10 +264,11 @@ def _step_of(mechanism: Any, aggregate: Any) -> Step:
             Far(aggregate.l1, aggregate.l2_squared, 1),
         )
         return Step(mechanism, CELLS, truth, len(counts), claim)
-    claim = Far(aggregate.l1, aggregate.l2_squared, aggregate.l_inf)
+    claim = Far(aggregate.l1, aggregate.l2_squared, aggregate.l_inf, getattr(aggregate, "reach", 0))
     refinement = mechanism.noise.refinement if name == "AnalyticGaussian" else 0
-    truth = [int(value) for value in opened]
-    return Step(mechanism, VECTORS[name], truth, len(truth), claim, refinement)
+    truth = [int(value) for value in opened.ravel()]
+    columns = aggregate.shape[1] if name == "CubeNoise" else 1
+    return Step(mechanism, VECTORS[name], truth, len(truth), claim, refinement, columns)
 
 
 def _narrow(values: list[int]) -> Any:
@@ -256,9 +285,14 @@ def _check_equal(step: Step, old: Step) -> None:
     if step.law == CELLS:
         same = one is other or one == other
     else:
-        same = [int(u) for u in one.units] == [int(u) for u in other.units] and all(
-            getattr(one, part) == getattr(other, part)
-            for part in ("grid", "noise_sd", "relation", "simulation")
+        rows = zip(*(r if isinstance(r, tuple) else (r,) for r in (one, other)), strict=True)
+        same = all(
+            [int(u) for u in mine.units] == [int(u) for u in yours.units]
+            and all(
+                getattr(mine, part) == getattr(yours, part)
+                for part in ("grid", "noise_sd", "relation", "simulation")
+            )
+            for mine, yours in rows
         )
     if not same:
         raise Finding(f"{step.name} cannot release on the neighbour what it released")

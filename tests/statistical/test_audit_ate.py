@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
+from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
 from dprct.schema import Column
@@ -33,7 +33,7 @@ EPSILON = Fraction(2)
 def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
     """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
     parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = outcome.release(frame, epsilon, parts, noise)
+    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
     return found
 
 

@@ -6,6 +6,7 @@ number of draws rejects a scale that is 10 % off.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -14,14 +15,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.privacy.aggregates import IntegerVector, distinct_empty_cells
+from dprct.privacy.aggregates import IntegerTable, IntegerVector, distinct_empty_cells
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
+    CubeNoise,
     DiscreteGaussian,
     DiscreteLaplace,
 )
-from dprct.privacy.noise import Secure, Simulated, Tail, _invert, unsaturated
+from dprct.privacy.noise import Secure, Simulated, Tail, _invert, in_cubes, unsaturated
 
 SEED = 20_250_101
 DRAWS = 40_000
@@ -53,6 +55,55 @@ def test_discrete_laplace_too_small_is_caught(scale, fits, discrete_laplace_law)
     rng = Simulated(np.random.default_rng(SEED))
     draws = rng.discrete_laplace(0.9 * scale, DRAWS).tolist()
     assert not fits(draws, discrete_laplace_law(scale))
+
+
+CUBES = 6_000
+
+
+def cube_law(scale: float, size: int) -> dict[tuple[int, ...], float]:
+    """P(x) of every point as it stands in the definition, for points of up to 25 scales."""
+    far = math.ceil(25 * scale)
+    shells = np.arange(far + 1)
+    points = (2.0 * shells + 1) ** size - np.where(shells > 0, (2.0 * shells - 1) ** size, 0)
+    total = float((points * np.exp(-shells / scale)).sum())
+    inside = itertools.product(range(-far, far + 1), repeat=size)
+    return {x: math.exp(-max(map(abs, x)) / scale) / total for x in inside}
+
+
+@pytest.mark.parametrize("scale", [0.4, 1.0])
+@pytest.mark.parametrize("size", [1, 2])
+def test_noise_in_cubes(noise, scale, size, fits):
+    draws = noise.cubes(scale, size, CUBES)
+    assert draws.shape == (CUBES, size)
+    assert fits(map(tuple, draws.tolist()), cube_law(scale, size))
+
+
+@pytest.mark.parametrize("size", [3, 8, 20])
+def test_the_largest_coordinate_of_a_cube(size, fits):
+    scale = 2.0
+    m = np.arange(60 * size)
+    shells = (2.0 * m + 1) ** size - np.where(m > 0, np.abs(2.0 * m - 1) ** size, 0)
+    law = shells * np.exp(-m / scale)
+    law = dict(zip(m.tolist(), (law / law.sum()).tolist(), strict=True))
+    rng = Simulated(np.random.default_rng(SEED))
+    assert fits(np.abs(in_cubes(scale, size, CUBES, rng)).max(axis=1).tolist(), law)
+    # the weights (2t + 1)^J are not those of shells, and a tenth less noise is not this noise
+    wrong = np.abs(in_cubes(0.9 * scale, size, CUBES, rng)).max(axis=1).tolist()
+    assert not fits(wrong, law)
+
+
+def test_a_coordinate_of_a_cube_has_the_stated_spread():
+    for size in (1, 2, 8):
+        mechanism = CubeNoise(Fraction(1, 50), reach=4, size=size)
+        draws = Simulated(np.random.default_rng(SEED)).cubes(mechanism.scale, size, CUBES)
+        spread = float(draws[:, 0].astype(float).std())
+        assert spread == pytest.approx(mechanism.noise_sd, rel=0.1)
+        assert mechanism.noise_sd == pytest.approx(
+            mechanism.scale * math.sqrt((size + 1) * (size + 2) / 3), rel=1e-3
+        )
+    assert CubeNoise(1, 3, 1).noise_sd == pytest.approx(DiscreteLaplace(1, 3).noise_sd, rel=1e-12)
+    near, far = CubeNoise(Fraction(1, 2000), 1, 5), CubeNoise(Fraction(1, 2001), 1, 5)
+    assert far.noise_sd / near.noise_sd == pytest.approx(2001 / 2000, rel=1e-7)
 
 
 @pytest.mark.parametrize("scale", [0.7, 3.0, 25.0])
@@ -152,6 +203,16 @@ def test_laplace_mechanism_centres_the_stated_law_on_the_aggregate(fits, discret
     released = mechanism.release(SUMS, Secure())
     assert fits((released.units - 7).tolist(), discrete_laplace_law(3 / 0.9))
     assert released.units.std() == pytest.approx(mechanism.noise_sd, rel=7 / math.sqrt(DRAWS) * 1.2)
+
+
+def test_cubes_centre_the_stated_law_on_the_aggregate(fits):
+    rows = [IntegerVector([7] * CUBES, l1=3, relation="replace-one", grid=g) for g in (1, 5)]
+    mechanism = CubeNoise(2, reach=3, size=2)
+    one, other = mechanism.release(IntegerTable(rows, reach=3), Secure())
+    draws = zip((one.units - 7).tolist(), (other.units - 7).tolist(), strict=True)
+    assert fits(draws, cube_law(1.5, 2))
+    assert (other.values == 5 * other.units).all()
+    assert other.noise_sd == 5 * one.noise_sd
 
 
 def test_gaussian_mechanisms_have_the_stated_law(fits):

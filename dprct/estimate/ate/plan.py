@@ -25,6 +25,7 @@ from dprct.estimate.moments.plan import (
 )
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
+from dprct.estimate.noise_law import noise_variance
 from dprct.lazy import special
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian
@@ -161,15 +162,17 @@ def planned_outcome(
     hidden = isinstance(outcome, HiddenOutcome)
     public = _public_errors(outcome, contrasts, epsilon) if hidden else {}
     numbers = [*bounds_of(outcome, names)]
-    share = float(epsilon * outcome.share)
-    why = f"of {float(epsilon):g}"
+    of_all = outcome.size > 1
+    share = float(epsilon if of_all else epsilon * outcome.share)
+    why = f"for all {outcome.size} outcomes together" if of_all else f"of {float(epsilon):g}"
     numbers.append(PlannedNumber("epsilon", share, why=why, outcome=name))
     numbers.append(PlannedNumber("rho", outcome.rho(epsilon), outcome=name))
     for effect in effects:
         numbers += effect.numbers(without=public.get(effect.contrast), epsilon=float(epsilon))
     if isinstance(outcome, Outcome) and outcome.two_arms:
         part = outcome.split(epsilon)[-1]
-        noise = math.sqrt(2) * float(outcome.width * outcome.arms.reach(0) / part)
+        scale = float(outcome.width * outcome.arms.reach(0) / part)
+        noise = math.sqrt(noise_variance(outcome.size)) * scale
         why = f"at epsilon={float(part):.3g}"
         why += "; a delta makes it as precise as the effect" * (outcome.arms.clusters is None)
         numbers.append(
@@ -383,6 +386,7 @@ def planned(facts: ATEFacts, budget: Budget, alphas: Sequence[float]) -> Content
     """Prices, noise and expected standard errors of effects at a budget."""
     hidden = any(isinstance(outcome, HiddenOutcome) for outcome in facts.outcomes)
     numbers = _heading(facts, "a centred Horvitz-Thompson mean" if hidden else "in means")
+    numbers += notes(_noise_together(facts.outcomes[0].size))
     warnings: list[str] = []
     for outcome in facts.outcomes:
         found, warned = planned_outcome(
@@ -391,6 +395,17 @@ def planned(facts: ATEFacts, budget: Budget, alphas: Sequence[float]) -> Content
         numbers += found
         warnings += warned
     return _contents(facts, numbers, warnings)
+
+
+def _noise_together(size: int) -> dict[str, str]:
+    """What a plan says of noise that several outcomes have together."""
+    if size == 1:
+        return {}
+    gain = size * math.sqrt(noise_variance(1) / noise_variance(size))
+    return {
+        "noise": f"uniform in cubes, over all {size} outcomes: {gain:.2f} times smaller than "
+        "Laplace noise at a part of epsilon for each"
+    }
 
 
 def _heading(facts: ATEFacts, kind: str) -> list[PlannedNumber]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from dprct.estimate.effects import (
     inverse_sizes,
 )
 from dprct.estimate.noise_law import LARGEST_RHO, check_noise
-from dprct.privacy.mechanisms import Allocation, DiscreteLaplace
+from dprct.privacy.mechanisms import Allocation, CubeNoise, DiscreteLaplace
 from dprct.queries.horvitz_thompson import (
     PrivateArms,
     arm_of,
@@ -34,7 +34,14 @@ from dprct.queries.horvitz_thompson import (
     horvitz_thompson_sums,
 )
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
-from dprct.queries.sums import GRID, Asked, Clipped, arm_aggregates, difference_aggregates
+from dprct.queries.sums import (
+    GRID,
+    Asked,
+    Clipped,
+    arm_aggregates,
+    difference_aggregates,
+    side_by_side,
+)
 from dprct.queries.together import summed
 
 if TYPE_CHECKING:
@@ -42,7 +49,9 @@ if TYPE_CHECKING:
 
     from dprct.estimate.contrasts import Contrast
     from dprct.model import BoundTable
+    from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Budget
+    from dprct.privacy.mechanisms import NoisyVector
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.sums import Arms, Rows
     from dprct.schema.columns import Column
@@ -58,6 +67,9 @@ class Outcome:
         With bounds.
     among_observed : bool
         Who has a value is public, and the others do not count.
+    beside : tuple of Outcome
+        All outcomes, this one too, whose noise is drawn together, uniform in cubes; none where each
+        has Laplace noise at its own share of epsilon.
     """
 
     column: Column
@@ -65,6 +77,7 @@ class Outcome:
     share: Fraction
     fill: float | None = None
     among_observed: bool = False
+    beside: tuple[Outcome, ...] = field(default=(), repr=False)
 
     @property
     def presence_public(self) -> bool:
@@ -90,7 +103,10 @@ class Outcome:
         """Return the epsilon of effects, of variances and, with two arms, of the control mean.
 
         The variance of clusters costs more than that of people, so that public facts divide it.
+        Outcomes whose noise is drawn together have what all of them would have.
         """
+        if self.beside:
+            return _pooled(self.beside, epsilon)
         shares: tuple[Fraction, ...] = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
         if self.arms.inflation > 1:
             sampling = sampling_of(self.arms, float(self.width), self.column.sd)
@@ -118,13 +134,23 @@ class Outcome:
             return {"effect": GRID, "variance": GRID, "control mean": GRID}
         return {"arm means": GRID, "arm variances": GRID}
 
-    def release(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Released:
-        """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
+    @property
+    def size(self) -> int:
+        """How many outcomes have their noise together."""
+        return len(self.beside) or 1
+
+    def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
+        """Vectors that are released, in the order of :attr:`l1`."""
+        if not self.two_arms:
+            return arm_aggregates(frame, self.column, self.arms, self.fill)
+        found = difference_aggregates(frame, self.column, self.arms, self.fill)
+        return found.difference, found.variance, found.control
+
+    def read(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        """Effects and their laws from what was released of :meth:`sealed`."""
         if self.two_arms:
-            return self._difference(frame, epsilon, parts, noise)
-        return self._arm_means(frame, epsilon, parts, noise)
+            return self._difference(epsilon, parts)
+        return self._arm_means(epsilon, parts)
 
     def expected(
         self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
@@ -145,9 +171,10 @@ class Outcome:
         scales = [float(reach / of_effect) for reach in reaches]
         noise = [float(reach**2 * self.arms.inflation / of_variance) for reach in reaches]
         if self.two_arms:
-            return (NoisyEffect(0.0, (scales[0],), (NoisyVariance(sum(sampling), noise[0], rho),)),)
+            spread = NoisyVariance(sum(sampling), noise[0], rho, self.size)
+            return (NoisyEffect(0.0, (scales[0],), (spread,), self.size),)
         means = [
-            NoisyMean(0.0, scale, NoisyVariance(v, b, rho))
+            NoisyMean(0.0, scale, NoisyVariance(v, b, rho, self.size))
             for scale, v, b in zip(scales, sampling, noise, strict=True)
         ]
         return tuple(combined(means, contrast.weights) for contrast in contrasts)
@@ -167,32 +194,18 @@ class Outcome:
         each = [self.width * self.arms.reach(a) for a in range(len(self.arms.sizes[0]))]
         return (max(each),) if self.two_arms else tuple(each)
 
-    def _difference(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Released:
-        sealed = difference_aggregates(frame, self.column, self.arms, self.fill)
-        tau, v, control = (
-            float(part.release(aggregate, noise).values[0])
-            for part, aggregate in zip(
-                parts, (sealed.difference, sealed.variance, sealed.control), strict=True
-            )
-        )
+    def _difference(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        tau, v, control = (float(part.values[0]) for part in parts)
         of_effect, of_variance, of_control = self.split(epsilon)
         (reach,) = self.reaches()
         scale = float(reach**2 * self.arms.inflation / of_variance)
-        spread = NoisyVariance(v, scale, self.rho(epsilon))
-        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,))
+        spread = NoisyVariance(v, scale, self.rho(epsilon), self.size)
+        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,), self.size)
         control_scale = float(self.width * self.arms.reach(0) / of_control)
         return Released((effect,), self._low + control, control_scale)
 
-    def _arm_means(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Released:
-        sealed = arm_aggregates(frame, self.column, self.arms, self.fill)
-        means, spreads = (
-            [int(unit) for unit in part.release(aggregate, noise).units]
-            for part, aggregate in zip(parts, sealed, strict=True)
-        )
+    def _arm_means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        means, spreads = ([int(unit) for unit in part.units] for part in parts)
         of_effect, of_variance = self.split(epsilon)
         reaches, rho = self.reaches(), self.rho(epsilon)
         inflated = [reach**2 * self.arms.inflation for reach in reaches]
@@ -200,7 +213,9 @@ class Outcome:
             NoisyMean(
                 self._low + float(mean * reach / GRID),
                 float(reach / of_effect),
-                NoisyVariance(float(spread * most / GRID), float(most / of_variance), rho),
+                NoisyVariance(
+                    float(spread * most / GRID), float(most / of_variance), rho, self.size
+                ),
             )
             for mean, spread, reach, most in zip(means, spreads, reaches, inflated, strict=True)
         )
@@ -222,7 +237,7 @@ class Released:
     control : float
         Noisy control mean.
     control_scale : float
-        Scale of its Laplace noise.
+        Scale of its noise.
     means : tuple of NoisyMean
         Of all arms, control first; none where the difference itself was released.
     counts : tuple of int
@@ -258,6 +273,8 @@ class HiddenOutcome:
         What stands for a missing value.
     among_observed : bool
         Who has a value is public, and the others do not count.
+    beside : tuple of HiddenOutcome
+        As of :class:`Outcome`.
 
     Notes
     -----
@@ -296,6 +313,7 @@ class HiddenOutcome:
     share: Fraction
     fill: float | None = None
     among_observed: bool = False
+    beside: tuple[HiddenOutcome, ...] = field(default=(), repr=False)
 
     @property
     def presence_public(self) -> bool:
@@ -325,6 +343,8 @@ class HiddenOutcome:
 
     def split(self, epsilon: Fraction) -> tuple[Fraction, ...]:
         """Return the epsilon of effects, of variances and, with two arms, of the control mean."""
+        if self.beside:
+            return _pooled(self.beside, epsilon)
         shares = TWO_ARM_SHARES if self.two_arms else MANY_ARM_SHARES
         return tuple(epsilon * self.share * part for part in shares)
 
@@ -352,13 +372,23 @@ class HiddenOutcome:
             return {"effect": GRID, "variance": GRID, "control mean": GRID}
         return {"arm sums": 2 * GRID, "arm squares": GRID}
 
-    def release(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Released:
-        """Draw the release with the mechanisms of :func:`mechanisms_of`, charged before."""
+    @property
+    def size(self) -> int:
+        """How many outcomes have their noise together."""
+        return len(self.beside) or 1
+
+    def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
+        """Vectors that are released, in the order of :attr:`l1`."""
+        if not self.two_arms:
+            return horvitz_thompson_sums(frame, self.column, self.arms, self.fill)
+        found = horvitz_thompson_difference(frame, self.column, self.arms, self.fill)
+        return found.difference, found.variance, found.control
+
+    def read(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        """Effects and their laws from what was released of :meth:`sealed`."""
         if self.two_arms:
-            return self._difference(frame, epsilon, parts, noise)
-        means = tuple(self._means(frame, epsilon, parts, noise))
+            return self._difference(epsilon, parts)
+        means = tuple(self._means(epsilon, parts))
         return Released(against_control(means), means[0].value, means[0].scale, means)
 
     def expected(
@@ -377,13 +407,14 @@ class HiddenOutcome:
         sampling = [moment / (self.arms.n * float(share)) for share in self.arms.shares]
         reaches, rho = self.reaches(), self.rho(epsilon)
         if self.two_arms:
-            spread = NoisyVariance(sum(sampling), float(reaches[0] ** 2 / of_variance), rho)
-            return (NoisyEffect(0.0, (float(reaches[0] / of_effect),), (spread,)),)
+            scale = float(reaches[0] ** 2 / of_variance)
+            spread = NoisyVariance(sum(sampling), scale, rho, self.size)
+            return (NoisyEffect(0.0, (float(reaches[0] / of_effect),), (spread,), self.size),)
         means = [
             NoisyMean(
                 0.0,
                 float(reach / of_effect),
-                NoisyVariance(v, float(reach**2 / 2 / of_variance), rho),
+                NoisyVariance(v, float(reach**2 / 2 / of_variance), rho, self.size),
             )
             for v, reach in zip(sampling, reaches, strict=True)
         ]
@@ -404,39 +435,25 @@ class HiddenOutcome:
             )
         return tuple(found)
 
-    def _difference(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Released:
-        sealed = horvitz_thompson_difference(frame, self.column, self.arms, self.fill)
+    def _difference(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Released:
+        tau, v, control = (float(part.values[0]) for part in parts)
         of_effect, of_variance, of_control = self.split(epsilon)
-        tau, v, control = (
-            float(part.release(aggregate, noise).values[0])
-            for part, aggregate in zip(
-                parts, (sealed.difference, sealed.variance, sealed.control), strict=True
-            )
-        )
         (reach,) = self.reaches()
-        spread = NoisyVariance(v, float(reach**2 / of_variance), self.rho(epsilon))
-        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,))
+        spread = NoisyVariance(v, float(reach**2 / of_variance), self.rho(epsilon), self.size)
+        effect = NoisyEffect(tau, (float(reach / of_effect),), (spread,), self.size)
         scale = float(self.width / (self.arms.n * self.arms.shares[0] * of_control))
         return Released((effect,), self.middle + control, scale)
 
-    def _means(
-        self, frame: Rows, epsilon: Fraction, parts: Sequence[DiscreteLaplace], noise: NoiseSource
-    ) -> Iterator[NoisyMean]:
-        sealed = horvitz_thompson_sums(frame, self.column, self.arms, self.fill)
+    def _means(self, epsilon: Fraction, parts: Sequence[NoisyVector]) -> Iterator[NoisyMean]:
         of_effect, of_variance = self.split(epsilon)
-        totals, moments = (
-            part.release(aggregate, noise).values
-            for part, aggregate in zip(parts, sealed, strict=True)
-        )
+        totals, moments = (part.values for part in parts)
         for share, total, moment in zip(self.arms.shares, totals, moments, strict=True):
-            size = float(self.arms.n * share)
-            scale = float(self.width**2 / 2 / of_variance) / size**2
+            people = float(self.arms.n * share)
+            scale = float(self.width**2 / 2 / of_variance) / people**2
             yield NoisyMean(
-                self.middle + float(total) / size,
-                float(self.width / of_effect) / size,
-                NoisyVariance(float(moment) / size**2, scale, self.rho(epsilon)),
+                self.middle + float(total) / people,
+                float(self.width / of_effect) / people,
+                NoisyVariance(float(moment) / people**2, scale, self.rho(epsilon), self.size),
             )
 
 
@@ -493,6 +510,7 @@ class CountedOutcome:
 
     two_arms = False
     presence_public = False
+    size = 1
 
     @property
     def asked(self) -> Asked:
@@ -655,8 +673,38 @@ def control_law(outcome: AnyOutcome, found: Released) -> NoisyEffect | None:
     rho = float(f"{spread.scale / found.control_scale**2:.12g}")
     if rho > LARGEST_RHO:
         return None
-    known = NoisyVariance(spread.value, spread.scale, rho)
-    return NoisyEffect(found.control, (found.control_scale,), (known,))
+    known = NoisyVariance(spread.value, spread.scale, rho, outcome.size)
+    return NoisyEffect(found.control, (found.control_scale,), (known,), outcome.size)
+
+
+def _pooled(
+    outcomes: Sequence[Outcome] | Sequence[HiddenOutcome], epsilon: Fraction
+) -> tuple[Fraction, ...]:
+    """Epsilon of effects, variances and control means of all outcomes together."""
+    each = zip(*(outcome.split(epsilon) for outcome in outcomes), strict=True)
+    return tuple(sum(parts, Fraction(0)) for parts in each)
+
+
+def together(outcomes: Sequence[AnyOutcome]) -> tuple[AnyOutcome, ...]:
+    """Outcomes that have their noise together, where they can: uniform in cubes.
+
+    Notes
+    -----
+    One record may move all outcomes at once, so that J outcomes with Laplace noise have epsilon / J
+    each.  Noise that is uniform in cubes protects them for epsilon together, and its standard
+    deviation is smaller by (6 J^2 / ((J + 1) (J + 2)))^(1/2): :class:`CubeNoise`.  Outcomes whose
+    missing values are private are released in two steps, the second of which depends on the first
+    of the same outcome; they have Laplace noise, as have outcomes with unequal shares of epsilon.
+    """
+    if len(outcomes) < 2 or len({outcome.share for outcome in outcomes}) > 1:
+        return tuple(outcomes)
+    known = [o for o in outcomes if isinstance(o, Outcome)]
+    hidden = [o for o in outcomes if isinstance(o, HiddenOutcome)]
+    if len(known) == len(outcomes):
+        return tuple(replace(one, beside=tuple(known)) for one in known)
+    if len(hidden) == len(outcomes):
+        return tuple(replace(one, beside=tuple(hidden)) for one in hidden)
+    return tuple(outcomes)
 
 
 def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteLaplace]:
@@ -678,11 +726,17 @@ def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteL
 class ATEAllocation(Allocation):
     """The mechanisms of the effects of a fit."""
 
-    parts: Mapping[str, DiscreteLaplace]
+    parts: Mapping[str, DiscreteLaplace | CubeNoise]
 
     def of(self, outcome: AnyOutcome) -> tuple[DiscreteLaplace, ...]:
         """Return the mechanisms of one outcome, in the order in which it draws."""
-        return tuple(self.parts[f"{outcome.column.name}: {part}"] for part in outcome.l1)
+        found = tuple(self.parts[f"{outcome.column.name}: {part}"] for part in outcome.l1)
+        return tuple(one for one in found if isinstance(one, DiscreteLaplace))
+
+    def of_all(self, outcome: AnyOutcome) -> tuple[CubeNoise, ...]:
+        """Return the mechanisms of all outcomes together, of which one is given."""
+        found = tuple(self.parts[part] for part in outcome.l1)
+        return tuple(one for one in found if isinstance(one, CubeNoise))
 
 
 def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
@@ -694,9 +748,14 @@ def allocated(outcomes: Sequence[AnyOutcome], budget: Budget) -> ATEAllocation:
     unit, a person or a whole cluster.
     """
     assert budget.delta == 0, "a budget with a delta buys the joint release"
-    parts: dict[str, DiscreteLaplace] = {}
+    parts: dict[str, DiscreteLaplace | CubeNoise] = {}
     for outcome in outcomes:
-        parts |= mechanisms_of(outcome, budget.epsilon)
+        if outcome.size == 1:
+            parts |= mechanisms_of(outcome, budget.epsilon)
+            continue
+        outcome.check(budget.epsilon)
+        pairs = zip(outcome.l1.items(), outcome.split(budget.epsilon), strict=True)
+        parts |= {part: CubeNoise(each, reach, outcome.size) for (part, reach), each in pairs}
     return ATEAllocation(budget=budget, parts=parts)
 
 
@@ -727,6 +786,28 @@ def released(
     epsilon = allocation.budget.epsilon
     if sums is None:
         sums = sums_of(outcomes, table)
-    return tuple(
-        outcome.release(sums, epsilon, allocation.of(outcome), noise) for outcome in outcomes
-    )
+    each = [o for o in outcomes if not isinstance(o, CountedOutcome) and o.size > 1]
+    if each:
+        tables = zip(*(outcome.sealed(sums) for outcome in each), strict=True)
+        mechanisms = allocation.of_all(each[0])
+        drawn = [
+            mechanism.release(side_by_side(vectors), noise)
+            for mechanism, vectors in zip(mechanisms, tables, strict=True)
+        ]
+        parts = zip(*drawn, strict=True)
+        return tuple(o.read(epsilon, part) for o, part in zip(each, parts, strict=True))
+    return tuple(drawn_alone(o, sums, epsilon, allocation.of(o), noise) for o in outcomes)
+
+
+def drawn_alone(
+    outcome: AnyOutcome,
+    sums: Rows,
+    epsilon: Fraction,
+    parts: Sequence[DiscreteLaplace],
+    noise: NoiseSource,
+) -> Released:
+    """Draw one outcome with the mechanisms of :func:`mechanisms_of`, charged before."""
+    if isinstance(outcome, CountedOutcome):
+        return outcome.release(sums, epsilon, parts, noise)
+    drawn = [p.release(v, noise) for p, v in zip(parts, outcome.sealed(sums), strict=True)]
+    return outcome.read(epsilon, drawn)

@@ -22,6 +22,7 @@ from dprct.estimate.effects import (
     NoisyVariance,
     combined,
 )
+from dprct.estimate.noise_law import noise_variance
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:
@@ -81,7 +82,10 @@ def restored(state: Mapping[str, Any]) -> Released:
     """Return one of the values that :func:`states_of` was given, as JSON gave it back."""
     effects = [
         NoisyEffect(
-            one["value"], tuple(one["scales"]), tuple(NoisyVariance(**v) for v in one["variances"])
+            one["value"],
+            tuple(one["scales"]),
+            tuple(NoisyVariance(**v) for v in one["variances"]),
+            one.get("size", 1),
         )
         for one in state["effects"]
     ]
@@ -115,10 +119,10 @@ def tabulated(
 
     Notes
     -----
-    Two contrasts w, w' of one outcome have the covariance sum_a w_a w'_a (V~_a + 2 b_a^2): V~_0 +
-    2 b_0^2 for two arms against one control.  Their variances are the
-    squares of standard errors that are valid at the declared levels.  Between outcomes it is NaN,
-    for the covariance of their sampling errors was not released.
+    Two contrasts w, w' of one outcome have the covariance sum_a w_a w'_a (V~_a + N_a), N_a the
+    variance of the noise in an arm: V~_0 + N_0 for two arms against one control.  Their variances
+    are the squares of standard errors that are valid at the declared levels.  Between outcomes it
+    is NaN, for the covariance of their sampling errors was not released.
     """
     several = len(outcomes) > 1
     names = [f"{y}: {c.name}" if several else c.name for y in outcomes for c in contrasts]
@@ -271,7 +275,10 @@ class PrivateATEResults(ByOutcome, LinearResults):
             ("Outcome", self.outcome),
             ("Observations", f"{self.nobs:,}"),
             ("Std err", f"valid at {valid}"),
-            ("Inference", "normal plus Laplace"),
+            (
+                "Inference",
+                "normal plus " + ("Laplace" if self.effects[0].size == 1 else "cube noise"),
+            ),
         )
 
 
@@ -294,7 +301,10 @@ def results_of(
             "mean": [
                 _within(one.control, outcome) for outcome, one in zip(outcomes, found, strict=True)
             ],
-            "noise": [np.sqrt(2) * one.control_scale for one in found],
+            "noise": [
+                math.sqrt(noise_variance(outcome.size)) * one.control_scale
+                for outcome, one in zip(outcomes, found, strict=True)
+            ],
             "std_error": [np.nan if law is None else law.standard_error(alphas) for law in laws],
         },
         index=pd.Index(outcome_names, dtype=object),

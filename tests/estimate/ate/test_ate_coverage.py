@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dprct.estimate.ate.release import Outcome, Released, mechanisms_of
+from dprct.estimate.ate.release import Outcome, Released, drawn_alone, mechanisms_of
 from dprct.estimate.contrasts import Contrast
 from dprct.privacy.noise import source
 from dprct.schema import Column
@@ -29,7 +29,7 @@ FALSE_ALARM = 1e-9
 def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
     """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
     parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = outcome.release(frame, epsilon, parts, noise)
+    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
     return found
 
 

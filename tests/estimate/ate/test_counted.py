@@ -15,7 +15,7 @@ from scipy import stats
 from dprct.assignment import Block, Cluster
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.release import CountedOutcome, Released, mechanisms_of
+from dprct.estimate.ate.release import CountedOutcome, Released, drawn_alone, mechanisms_of
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.privacy.noise import source
 from dprct.queries.sums import Arms
@@ -36,7 +36,7 @@ Y = Column("y", bounds=(0.0, 4.0), missing=(".",))
 def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
     """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
     parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = outcome.release(frame, epsilon, parts, noise)
+    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
     return found
 
 

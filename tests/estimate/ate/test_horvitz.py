@@ -16,7 +16,7 @@ from scipy import stats
 from dprct.assignment import Complete, Simple
 from dprct.errors import ParameterError
 from dprct.estimate.ate import PrivateATE
-from dprct.estimate.ate.release import HiddenOutcome, Released, mechanisms_of
+from dprct.estimate.ate.release import HiddenOutcome, Released, drawn_alone, mechanisms_of
 from dprct.estimate.contrasts import arm_contrasts
 from dprct.estimate.noise_law import quantile
 from dprct.privacy.accountant import Accountant
@@ -40,7 +40,7 @@ HALF = Simple("t", shares=0.5)
 def drawn(outcome: Any, frame: Any, epsilon: Fraction, noise: Any) -> Released:
     """Draw one outcome with the mechanisms that a fit at this epsilon charges."""
     parts = tuple(mechanisms_of(outcome, epsilon).values())
-    found: Released = outcome.release(frame, epsilon, parts, noise)
+    found: Released = drawn_alone(outcome, frame, epsilon, parts, noise)
     return found
 
 
