@@ -123,7 +123,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         :class:`dprct.PrivateATE`.
     outcome : str or sequence of str, optional
         One or more outcome columns, whose differences in means are released.  Several outcomes
-        divide the budget among them.
+        have their noise together.
     formulas : str, Regression, or sequence of these, optional
         Instead of ``outcome``, the paper's own regressions, such as ``"y ~ treat + age | block"``
         (:class:`dprct.Regression` with ``name``, ``where`` and ``cluster``).  With a ``delta`` the
