@@ -333,8 +333,8 @@ def _holds_numbers(series: nw.Series[Any]) -> bool:
         return False  # Arrow's own conversion to doubles does not round to the nearest
     if dtype.is_numeric() or isinstance(dtype, nw.Boolean):
         return True
-    if not isinstance(dtype, nw.Object):
-        return False
+    if not (isinstance(dtype, nw.Object) and series.implementation.is_pandas()):
+        return False  # Polars casts no objects
     return all(value is None or isinstance(value, numbers.Real) for value in series.to_list())
 
 

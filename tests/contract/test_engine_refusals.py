@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import re
 import sys
@@ -16,12 +17,15 @@ import pyarrow as pa
 import pytest
 
 from dprct import (
+    CATE,
+    IPW,
     Accountant,
     Calibrated,
     Marginals,
     MVHistogram,
     PrivateAdditive,
     PrivateATE,
+    PrivateMoments,
     Simple,
     Unit,
     published,
@@ -347,3 +351,70 @@ def test_spark_without_what_brings_its_answers_names_the_extra(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingDependencyError, match=r"dprct\[spark\]"):
         table(rows)
+
+
+EFFECT: dict[str, Any] = {"outcome": ["y", "w"], "treatment": "t", "assignment": Simple("t")}
+METHODS: dict[str, tuple[Callable[[Any, Schema], Any], float]] = {
+    "PrivateATE": (lambda d, s: PrivateATE(d, s, **EFFECT), 0),
+    "PrivateATE with delta": (lambda d, s: PrivateATE(d, s, **EFFECT), 1e-6),
+    "PrivateMoments": (lambda d, s: PrivateMoments(d, s, columns=["y", "w", "t"]), 1e-6),
+    "MVHistogram": (lambda d, s: MVHistogram(d, s, columns=["w", "t"]), 0),
+    "IPW": (lambda d, s: IPW(d, s, outcome="w", treatment="t", covariates=["y"]), 1e-6),
+    "CATE": (
+        lambda d, s: CATE(
+            d, s, outcome="w", treatment="t", features=["y"], assignment=Simple("t")
+        ),
+        1e-6,
+    ),
+    "PrivateAdditive": (lambda d, s: PrivateAdditive(d, s, outcome="w", features=["y"]), 1e-6),
+}  # fmt: skip
+"""Methods, each with the delta it is fitted with."""
+
+ODD: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "objects": lambda x: pl.Series(x.name, x.to_list(), dtype=pl.Object),
+    "no type": lambda x: pl.Series(x.name, [None] * len(x)),
+    "lists": lambda x: x.reshape((len(x), 1)).arr.to_list(),
+    "structures": lambda x: x.to_frame().to_struct(x.name),
+    "texts": lambda x: x.cast(pl.String),
+    "bytes": lambda x: x.cast(pl.String).cast(pl.Binary),
+    "times": lambda x: x.cast(pl.Int64).cast(pl.Datetime),
+    "durations": lambda x: x.cast(pl.Int64).cast(pl.Duration),
+    "categories": lambda x: x.cast(pl.String).cast(pl.Categorical),
+    "decimals": lambda x: x.round(2).cast(pl.Decimal(10, 2)),
+    "wide whole numbers": lambda x: x.cast(pl.Int128),
+    "infinities": lambda x: x * float("inf"),
+    "beyond doubles": lambda x: x.cast(pl.Float64) * 1e308 * 10,
+}
+"""Columns that a table of an engine may have."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("engine", ["pandas", "Polars", "Polars, lazy", "DuckDB"], indirect=True)
+def test_a_column_of_any_type_is_taken_or_refused_in_our_words(
+    engine: ToEngine, method: str
+) -> None:
+    """Every method and type of column, in the outcome and in the treatment."""
+    bind, delta = METHODS[method]
+    n = 120
+    facts: dict[str, Any] = {"missing": (), "missing_policy": "public" if "ATE" in method else None}
+    schema = Schema(
+        (
+            Column("y", bounds=(-2.0, 2.0), bins=3, **facts),
+            Column("w", bounds=(-2.0, 2.0), bins=3, **facts),
+            Column("t", levels=(0.0, 1.0), missing=(), fate="public"),
+        )
+    )
+    values = [k % 5 - 2.0 for k in range(n)]
+    plain = pl.DataFrame({"y": values, "w": values[::-1], "t": [k % 2 for k in range(n)]})
+    if method == "MVHistogram":
+        schema = schema.declare(y={"fate": "withheld"}, t={"fate": "modelled"})
+    bind(engine(plain), schema).fit(epsilon=4, delta=delta)
+    for change in ODD.values():
+        for name in ("w", "t"):
+            try:
+                data = engine(plain.with_columns(change(plain[name]).alias(name)))
+            except (pl.exceptions.PolarsError, pa.ArrowException, duckdb.Error, TypeError):
+                continue  # such columns this engine has not
+            with contextlib.suppress(DprctError):
+                bind(data, schema).fit(epsilon=4, delta=delta)
