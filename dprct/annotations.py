@@ -148,8 +148,7 @@ def _kinds(name: str, inside: Iterable[Any], names: Mapping[str, Any]) -> list[K
     elements: list[Any]
     elements = [one.value if isinstance(one, ast.Constant) else one for one in inside]
     if name in ("Annotated", "NotRequired"):
-        said = [ast.literal_eval(one) if isinstance(one, ast.Dict) else one for one in elements[1:]]
-        rules = tuple(pair for rule in said for pair in rule.items())
+        rules = tuple(pair for one in elements[1:] for pair in _rules(one).items())
         return [replace(kind, rules=kind.rules + rules) for kind in _read(elements[0], names)]
     if name == "Literal":
         return [Kind(name, choices=tuple(elements))]
@@ -158,6 +157,14 @@ def _kinds(name: str, inside: Iterable[Any], names: Mapping[str, Any]) -> list[K
     items = tuple(kinds_of(one, names) for one in elements if one is not Ellipsis)
     is_fixed = name == "tuple" and Ellipsis not in elements and bool(items)
     return [Kind(name, items, is_fixed)]
+
+
+def _rules(said: Any) -> Mapping[str, Any]:
+    """Rules that ``Annotated`` adds; text alone describes."""
+    if isinstance(said, str):
+        return {"description": said}
+    rules: Mapping[str, Any] = ast.literal_eval(said) if isinstance(said, ast.Dict) else said
+    return rules
 
 
 @functools.cache
@@ -430,6 +437,10 @@ def _is_one_of(value: object, choices: tuple[Any, ...]) -> bool:
     return any(type(value) is type(one) and value == one for one in choices)
 
 
+class DocumentPartError(TypeError):
+    """A part of a document that is not as its class says; the message names its place."""
+
+
 class DocumentDoor(Door):
     """Documents of ours: what has parts becomes its class, and nothing is more than it says.
 
@@ -439,14 +450,27 @@ class DocumentDoor(Door):
     __slots__ = ()
 
     def content(self, value: object, made: type[Any]) -> Any:
-        """Parts of a document, as its class has them; refused with a ``TypeError``."""
+        """Parts of a document, as its class has them."""
         found = self._made(value, made)
         if found is WRONG:
-            raise TypeError(made.__name__)
+            raise DocumentPartError(f"{self._wrong(value, made)} is missing or wrong")
         return found
+
+    def _wrong(self, value: object, made: type[Any]) -> str:
+        """Place of the first part that is missing or wrong."""
+        if not isinstance(value, Mapping):
+            return "it"
+        parts: Mapping[str, tuple[Kinds, bool]] = parts_of(made)  # type: ignore[arg-type]
+        for name, (kinds, needed) in parts.items():
+            if self.read(value.get(name, WRONG), kinds) is WRONG and (needed or name in value):
+                inner = [kind.made for kind in kinds if kind.made and value.get(name)]
+                return f"{name}.{self._wrong(value[name], inner[0])}" if inner else name
+        return "a part that it has beside its own"
 
     def _taken(self, value: object, kind: Kind) -> Any:
         found = self._made(value, kind.made) if kind.made else super()._taken(value, kind)
+        if kind.name == "float" and found is not WRONG:
+            found = float(found)
         return found if found is not WRONG and _is_kept(found, dict(kind.rules)) else WRONG
 
     def _made(self, value: object, made: type[Any]) -> Any:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.annotations import LISTS, Kind, parts_of
 from dprct.certificate.certificate import CertificateContent
+from dprct.estimate.moments.content import MomentsContent
+from dprct.estimate.moments.document import WITH_DECLARED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,8 @@ def schema(kinds: Kinds) -> dict[str, Any]:
     choices = [choice for kind in kinds for choice in kind.choices]
     if choices:
         choices += [None] * any(kind.name == "None" for kind in kinds)
-        return {"const": choices[0]} if len(choices) == 1 else {"enum": choices}
+        said = {"const": choices[0]} if len(choices) == 1 else {"enum": choices}
+        return {**said, **{name: of for kind in kinds for name, of in kind.rules}}
     names = []
     for kind in kinds:
         name, rest = of_kind(kind)
@@ -74,11 +77,32 @@ def written(title: str, made: type[Any], rules: Mapping[str, Any]) -> str:
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
+def _if(there: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Rule that a part is there exactly where something holds."""
+    return {
+        "if": {"properties": there},
+        "then": {"required": [name]},
+        "else": {"properties": {name: False}},
+    }
+
+
+OF_MOMENTS = {
+    "allOf": [
+        _if({"layout": {"required": ["clipped"]}}, "clipped"),
+        _if({"moments": {"const": WITH_DECLARED}}, "declared"),
+    ]
+}
+"""What goes together in a document of moments, which no class says."""
+
+
 def files() -> Mapping[Path, str]:
     """All schemas by their places."""
     return {
         TOP / "certificate" / "certificate.schema.json": written(
             "dprct certificate, version 1", CertificateContent, {}
+        ),
+        TOP / "estimate" / "moments" / "moments.schema.json": written(
+            "dprct released moments, versions 5 and 6", MomentsContent, OF_MOMENTS
         ),
     }
 

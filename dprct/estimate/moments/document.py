@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct import disk
+from dprct.annotations import DOCUMENT, DocumentPartError
 from dprct.disk import atomic_write, file_error, path_of
 from dprct.errors import DprctError, FileError, SimulationError
+from dprct.estimate.moments.content import MomentsContent
 from dprct.estimate.moments.declared import (
     Declared,
     DrawnCross,
@@ -242,11 +244,11 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
             "content; get it again from whoever published it"
         )
     try:
-        return _read(content)
+        return _read(DOCUMENT.content(content, MomentsContent))
     except (DprctError, KeyError, TypeError, ValueError, IndexError, ArithmeticError,
-            AttributeError, AssertionError, RecursionError) as error:  # fmt: skip
-        why = str(error) if isinstance(error, DprctError) else "a part of it is missing or wrong"
-        raise _no_document(name, why) from None
+            AssertionError, RecursionError) as error:  # fmt: skip
+        said = isinstance(error, (DprctError, DocumentPartError))
+        raise _no_document(name, str(error) if said else "a part of it is wrong") from None
 
 
 def _no_document(name: str, why: str) -> FileError:
@@ -305,35 +307,21 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     """Content of a document, checked against itself."""
     for name, facts in content["columns"].items():
         check_storage_type(facts["type"], name)
-    columns = tuple(
-        Column(
-            _text(name), type=facts["type"], label=_text(facts["label"]),
-            bounds=None if facts["bounds"] is None else (
-                _number(facts["bounds"][0]), _number(facts["bounds"][1])
-            ),
-            levels=None if facts["levels"] is None else _levels(facts),
-            missing=None if facts["missing"] is None else tuple(map(_text, facts["missing"])),
-            built_from="own",
+        text = is_text(facts["type"])
+        known = facts["levels"] or ()
+        _require(
+            all(isinstance(level, str) is text for level in known), "a level is of another type"
         )
-        for name, facts in content["columns"].items()
-    )  # fmt: skip
-    dataset = content["dataset_id"]
-    schema = Schema(columns, dataset_id=None if dataset is None else _text(dataset))
+    columns = tuple(
+        Column(name, **facts, built_from="own") for name, facts in content["columns"].items()
+    )
+    schema = Schema(columns, dataset_id=content["dataset_id"])
     places = tuple(_place(facts, schema) for facts in content["variables"])
     layout = _layout(places, content["layout"], schema)
-    groups = tuple(
-        Group(
-            _text(facts["arm"]),
-            tuple((_text(name), None if x is None else _level(x)) for name, x in facts["values"]),
-            tuple(map(_text, facts["absent"])),
-            None if facts["rows"] is None else _whole(facts["rows"]),
-            _whole(facts["told"]),
-        )
-        for facts in content["groups"]
-    )
+    groups = tuple(Group(**facts) for facts in content["groups"])
     guarantee = Guarantee.from_dict(content["guarantee"])
     str(guarantee)  # refuses numbers that cannot be printed
-    sigma = _number(content["sigma"])
+    sigma = content["sigma"]
     scores = tuple(_scores(facts) for facts in content["scores"])
     declared, steps, share, withheld = _declared(content)
     instrumented, crosses = _instrumented(content, declared)
@@ -342,39 +330,34 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     _require(all(one.outcome in layout.names for one in declared), "an outcome was not released")
     clipped = None
     if layout.grid.clipped:
-        clipped = tuple(_whole(number, signed=True) for number in content["clipped"])
+        clipped = content["clipped"]
         _require(len(clipped) == len(groups), "shares of rows outside the ball are not complete")
     width = len(places) + 1
     _require(len(content["sums"]) == len(groups) > 0, "sums and groups are not as many")
     sums = np.array([_matrix(numbers, width) for numbers in content["sums"]], dtype=object)
     for matrix, group in zip(sums, groups, strict=True):
         moments_of(layout, matrix, sigma, group.rows)  # refuses what is not finite
-    n, totals = _whole(content["n"]), tuple(map(_whole, content["totals"]))
+    n, totals = content["n"], content["totals"]
     _require(sum(totals) <= n and len(groups) % len(totals) == 0, "rows and groups do not agree")
     for group in groups:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
     drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share, (*crosses, *across))
-    told = {_text(name) for key in ("treatment", "subgroups") for name in content[key]}
+    told = {name for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
+    same = ("arms", "treatment", "subgroups", "outcomes", "n", "ledger", "method")
     return {
+        **{name: content[name] for name in same},
         "schema": schema,
         "layout": layout,
         "groups": groups,
         "totals": totals,
-        "arms": tuple(map(_text, content["arms"])),
-        "treatment": tuple(map(_text, content["treatment"])),
-        "subgroups": tuple(map(_text, content["subgroups"])),
-        "outcomes": tuple(map(_text, content["outcomes"])),
-        "n": n,
         "drawn": drawn,
         "guarantee": guarantee,
-        "ledger": _text(content["ledger"]),
-        "method": _text(content["method"]),
-        "facts_sha256": _text(content["schema"]["sha256"]),
-        "sealed": _text(content["schema"]["sealed"]),
+        "facts_sha256": content["schema"]["sha256"],
+        "sealed": content["schema"]["sealed"],
         "declared": declared,
         "withheld": withheld,
         "instrumented": instrumented,
@@ -385,49 +368,45 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
 def _place(facts: Mapping[str, Any], schema: Schema) -> Place:
     atoms, fills = [], {}
     for name, level, fill in facts["parts"]:
-        atoms.append(Atom(_text(name), None if level is None else _whole(level)))
+        atoms.append(Atom(name, level))
         if fill is not None:
-            fills[name] = _number(fill)
+            fills[name] = fill
     if "within" in facts:
-        atoms.append(Atom(_text(facts["within"]), WITHIN))
-    variable = variable_of(_text(facts["name"]), atoms, schema, fills)
-    found = Place(
-        variable, _number(facts["centre"]), _number(facts["scale"]), _number(facts["weight"]),
-        facts["exempt"] is True, facts["declared"] is True,
-    )  # fmt: skip
+        atoms.append(Atom(facts["within"], WITHIN))
+    variable = variable_of(facts["name"], atoms, schema, fills)
+    keys = ("centre", "scale", "weight", "exempt", "declared")
+    found = Place(variable, *(facts[key] for key in keys))
     low, high = variable.span
-    _require(found.scale > 0 and found.weight > 0, "a scale or a weight is not above 0")
     _require(low <= found.centre <= high, "a centre is outside the bounds")
     return found
 
 
 def _layout(places: tuple[Place, ...], facts: Mapping[str, Any], schema: Schema) -> Layout:
-    radius = _number(facts["radius"])
-    _require(radius > 0, "the radius is not above 0")
+    radius = facts["radius"]
     names = [place.variable.name for place in places]
     _require(len(set(names)) == len(names) > 0, "a column is there twice, or none")
     columns = tuple(scaled(place, radius) for place in places)
     grid = MomentsGrid(
         columns,
-        _whole(facts["constant"]),
-        facts["count"] is True,
-        _whole(facts["rows"]),
-        _whole(facts["clipped"]) if "clipped" in facts else 0,
+        facts["constant"],
+        facts["count"],
+        facts["rows"],
+        facts.get("clipped", 0),
         _weight(facts["weights"], schema) if "weights" in facts else None,
     )
-    return Layout(places, radius, _number(facts["shrunk_radius"]), grid)
+    return Layout(places, radius, facts["shrunk_radius"], grid)
 
 
 def _weight(facts: Any, schema: Schema) -> Part:
     name, fill = facts
-    return Part(schema.column(_text(name)), fill=None if fill is None else _number(fill))
+    return Part(schema.column(name), fill=fill)
 
 
 def _scores(facts: Mapping[str, Any]) -> DrawnScores:
-    regressors = tuple(map(_text, facts["regressors"]))
+    regressors = facts["regressors"]
     _require(len(set(regressors)) == len(regressors) > 0, "a regressor is there twice, or none")
     sums = _matrix(facts["sums"], len(regressors))
-    return DrawnScores(_text(facts["outcome"]), regressors, sums, _number(facts["sigma"]))
+    return DrawnScores(facts["outcome"], regressors, sums, facts["sigma"])
 
 
 def _declared(
@@ -441,31 +420,27 @@ def _declared(
     facts = content["declared"]
     found, steps = [], []
     for one in facts["regressions"]:
-        low, high = map(_number, one["bounds"])
+        low, high = one["bounds"]
         _require(low < high, "bounds of an outcome are not in order")
-        terms = tuple(map(_text, one["terms"]))
+        terms = one["terms"]
         q = len(terms)
         _require(len(set(terms)) == q > 0, "a coefficient is there twice, or none")
-        made = Declared(
-            _text(one["title"]), _text(one["formula"]), _text(one["outcome"]), (low, high), terms,
-            tuple(map(_text, one["covariates"])), _whole(one["nobs"]), _whole(one["coefficients"]),
-            tuple(map(_text, one["clusters"])), _whole(one["groups"]), one["joint"] is True,
-            condition(_text(one["where"])) if "where" in one else None,
-            _text(one["weights"]) if "weights" in one else None,
-        )  # fmt: skip
+        where = condition(one["where"]) if "where" in one else None
+        made = Declared(**{**{k: of for k, of in one.items() if k != "drawn"}, "where": where})
         _require(made.df > 0, "a regression has no degrees of freedom")
         numbers = one["drawn"]
         several = "basis" in numbers
-        read = _or_none if several else _number  # covariates that hardly vary have no coefficients
-        params = np.array([read(x) for x in numbers["params"]])
-        noise = np.array([read(x) for x in numbers["noise"]])
+        params, noise = (np.array(numbers[key], np.float64) for key in ("params", "noise"))
+        # products with covariates that hardly vary have no coefficients
+        there = several or not np.isnan([*params, *noise]).any()
         _require(
-            len(params) == len(noise) == q and not (noise <= 0).any(), "a coefficient is missing"
+            there and len(params) == len(noise) == q and not (noise <= 0).any(),
+            "a coefficient is missing",
         )
         basis, covariance = None, None
         if several:
             _require(len(numbers["basis"]) == q * q, "the combinations are not complete")
-            basis = np.array([_or_none(x) for x in numbers["basis"]]).reshape(q, q)
+            basis = np.array(numbers["basis"], np.float64).reshape(q, q)
             lost = bool(np.isnan(basis).any())
             _require(lost == bool(np.isnan(params).any()), "a coefficient is missing")
             there = [0.0 if lost else x for x in numbers["covariance"]]
@@ -475,14 +450,9 @@ def _declared(
         _require(bool((spread > 0).all()), "the noise of a variance is missing")
         found.append(made)
         steps.append(DrawnStep(params, sampling, spread, noise, basis, covariance))
-    _require(len(found) > 0, "no regression is declared")
     titles = {one.title for one in found}
     _require(len(titles) == len(found), "two regressions have one name")
-    return tuple(found), tuple(steps), _text(facts["share"]), _text(facts["withheld"])
-
-
-def _or_none(value: object) -> float:
-    return math.nan if value is None else _number(value)
+    return tuple(found), tuple(steps), facts["share"], facts["withheld"]
 
 
 def _instrumented(
@@ -491,10 +461,7 @@ def _instrumented(
     """Return the regressions with an instrument of a document, and what was released of them."""
     found, crosses = [], []
     for one in content.get("declared", {}).get("instrumented", []):
-        made = Instrumented(
-            _text(one["title"]), _text(one["formula"]), _text(one["endogenous"]),
-            _whole(one["reduced"]), _whole(one["first"]),
-        )  # fmt: skip
+        made = Instrumented(**{k: of for k, of in one.items() if k != "drawn"})
         _require(
             max(made.reduced, made.first) < len(declared), "a stage of a regression is missing"
         )
@@ -524,7 +491,7 @@ def _families(
     """Return the families of regressions of a document that are tested together."""
     found, crosses = [], []
     for one in content.get("declared", {}).get("joint", []):
-        made = Family(_text(one["name"]), tuple(map(_whole, one["members"])))
+        made = Family(one["name"], one["members"])
         _require(
             len({*made.members}) == len(made.members) > 1 and max(made.members) < len(declared),
             "a regression of a family is missing",
@@ -532,10 +499,8 @@ def _families(
         _require(len(one["drawn"]) == len(made.pairs), "covariances of a family are missing")
         for (first, second), numbers in zip(made.pairs, one["drawn"], strict=True):
             shape = len(declared[first].terms), len(declared[second].terms)
-            sampling, spread = (
-                np.array([_number(x) for x in numbers[key]]) for key in ("sampling", "spread")
-            )
-            alike = numbers["alike"] is True
+            sampling, spread = (np.array(numbers[key]) for key in ("sampling", "spread"))
+            alike = numbers["alike"]
             _require(
                 len(sampling) == len(spread) == math.prod(shape) and bool((spread > 0).all())
                 and (not alike or shape[0] == shape[1]),
@@ -558,7 +523,7 @@ def _square(numbers: Any, q: int, whole: bool) -> Any:
             value = next(values)
             _require((value is None) == (j != k and not whole), "a covariance is not complete")
             if value is not None:
-                found[j, k] = found[k, j] = _number(value)
+                found[j, k] = found[k, j] = value
     return found
 
 
@@ -590,42 +555,10 @@ def _check_noise(
 def _matrix(numbers: Any, width: int) -> Any:
     _require(len(numbers) == width * (width + 1) // 2, "sums of a group are not complete")
     found = np.zeros((width, width), dtype=object)
-    found[np.triu_indices(width)] = [_whole(number, signed=True) for number in numbers]
+    found[np.triu_indices(width)] = numbers
     return found + np.triu(found, 1).T
 
 
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise FileError(otherwise)
-
-
-def _text(value: Any) -> str:
-    _require(isinstance(value, str), "text is missing")
-    found: str = value
-    found.encode("utf-8")  # half a character is no text: nothing could be named after it
-    return found
-
-
-def _number(value: Any) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    _require(number and math.isfinite(value), "a number is missing or not finite")
-    return float(value)
-
-
-def _level(value: Any) -> float | str:
-    return _text(value) if isinstance(value, str) else _number(value)
-
-
-def _levels(facts: Mapping[str, Any]) -> tuple[float | str, ...]:
-    """Return the levels of a column, each of which names variables: text only in text columns."""
-    _require(isinstance(facts["levels"], list), "levels are missing")
-    found = tuple(map(_level, facts["levels"]))
-    text = is_text(facts["type"])
-    _require(all(isinstance(level, str) is text for level in found), "a level is of another type")
-    return found
-
-
-def _whole(value: Any, *, signed: bool = False) -> int:
-    _require(type(value) is int and (signed or value >= 0), "a whole number is missing")
-    _require(abs(value) < 2**100, "a whole number is too large")
-    return int(value)
