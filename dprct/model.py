@@ -51,7 +51,8 @@ from dprct.errors import (
 from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source
 from dprct.results.base import HoldsRows
-from dprct.results.plan import Receipt, charged, completed, planned_draws, resumable
+from dprct.results.plan import completed, planned_draws
+from dprct.results.receipt import Receipt, charged, resumable
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import check_schema
 from dprct.schema.tables import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.errors import LedgerError, ParameterError
 from dprct.model import AnyFacts, AnyResult, AnySpec, Drawn, Model
 from dprct.privacy.mechanisms import Allocation
-from dprct.results.plan import Receipt, charged, noted
+from dprct.results.receipt import Receipt, charged, noted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ def charged_or_noted(
     Parameters
     ----------
     schema, guarantee, method, accountant, noise
-        As for :func:`dprct.results.plan.charged`.
+        As for :func:`dprct.results.receipt.charged`.
     """
     if guarantee.measure != "none":
         return charged(schema, guarantee, method, accountant, noise)

@@ -13,7 +13,7 @@ from dprct.published.charging import UNCHARGED
 from dprct.published.histogram import MVHistogram
 from dprct.release.histogram import Marginals
 from dprct.release.histogram import MVHistogram as StrictHistogram
-from dprct.results.plan import Receipt
+from dprct.results.receipt import Receipt
 from dprct.schema.columns import FileFacts
 from dprct.schema.tables import eager, numbers_of, text_of, validate
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.plan import Receipt
+    from dprct.results.receipt import Receipt
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
 

@@ -23,7 +23,8 @@ from dprct.published.covariates import Columns, Covariates, XMethod, covariates
 from dprct.published.outcomes import arms_of, families_of, fits, made_missing, missingness
 from dprct.release.release import ReleaseFacts, ReleaseModel, ReleaseSpec, fated, modelled
 from dprct.results.ols import check_finite
-from dprct.results.plan import Contents, Plan, PlannedNumber, noted, notes
+from dprct.results.plan import Contents, Plan, PlannedNumber, notes
+from dprct.results.receipt import noted
 from dprct.schema.columns import Column, rebounded, stored
 from dprct.schema.facts import INTEGER_LIMITS
 from dprct.schema.schema import check_fixed_before, check_schema
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.published.outcomes import Family, OutcomeFit
     from dprct.release.release import Release
-    from dprct.results.plan import Receipt
+    from dprct.results.receipt import Receipt
     from dprct.schema.schema import Schema
 
 

@@ -31,7 +31,8 @@ from dprct.release.writing import (
     refuse_foreign,
     writing_at,
 )
-from dprct.results.plan import PlannedNumber, charged_elsewhere, refuse_second_budget
+from dprct.results.plan import PlannedNumber
+from dprct.results.receipt import charged_elsewhere, refuse_second_budget
 from dprct.schema.schema import Schema
 from dprct.study import valid_files
 from dprct.study.asked import parts_of

@@ -22,7 +22,7 @@ import os, signal
 import dprct.disk as disk
 import dprct.privacy.accountant as accountant, dprct.privacy.ledger as ledger
 import dprct.release.histogram as histogram, dprct.release.release as base
-import dprct.results.plan as charging
+import dprct.results.receipt as charging
 def die(*args, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 def die_at(call, original):

@@ -14,7 +14,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.ledger import ledger_path
 from dprct.privacy.noise import source
-from dprct.results.plan import Receipt, charged, noted, resumable
+from dprct.results.receipt import Receipt, charged, noted, resumable
 from dprct.schema import Column, Schema, Unit
 
 if TYPE_CHECKING:
