@@ -63,11 +63,12 @@ the R functions.
    file is as it was written. `dprct protect --resume ENTRY` writes again what was paid for already.
 
 At the top stand `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
-which its ledger is kept). Where `data` is a file of another program, `names = "stata"` reads columns whose
-names Stata lacks under such as it has (`inc.total` as `inc_total`, `int` as `int_`); the certificate lists
-both. Without it such names are refused before anything is charged. For every column that is used there is a table `[columns.NAME]` with its
-public facts ([choosing bounds](choosing_bounds.md)), or for several one with a pattern, such as
-`[columns."hh_*"]`; what becomes of all others, `[study]` says. An unknown key is refused.
+which its ledger is kept). Where `data` is a file of another program, `names = "stata"` reads
+columns whose names Stata lacks under such as it has (`inc.total` as `inc_total`, `int` as
+`int_`); the certificate lists both. Without it such names are refused before anything is charged.
+For every column that is used there is a table `[columns.NAME]` with its public facts ([choosing
+bounds](choosing_bounds.md)), or for several one with a pattern, such as `[columns."hh_*"]`; what
+becomes of all others, `[study]` says. An unknown key is refused.
 
 ## Methods
 
