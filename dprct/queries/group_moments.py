@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Whole = NDArray[np.int64]
     Array = NDArray[np.float64]
     Numbers = NDArray[Any]
+    Read = dict[str, tuple[nw.Expr, IntoDType]]
 
 STEPS = 1 << 16
 """L: steps of the grid from the centre to the surface of the ball, whatever the number of columns.
@@ -138,10 +139,10 @@ class Part:
         return as_is_within(x, low, high, known.clip(low, high))
 
     @property
-    def read(self) -> dict[str, tuple[nw.Expr, IntoDType]]:
+    def read(self) -> Read:
         """What :meth:`of` takes of a frame that is ``prepared``, by name, and its type."""
         name = self.column.name
-        found: dict[str, tuple[nw.Expr, IntoDType]] = {name: (nw.col(name), nw.Float64)}
+        found: Read = {name: (nw.col(name), nw.Float64)}
         if self.level is not None:
             found = {_CODE + name: (encoding(self.column).expression(), nw.Int64)}
         return found | ({_HAS + name: (has_value(self.column), nw.Int8)} if self.gap else {})
@@ -202,12 +203,18 @@ class Scaled:
         """Steps at which a value is clipped; one that loses the mean of its unit, again after."""
         return MOST_BEFORE if self.within else FARTHEST
 
-    def steps(self) -> nw.Expr:
-        """Steps k = floor((x - centre) m + 1/2) of each row, an int64 within -2^20 and 2^20."""
-        return self.whole().cast(nw.Int64)
+    @property
+    def coded(self) -> list[Column]:
+        """The columns that need an encoding."""
+        return [part.column for part in self.parts if part.level is not None]
+
+    @property
+    def read(self) -> Read:
+        """What :meth:`of` takes of a frame that is ``prepared``."""
+        return {name: one for part in self.parts for name, one in part.read.items()}
 
     def whole(self) -> nw.Expr:
-        """Steps k as doubles.
+        """Steps k = floor((x - centre) m + 1/2) of each row, as doubles within -2^20 and 2^20.
 
         Clipping, subtraction, multiplication and addition are each rounded in the one way of
         IEEE 754, and there is no division: every engine has the same bits.  Each rises with x, so
@@ -597,7 +604,7 @@ def check_in_engine(width: int) -> None:
 
 def _columns(grid: MomentsGrid, cells: MomentCells) -> list[Column]:
     """Return the columns that are coded, each once."""
-    coded = [part.column for c in grid.columns for part in c.parts if part.level is not None]
+    coded = [column for c in grid.columns for column in c.coded]
     texts = [column for column in cells.lacking if column.is_text]
     return list({column.name: column for column in (*coded, *cells.levels, *texts)}.values())
 
@@ -712,12 +719,9 @@ def _rows(
 ) -> Iterator[tuple[int, Whole, Array]]:
     """Yield the rows as :func:`rows_in_ball`, not moved yet."""
     coded = prepared(table, _columns(grid, cells))
-    read: dict[str, tuple[nw.Expr, IntoDType]] = {}
-    if cells.divides:
-        read[_CELL] = cells.cell(), nw.Int64
+    read: Read = {_CELL: (cells.cell(), nw.Int64)} if cells.divides else {}
     for column in grid.columns:
-        for part in column.parts:
-            read |= part.read
+        read |= column.read
     wanted = {name: expression for name, (expression, _) in read.items()}
     types = {name: dtype for name, (_, dtype) in read.items()}
     rows = min(_CHUNK, _CACHED * cells.size)

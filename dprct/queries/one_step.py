@@ -22,12 +22,12 @@ from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import FARTHEST
 from dprct.queries.sums import EXACT, GRID, compact
-from dprct.schema.columns import divided
 from dprct.schema.tables import collected
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from narwhals.typing import IntoDType
     from numpy.typing import NDArray
 
     from dprct.queries.group_moments import Part, Scaled
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Table
 
     Whole = NDArray[np.int64]
+    Array = NDArray[np.float64]
+    Read = dict[str, tuple[nw.Expr, IntoDType]]
     Numbers = NDArray[Any]
     """Python's whole numbers, as an array of objects."""
 
@@ -91,12 +93,11 @@ class Fit:
         if not 0 <= self.most <= LARGEST_FIT or not 0 <= self.shift <= 1000:
             raise ParameterError("a fit is clipped to half of the outcome's range at most")
 
-    def of(self, steps: NDArray[Any]) -> NDArray[np.float64]:
-        """Return f of rows of which the columns are these whole steps; (n, d) to (n,)."""
-        total = steps.astype(np.float64) @ np.array(self.slopes, np.float64) - float(self.level)
-        most = float(self.most)
-        found: NDArray[np.float64] = np.clip(np.floor(total * 2.0**-self.shift), -most, most)
-        return found
+    def of(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return f of rows of which the sums of slopes times steps are these; (m,), in place."""
+        total -= float(self.level)
+        total *= 2.0**-self.shift
+        return np.clip(np.floor(total, out=total), -self.most, self.most, out=total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,27 @@ class Residual:
         ]
         return [part.column for part in parts if part.level is not None]
 
-    def centred(self) -> nw.Expr:
-        """Return 2 k - 2^20 of each row as a double, of a frame that is ``prepared``."""
-        low, high = self.outcome.bounds
-        y = self.outcome.value()
-        k = (divided(y - low if low else y, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
-        return k * 2.0 - float(GRID)
+    @property
+    def read(self) -> Read:
+        """What :meth:`centred` takes of the outcome."""
+        return self.outcome.read
+
+    def centred(self, found: Mapping[str, NDArray[Any]]) -> Array:
+        """Return 2 k - 2^20 of each row as a double."""
+        return _halves(self.outcome.of(found), self.outcome.bounds)
+
+
+def _halves(x: Array, bounds: tuple[float, float]) -> Array:
+    """Return 2 k - 2^20 of numbers within bounds, k = floor((x - l) 2^20 / (u - l) + 1/2)."""
+    low, high = bounds
+    if low:
+        x -= low
+    x /= (high - low) / GRID
+    x += 0.5
+    np.floor(x, out=x)
+    x *= 2.0
+    x -= float(GRID)
+    return x
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,12 +306,16 @@ class Feature:
         """The columns that need an encoding."""
         return [part.column for part in self.parts if part.level is not None]
 
-    def whole(self) -> nw.Expr:
-        """Whole number u of each row, within -2^20 and 2^20, of a frame that is ``prepared``."""
-        low, high = self.bounds
-        x = reduce(mul, [part.value() for part in self.parts]).clip(low, high)
-        k = (divided(x - low if low else x, (high - low) / GRID) + 0.5).floor().cast(nw.Float64)
-        return k.clip(0.0, float(GRID)) * 2.0 - float(GRID)
+    @property
+    def read(self) -> Read:
+        """What :meth:`of` takes of a frame that is ``prepared``."""
+        return {name: one for part in self.parts for name, one in part.read.items()}
+
+    def of(self, found: Mapping[str, NDArray[Any]]) -> Array:
+        """Whole number u of each row, within -2^20 and 2^20."""
+        x = reduce(mul, [part.of(found) for part in self.parts])
+        u = _halves(np.clip(x, *self.bounds, out=x), self.bounds)
+        return np.clip(u, -float(GRID), float(GRID), out=u)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -561,7 +581,7 @@ class ResidualRows:
     It is made of one pass over the table and lives as long as a draw.  It is not pickled.
     """
 
-    __slots__ = ("_cells", "_clusters", "_features", "_values")
+    __slots__ = ("_cells", "_clusters", "_counting", "_features", "_sums", "_values")
 
     def __init__(
         self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
@@ -569,6 +589,8 @@ class ResidualRows:
     ):  # fmt: skip
         self._values, self._cells, self._clusters = values, cells, clusters
         self._features = features
+        self._sums: dict[int, list[int]] = {}
+        self._counting: dict[bytes, NDArray[np.bool_]] = {}
 
     @classmethod
     def of(
@@ -576,32 +598,36 @@ class ResidualRows:
         features: Sequence[Feature] = (),
     ) -> ResidualRows:  # fmt: skip
         """Read the rows of any engine, once; total."""
-        listed: list[Residual | Feature] = [*residuals, *features]
+        listed: list[Residual | Feature | Scaled] = [*residuals, *features]
         coded = {column.name: column for one in listed for column in one.coded}
         table = prepared(frame, list(coded.values()))
-        outcomes = list(dict.fromkeys(one.outcome for one in residuals))
-        fits = [one.fit for one in residuals if one.fit is not None and one.fit.most]
-        columns = list(dict.fromkeys(column for fit in fits for column in fit.columns))
-        centred = {one.outcome: one.centred() for one in residuals}
-        wanted = {f"y{j}": centred[one] for j, one in enumerate(outcomes)}
-        wanted |= {f"x{j}": one.whole() for j, one in enumerate(columns)}
-        wanted |= {f"u{j}": one.whole() for j, one in enumerate(features)}
-        found, places = _read(table, wanted, cells.combinations)
+        fits = [one.fit if one.fit is not None and one.fit.most else None for one in residuals]
+        columns = list(dict.fromkeys(column for fit in fits if fit for column in fit.columns))
+        listed += columns
+        read = {name: asked for one in listed for name, asked in one.read.items()}
+        found, places = _read(table, read, cells.combinations)
         at = cells.codes if places is None else np.where(places >= 0, cells.codes[places], -1)
         clusters = cells.clusters
         if places is not None and clusters is not None:
             clusters = clusters[places]
-        values = []
-        for one in residuals:
-            r = found[f"y{outcomes.index(one.outcome)}"]
-            if one.fit is not None and one.fit.most:
-                r = r.copy()
-                of = [found[f"x{columns.index(column)}"] for column in one.fit.columns]
-                for start in range(0, len(r), _CHUNK):
-                    steps = np.column_stack([x[start : start + _CHUNK] for x in of])
-                    r[start : start + _CHUNK] -= one.fit.of(steps).astype(np.int32)
-            values.append(r)
-        return cls(values, at, clusters, [found[f"u{j}"] for j, _ in enumerate(features)])
+        slopes = np.zeros((len(fits), len(columns)))
+        for fit, row in zip(fits, slopes, strict=True):
+            if fit is not None:
+                row[[columns.index(one) for one in fit.columns]] = fit.slopes
+        values, u = (np.empty((len(ones), len(at)), np.int32) for ones in (residuals, features))
+        for start in range(0, len(at), _CACHED):
+            here = slice(start, start + _CACHED)
+            some = {name: x[here] for name, x in found.items()}
+            # whole numbers below 2^53, columns of other fits times 0: exact in any order
+            steps = np.array([one.of(some) for one in columns]).reshape(len(columns), len(at[here]))
+            totals = slopes @ steps
+            centred = {one.outcome: one.centred(some) for one in residuals}
+            for of_fit, residual, fit, total in zip(values, residuals, fits, totals, strict=True):
+                r = centred[residual.outcome]
+                of_fit[here] = r if fit is None else r - fit.of(total)
+            for of_feature, feature in zip(u, features, strict=True):
+                of_feature[here] = feature.of(some)
+        return cls(list(values), at, clusters, list(u))
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -628,9 +654,11 @@ class ResidualRows:
 
     def sums(self, residual: int, size: int) -> list[int]:
         """Return the sum of residuals of every cell; doubles add whole numbers below 2^53."""
-        inside = self._cells >= 0
-        found = np.bincount(self._cells[inside], self._values[residual][inside], minlength=size)
-        return [int(x) for x in found]
+        if residual not in self._sums:
+            # those who are in no cell are at place 0
+            by = np.bincount(self._cells + 1, self._values[residual], minlength=size + 1)
+            self._sums[residual] = [int(x) for x in by[1:]]
+        return self._sums[residual]
 
     def effects(self, residuals: Sequence[int], scores: Sequence[Score]) -> IntegerVector:
         """Return sum a r of every regression, sealed."""
@@ -690,19 +718,25 @@ class ResidualRows:
             sum(int(a[j, c]) * int(b[k, d]) * total for c, d, total in sums) for j, k in entries
         ]
 
-    def _of_rows(self, *two: _Clipped) -> list[tuple[int, int, int]]:
+    def _of_rows(self, one: _Clipped, other: _Clipped) -> list[tuple[int, int, int]]:
         """Return the cells that count in two regressions, and the sum of products of each."""
-        inside = self._inside(two[0][1]) & self._inside(two[1][1])
-        cell, size = self._cells[inside], two[0][1].weights.shape[1]
-        clipped = []
-        for residual, _, centre, most in two:
-            e = self._values[residual][inside] - np.array(centre, np.int64)[cell]
-            clip = np.array(most, np.int64)[cell]
-            clipped.append(np.clip(e, -clip, clip))
-        high, low = np.divmod(clipped[0] * clipped[1], GRID)
-        sums = (np.bincount(cell, part, minlength=size).tolist() for part in (high, low))
+        inside = self._inside(one[1]) & self._inside(other[1])
+        size = one[1].weights.shape[1]
+        sums = np.zeros((2, size), np.int64)
+        tables = [(np.array(two[2], np.int64), np.array(two[3], np.int64)) for two in (one, other)]
+        for start in range(0, len(inside), _CACHED):
+            here = slice(start, start + _CACHED)
+            cell = np.maximum(self._cells[here], 0)
+            product = inside[here].astype(np.int64)
+            for (residual, *_), (centre, most) in zip((one, other), tables, strict=True):
+                clip = most[cell]
+                e = self._values[residual][here] - centre[cell]
+                product *= np.clip(e, -clip, clip, out=e)
+            # at most 2^44, and so in two parts, of which doubles add 2^13
+            for part, total in zip((product >> 20, product & (GRID - 1)), sums, strict=True):
+                total += np.bincount(cell, part, minlength=size).astype(np.int64)
         return [
-            (c, c, GRID * int(h) + int(k)) for c, (h, k) in enumerate(zip(*sums, strict=True))
+            (c, c, GRID * h + k) for c, (h, k) in enumerate(zip(*sums.tolist(), strict=True))
             if h or k
         ]  # fmt: skip
 
@@ -726,7 +760,10 @@ class ResidualRows:
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
         counts = np.array([any(column) for column in score.weights.T], bool)
-        return (self._cells >= 0) & counts[self._cells]
+        key = counts.tobytes()
+        if key not in self._counting:
+            self._counting[key] = (self._cells >= 0) & counts[self._cells]
+        return self._counting[key]
 
     def _residuals(self, residual: int, score: Score, centre: Sequence[int]) -> Whole:
         """Return e of the rows that count."""
@@ -770,20 +807,21 @@ class ResidualRows:
         ]
 
 
-_CHUNK = 1 << 18
-"""Rows of which fits are computed at a time."""
+_CACHED = 1 << 13
+"""Rows of which residuals are computed at a time: a processor's cache holds their columns."""
 
 
 def _read(
-    table: Any, wanted: dict[str, nw.Expr], where: Combinations | None
-) -> tuple[dict[str, NDArray[np.int32]], Whole | None]:
-    """Return whole numbers of every row in one pass, and, of an engine, its public combination."""
-    types = dict.fromkeys(wanted, nw.Int32)
+    table: Any, wanted: Read, where: Combinations | None
+) -> tuple[dict[str, NDArray[Any]], Whole | None]:
+    """Return columns of every row in one pass, and, of an engine, its public combination."""
+    types = {name: dtype for name, (_, dtype) in wanted.items()}
+    chosen = {name: expression for name, (expression, _) in wanted.items()}
     if where is None:
-        return compact(table, wanted, types), None
+        return compact(table, chosen, types), None
     keys = [nw.col(name).alias(f"{_CELL}{i}") for i, name in enumerate(where.columns)]
     rows = collected(
-        table.select(*keys, *[e.cast(nw.Int32).alias(name) for name, e in wanted.items()])
+        table.select(*keys, *[e.cast(types[name]).alias(name) for name, e in chosen.items()])
     )
     there = zip(*[rows[f"{_CELL}{i}"].to_list() for i in range(len(keys))], strict=True)
     # who was not there at the door is in no cell, and no error

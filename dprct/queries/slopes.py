@@ -152,8 +152,8 @@ class Slopes(Score):
             q = [np.clip(np.bincount(groups, one).astype(np.int64), -GRID, GRID) for one in q]
         found = []
         for j, k in self.pairs:
-            high, low = np.divmod(q[j] * q[k], GRID)
-            found.append(GRID * int(high.sum()) + int(low.sum()))
+            product = q[j] * q[k]
+            found.append(GRID * int((product >> 20).sum()) + int((product & (GRID - 1)).sum()))
         return found
 
 
@@ -203,6 +203,6 @@ class Influence:
 def _by_cell(values: Whole, cells: Whole, size: int) -> list[int]:
     """Sums of whole numbers below 2^42 by cell; doubles add numbers below 2^53."""
     here = cells >= 0
-    high, low = np.divmod(values[here], GRID)
-    parts = [np.bincount(cells[here], part, minlength=size) for part in (high, low)]
+    inside, some = cells[here], values[here]
+    parts = [np.bincount(inside, part, minlength=size) for part in (some >> 20, some & (GRID - 1))]
     return [GRID * int(a) + int(b) for a, b in zip(*parts, strict=True)]
