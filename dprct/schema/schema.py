@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.arguments import checked
 from dprct.errors import ColumnError, SchemaError
 from dprct.privacy.openings import Openings
+from dprct.schema.codebook import facts_in_words, facts_table
 from dprct.schema.columns import Code, Column, FileFacts, Unit, ancestors, shown, with_origin
 from dprct.schema.facts import DECLARABLE, Fate, read_fact
 from dprct.schema.seal import Seal
@@ -349,10 +350,21 @@ class Schema:
         width = max((len(name) for name in self.names), default=0)
         fates = max((len(c.fate) + 2 for c in self.columns if c.fate), default=0)
         lines += [
-            f"  {c.name:<{width}}  {c.type:<8}{c.fate or '':<{fates}}{shown(c.label)}".rstrip()
+            f"  {c.name:<{width}}  {c.type:<8}{c.fate or '':<{fates}}{_codebook(c)}".rstrip()
             for c in self.columns
         ]
         return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the declared facts, a row for each column.
+
+        Examples
+        --------
+        >>> facts = Schema((Column("y", bounds=(0, 10), role="outcome"),)).to_frame()
+        >>> facts.loc[0, ["name", "role", "low", "high"]].tolist()
+        ['y', 'outcome', 0.0, 10.0]
+        """
+        return facts_table(self.columns)
 
     @classmethod
     @checked
@@ -453,6 +465,11 @@ def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable
 
 _SINCE_0_1 = ("made_of", "sd", "sd_within", "centre", "clip", "missing_policy")
 """Facts that are hashed where they are declared alone: seals from before there were any stand."""
+
+
+def _codebook(column: Column) -> str:
+    """Return what is declared of a column, and its label."""
+    return "; ".join(filter(None, (facts_in_words(column), shown(column.label))))
 
 
 def _plain(fact: object) -> object:

@@ -195,19 +195,19 @@ as_in_fit <- function(x, levels, kind, name, call) {
 
 #' @export
 coef.dprct_estimate <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   object$coefficients
 }
 
 #' @export
 vcov.dprct_estimate <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   object$vcov
 }
 
 #' @export
 nobs.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   object$nobs
 }
 
@@ -215,13 +215,13 @@ nobs.dprct_estimate <- function(object, ...) {
 # they are the clusters less one, which rows less coefficients would overstate.
 #' @export
 df.residual.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   object$df.inference
 }
 
 #' @export
 formula.dprct_estimate <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   if (is.null(x$formula)) {
     refuse("parameter", "this estimate was not described by a formula; see its call")
   }
@@ -230,7 +230,7 @@ formula.dprct_estimate <- function(x, ...) {
 
 #' @export
 confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   check_level(level)
   found <- if (identical(level, 0.95)) usual_interval(object)
   if (is.null(found)) {
@@ -239,6 +239,13 @@ confint.dprct_estimate <- function(object, parm, level = 0.95, ...) {
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+# A prediction of anything but the mean would be another number under the name that was asked for.
+check_response <- function(type = "response", ...) {
+  if (!identical(type, "response")) {
+    refuse("parameter", "type is not 'response'; predict() gives means of the outcome", sys.call(-1L))
+  }
 }
 
 # The interval that came with the numbers: it is there in other sessions, too.
@@ -252,7 +259,7 @@ usual_interval <- function(object) {
 
 #' @export
 confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   check_level(level)
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   found <- dprct_call("ols_interval", estimate = object, alpha = 1 - level)
@@ -290,7 +297,8 @@ NULL
 #' @export
 predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
                               interval = c("none", "confidence", "prediction"), level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
+  check_response(...)
   interval <- match.arg(interval)
   check_level(level)
   check_flag(se.fit, "se.fit")
@@ -320,7 +328,7 @@ generics::augment
 #' @method augment dprct_ols
 #' @export
 augment.dprct_ols <- function(x, data, newdata, ...) {
-  only_known(...)
+  tolerate(...)
   if (missing(data)) {
     if (missing(newdata)) refuse("parameter", "data is missing; a result holds no rows, so give a data frame")
     data <- newdata
@@ -377,7 +385,7 @@ coef_table <- function(x) {
 
 #' @export
 coef.dprct_result <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   if (!is.null(object$coefficients)) {
     return(object$coefficients)
   }
@@ -424,7 +432,7 @@ noise_band <- function(object, level = 0.95) {
 
 #' @export
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   check_level(level)
   dprct_call("result_band", estimate = object, alpha = 1 - level)
 }
@@ -440,13 +448,14 @@ summary.dprct_result <- function(object, ...) {
 
 #' @export
 nobs.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   given_or_refused(object$nobs, "number of observations")
 }
 
 #' @export
 predict.dprct_result <- function(object, newdata, ...) {
-  only_known(...)
+  tolerate(...)
+  check_response(...)
   rows <- as_fitted(newdata, object$variables)
   dprct_call("result_predict", estimate = object, data = rows)
 }

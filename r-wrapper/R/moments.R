@@ -318,19 +318,19 @@ summary.dprct_moments <- function(object, ...) {
 
 #' @export
 coef.dprct_moments <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   coef(effects(object))
 }
 
 #' @export
 vcov.dprct_moments <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   vcov(effects(object))
 }
 
 #' @export
 confint.dprct_moments <- function(object, parm, level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   if (missing(parm)) confint(effects(object), level = level) else {
     confint(effects(object), parm, level)
   }
@@ -338,21 +338,21 @@ confint.dprct_moments <- function(object, parm, level = 0.95, ...) {
 
 #' @export
 nobs.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   object$nobs
 }
 
 #' @method tidy dprct_moments
 #' @export
 tidy.dprct_moments <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   tidy(effects(x), conf.int = conf.int, conf.level = conf.level)
 }
 
 #' @method glance dprct_moments
 #' @export
 glance.dprct_moments <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   data.frame(
     nobs = x$nobs, columns = length(x$columns), groups = length(x$groups),
     epsilon = x$guarantee$epsilon, delta = x$guarantee$delta
@@ -361,36 +361,36 @@ glance.dprct_moments <- function(x, ...) {
 
 #' @export
 residuals.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("residuals"))
 }
 
 #' @export
 fitted.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("fitted values"))
 }
 
 #' @export
 weights.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("weights"))
 }
 
 #' @export
 deviance.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "the deviance is not kept; see sigma() and glance()")
 }
 
 #' @export
 sigma.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only a fit by ols() has a residual standard error")
 }
 
 #' @export
 df.residual.dprct_moments <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   df.residual(effects(object))
 }

@@ -51,6 +51,25 @@ only_known <- function(..., .also = character()) {
   refuse("parameter", unused(unknown[1L], known), plain_call(caller))
 }
 
+# For methods of other packages' generics, through whose dots more is passed than a method knows: what
+# has another name is left alone, and a misspelling of one of ours is told of.
+tolerate <- function(...) {
+  given <- as.list(substitute(list(...)))[-1L]
+  if (!length(given)) return(invisible())
+  names <- if (is.null(names(given))) rep("", length(given)) else names(given)
+  known <- setdiff(names(formals(sys.function(-1L))), "...")
+  if (!all(nzchar(names))) {
+    refuse("parameter", unused("", known), plain_call(sys.call(-1L)))
+  }
+  ours <- setdiff(known, c("x", "object", "formula", "data"))
+  for (name in if (length(ours)) names) {
+    near <- c(nearest(name, ours), ours[endsWith(ours, paste0(".", name))])
+    if (length(near)) {
+      warning(sprintf("argument '%s' is not used; did you mean '%s'?", name, near[1L]), call. = FALSE)
+    }
+  }
+}
+
 # In the words of R's own error of an argument that a function has not.
 unused <- function(name, known) {
   if (!nzchar(name)) {

@@ -6,139 +6,139 @@ by_row <- function(what) {
 
 #' @export
 residuals.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("residuals"))
 }
 
 #' @export
 fitted.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("fitted values"))
 }
 
 #' @export
 weights.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("weights"))
 }
 
 #' @export
 deviance.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "the deviance is not kept; see sigma() and glance()")
 }
 
 #' @export
 residuals.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("residuals"))
 }
 
 #' @export
 fitted.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("fitted values"))
 }
 
 #' @export
 weights.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("weights"))
 }
 
 #' @export
 deviance.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "the deviance is not kept; see sigma() and glance()")
 }
 
 #' @export
 sigma.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only a fit by ols() has a residual standard error")
 }
 
 #' @export
 df.residual.dprct_result <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only estimates with a covariance have degrees of freedom")
 }
 
 #' @export
 residuals.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("residuals"))
 }
 
 #' @export
 fitted.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("fitted values"))
 }
 
 #' @export
 weights.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("weights"))
 }
 
 #' @export
 deviance.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "the deviance is not kept; see sigma() and glance()")
 }
 
 #' @export
 sigma.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only a fit by ols() has a residual standard error")
 }
 
 #' @export
 df.residual.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   df.residual(estimates_of(object))
 }
 
 #' @export
 residuals.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("residuals"))
 }
 
 #' @export
 fitted.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("fitted values"))
 }
 
 #' @export
 weights.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", by_row("weights"))
 }
 
 #' @export
 deviance.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "the deviance is not kept; see sigma() and glance()")
 }
 
 #' @export
 sigma.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only a fit by ols() has a residual standard error")
 }
 
 #' @export
 df.residual.dprct_table <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "only estimates with a covariance have degrees of freedom")
 }
 
 #' @export
 sigma.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   if (is.null(object$glance$sigma)) {
     refuse("parameter", "only a fit by ols() has a residual standard error")
   }
@@ -147,7 +147,7 @@ sigma.dprct_estimate <- function(object, ...) {
 
 #' @export
 coef.dprct_table <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   refuse("parameter", "a table has many fits; use tidy(), one row per outcome and arm")
 }
 
@@ -158,51 +158,51 @@ NULL
 
 #' @export
 variable.names.dprct_estimate <- function(object, ...) {
-  only_known(..., .also = "full")
+  tolerate(...)
   names(coef(object))
 }
 
 #' @export
 case.names.dprct_estimate <- function(object, ...) {
-  only_known(..., .also = "full")
+  tolerate(...)
   refuse("parameter", by_row("cases"))
 }
 
 #' @export
 labels.dprct_estimate <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   attr(stats::terms(stats::formula(object)), "term.labels")
 }
 
 #' @importFrom stats terms
 #' @export
 terms.dprct_estimate <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   stats::terms(stats::formula(x))
 }
 
 #' @export
 model.frame.dprct_estimate <- function(formula, ...) {
-  only_known(..., .also = c("data", "xlev"))
+  tolerate(...)
   refuse("parameter", by_row("rows"))
 }
 
 #' @export
 model.matrix.dprct_estimate <- function(object, ...) {
-  only_known(..., .also = c("data", "xlev"))
+  tolerate(...)
   refuse("parameter", by_row("rows"))
 }
 
 # sandwich's own default would take a robust covariance for that of equal variances
 #' @exportS3Method sandwich::bread
 bread.dprct_estimate <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "scores are not kept, for a result holds no rows; give ols() cov_type or cluster")
 }
 
 #' @exportS3Method sandwich::estfun
 estfun.dprct_estimate <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   refuse("parameter", "scores are not kept, for a result holds no rows; give ols() cov_type or cluster")
 }
 
@@ -213,42 +213,42 @@ unfitted <- function(what) {
 
 #' @export
 coef.dprct_model <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   unfitted("coefficients")
 }
 
 #' @export
 fitted.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("fitted values")
 }
 
 #' @export
 residuals.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("residuals")
 }
 
 #' @export
 weights.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("weights")
 }
 
 #' @export
 deviance.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("deviance")
 }
 
 #' @export
 df.residual.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("degrees of freedom")
 }
 
 #' @export
 sigma.dprct_model <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   unfitted("standard error")
 }

@@ -75,25 +75,25 @@ estimates_of <- function(release) {
 
 #' @export
 coef.dprct_release <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   coef(estimates_of(object))
 }
 
 #' @export
 vcov.dprct_release <- function(object, ...) {
-  only_known(..., .also = "complete")
+  tolerate(...)
   vcov(estimates_of(object))
 }
 
 #' @export
 confint.dprct_release <- function(object, parm, level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   confint(estimates_of(object), parm, level)
 }
 
 #' @export
 nobs.dprct_release <- function(object, ...) {
-  only_known(...)
+  tolerate(...)
   nrow(object$protected)
 }
 
@@ -101,7 +101,7 @@ nobs.dprct_release <- function(object, ...) {
 #' @method tidy dprct_release
 #' @export
 tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   tidy(estimates_of(x), conf.int, conf.level)
 }
 
@@ -109,7 +109,7 @@ tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 #' @method glance dprct_release
 #' @export
 glance.dprct_release <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   glance(estimates_of(x))
 }
 

@@ -88,12 +88,15 @@ write_dta.dprct_release <- function(data, path, ...) {
 #' @param path Name of the file.
 #' @param by Who declares the public facts; certificates name them.
 #' @param ... Not used.
-#' @return An object of class `dprct_schema`. `write_schema()`: `path`, invisibly.
+#' @return An object of class `dprct_schema`, which prints what is declared of each column.
+#'   `write_schema()`: `path`, invisibly. `as.data.frame()`, and \pkg{tibble}'s `as_tibble()`: a row for
+#'   each column with its role, bounds (`low`, `high`), levels, missing codes and bins.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
 #'   facts <- schema(file)
 #'   facts <- declare(facts, re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1))
+#'   as.data.frame(facts)[c("name", "low", "high", "levels")]
 #'   seal(facts, by = "me")
 #' }
 #' @export
@@ -130,6 +133,21 @@ schema.default <- function(x, ...) {
   refuse("parameter",
     paste0("x is ", class(x)[1L], "; give the name of a .dta or .toml file, or a data frame")
   )
+}
+
+#' @rdname schema
+#' @param row.names,optional As for [as.data.frame()].
+#' @export
+as.data.frame.dprct_schema <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(dprct_call("schema_facts", schema = x), row.names)
+}
+
+#' @rdname schema
+#' @exportS3Method tibble::as_tibble
+as_tibble.dprct_schema <- function(x, ...) {
+  tolerate(...)
+  tibble::as_tibble(as.data.frame(x), ...)
 }
 
 #' @rdname schema

@@ -30,7 +30,7 @@ NULL
 #' @method tidy dprct_estimate
 #' @export
 tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   check_flag(conf.int, "conf.int")
   check_level(conf.level, "conf.level")
   out <- x$tidy[!names(x$tidy) %in% c("conf.low", "conf.high")]
@@ -46,7 +46,7 @@ tidy.dprct_estimate <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 #' @method glance dprct_estimate
 #' @export
 glance.dprct_estimate <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   x$glance
 }
 
@@ -54,7 +54,7 @@ glance.dprct_estimate <- function(x, ...) {
 #' @method tidy dprct_result
 #' @export
 tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
-  only_known(...)
+  tolerate(...)
   check_flag(conf.int, "conf.int")
   check_level(conf.level, "conf.level")
   out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
@@ -67,7 +67,7 @@ tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
 #' @method glance dprct_result
 #' @export
 glance.dprct_result <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   x$glance
 }
 
@@ -75,7 +75,7 @@ glance.dprct_result <- function(x, ...) {
 #' @method tidy dprct_table
 #' @export
 tidy.dprct_table <- function(x, ...) {
-  only_known(...)
+  tolerate(...)
   x$estimates
 }
 

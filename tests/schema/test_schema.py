@@ -10,6 +10,7 @@ import pytest
 
 from dprct.errors import ColumnError, SchemaError
 from dprct.schema import Column, FileFacts, Schema, Seal, Unit
+from dprct.schema.codebook import facts_in_words
 from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
@@ -215,9 +216,37 @@ def test_a_schema_pickles_with_its_seal() -> None:
 def test_it_prints_as_a_codebook() -> None:
     lines = str(SCHEMA).splitlines()
     assert lines[0] == "947 rows, 2 columns; one record is one person; not sealed"
-    assert lines[1].split() == ["age", "byte", "Age"]
+    assert lines[1] == "  age   byte    15 to 80, 5 bins, missing .; Age"
+    assert lines[2] == "  name  str20   levels a, b"
     assert str(SCHEMA.seal()).splitlines()[0].endswith("deleted cannot be detected)")
     assert str(Schema(())).startswith("0 columns;")
+
+
+def test_declared_facts_are_a_table() -> None:
+    facts = SCHEMA.to_frame().set_index("name")
+    assert facts.loc["age", ["low", "high", "bins", "missing"]].tolist() == [15, 80, "5", "."]
+    assert facts.loc["name", "levels"] == "a, b"
+    assert facts["low"].isna().tolist() == [False, True]
+    assert len(Schema(()).to_frame()) == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (Column("y"), ""),
+        (Column("y", bounds=(0, 2.5), clip=True, sd=1.5, centre=1), "0 to 2.5, clipped, sd about "
+         "1.5, mean about 1"),
+        (Column("k", "int", levels=tuple(range(9))), "9 levels"),
+        (Column("y", bounds=(0, 9), bins=(3.0, 6.0), missing=(".", ".a")), "0 to 9, bins at 3, 6, "
+         "missing ., .a"),
+        (Column("t", role="treatment", missing=(), exclusive="arms", levels=(0, 1)),
+         "treatment, levels 0, 1, never missing, one of arms"),
+        (Column("ty", made_of=("t", "y")), "made of t, y"),
+        (Column("z", derived="t + y"), "= t + y"),
+    ],
+)  # fmt: skip
+def test_facts_in_words(column: Column, words: str) -> None:
+    assert facts_in_words(column) == words
 
 
 def test_the_source_is_never_shown_or_compared() -> None:

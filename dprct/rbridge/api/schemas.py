@@ -66,6 +66,12 @@ def schema_seal(schema: Schema, by: str = "") -> Record:
     return schema_record(schema.seal(by))
 
 
+@export("schema_facts")
+def schema_facts(schema: Schema) -> pd.DataFrame:
+    """Return the declared facts, a row for each column."""
+    return schema.to_frame()
+
+
 @export("schema_save")
 def schema_save(schema: Schema, path: str) -> None:
     """Write the schema as TOML."""

@@ -90,3 +90,15 @@ test_that("intervals of paths and shapes have the names of broom", {
   expect_false(any(c("low", "high", "conf.low") %in% names(tidy(effect))))
   expect_error(tidy(effect, conf.int = NA), "not TRUE or FALSE", class = "dprct_parameter_error")
 })
+
+test_that("declared facts are printed and are a data frame", {
+  skip_without_python()
+  facts <- nsw_facts()
+  expect_output(print(facts), "0 to [0-9e+]+.*levels 0, 1")
+  table <- as.data.frame(facts)
+  expect_identical(table$name, facts$columns)
+  expect_true(all(c("role", "low", "high", "levels", "missing", "bins") %in% names(table)))
+  expect_identical(table$levels[table$name == "treat"], "0, 1")
+  skip_if_not_installed("tibble")
+  expect_s3_class(tibble::as_tibble(facts), "tbl_df")
+})

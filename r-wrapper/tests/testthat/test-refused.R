@@ -34,7 +34,7 @@ test_that("what is not offered is refused, and nothing answers NULL", {
     expect_error(deviance(x), "not kept", class = "dprct_parameter_error")
     if (!identical(x, ours)) expect_error(sigma(x), "ols", class = "dprct_parameter_error")
   }
-  expect_error(predict(ours, data, type = "terms"), "unused argument 'type'",
+  expect_error(predict(ours, data, type = "terms"), "type is not 'response'",
     class = "dprct_parameter_error"
   )
 })

@@ -44,6 +44,8 @@ def test_schemas_come_from_headers_and_toml(nsw_path: str, nsw: Table, tmp_path:
         exported("schema_read")("nsw.csv")
     assert exported("schema_of_frame")(nsw).live is nsw.schema
     assert exported("schema_seal")(nsw.schema, "me").live.seal_of.by == "me"
+    facts = exported("schema_facts")(nsw.schema).set_index("name")
+    assert facts.loc["re78", ["low", "high"]].tolist() == [0, 40000]
 
 
 def test_facts_arrive_in_the_types_of_python() -> None:
