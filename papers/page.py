@@ -73,8 +73,8 @@ two to three times as long, and the last some 25 hours of one core, by the time 
 
 _TIMES = """\
 The first takes 410 seconds of processor, of which its 15 figures take 23; the second 230, the third
-50, the last 270: 16 minutes of one core in all, and several times as long on a machine full of other
-work."""
+50, the last 270: 16 minutes of one core in all, and several times as long on a machine full of
+other work."""
 
 
 def write_page(states: Path, page: Path, effects: Path | None = None) -> None:

@@ -47,10 +47,10 @@ def test_numbers_are_those_of_the_runs(runs: Runs) -> None:
     text = item_tables(runs)
     for words in (
         "| .515, .425, .344, .287, .229 | 0.500, 0.250 (other epsilons) |",
-        "printed .84, ours 0.84",
-        "MV Histogram: 15 of 15 printed values among our 5 runs, where 67%",
+        "`ci_overlap`: 0.5",
+        "MV Histogram: 15 of 15; Hybrid: 15 of 15; GenModel: 15 of 15",
         "output, equation (10): 1,234",
-        "1 units 300, 5 units 1,700",
+        "1 unit 300, 5 units 1,700",
         "ipw +0.010, ipw, CART -0.020",
         "nonparametric IV 0.125 (without 0.25)",
         "8.4853",
