@@ -177,7 +177,8 @@ check_schema <- function(object) {
 #' Facts are declared from knowledge of the questionnaire, not from a look at the data: a bound
 #' that was found in the data is a leak.
 #'
-#' @param .schema A [schema()], or a data frame, whose schema is then declared.
+#' @param .schema A [schema()], or a data frame, whose schema is then declared: all columns that it has
+#'   by then, also those that were added or renamed since.
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`,
@@ -196,11 +197,20 @@ declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL
   facts <- c(list(...), facts)
   check_facts(facts)
   declared <- dprct_call("schema_declare",
-    schema = schema(.schema), facts = facts, dataset_id = dataset_id,
+    schema = if (is.data.frame(.schema)) schema_now(.schema) else schema(.schema),
+    facts = facts, dataset_id = dataset_id,
     unit = if (is.character(unit)) list(name = unit) else unit,
     confirm_header = confirm_header, rest = rest
   )
   if (is.data.frame(.schema)) with_schema(.schema, declared) else declared
+}
+
+# The schema of a data frame as it is now: what came with it says nothing of columns that are new or
+# have another name, and still has those that are gone.
+schema_now <- function(data) {
+  known <- attr(data, "dprct_schema", exact = TRUE)
+  if (is.null(known) || identical(names(data), as.character(known$columns))) return(schema(data))
+  dprct_call("schema_of_frame", data = frame_of(data))
 }
 
 # A data frame that knows its schema. Tibbles and data tables keep it by themselves; plain data
