@@ -318,7 +318,12 @@ class PermittedDifference:
     reason: str
 
 
-Verdict = Literal["valid", "effects only", "artefact", "cannot run"]
+MARGINAL = "valid: average marginal effect"
+"""Verdict on a logit or Poisson regression whose average marginal effects were released."""
+
+Verdict = Literal[
+    "valid", "valid: average marginal effect", "effects only", "artefact", "cannot run"
+]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """What a regression of a do-file may be worth on a protected file."""
 
@@ -330,7 +335,7 @@ class RegressionWorth:
     Parameters
     ----------
     verdict : str
-        valid, effects only, artefact or cannot run.
+        valid, valid: average marginal effect, effects only, artefact or cannot run.
     reason : str
         Why it is not valid; of a valid one empty, or how its number differs from the original's.
     """

@@ -40,6 +40,13 @@ def ols(
             "--joint", help="Declared regressions together, by the label of their family."
         ),
     ] = None,
+    margins: Annotated[
+        str | None,
+        typer.Option(
+            "--margins",
+            help="Average marginal effects as after a logit or poisson, of a declared regression.",
+        ),
+    ] = None,
     test: Annotated[
         list[str] | None,
         typer.Option("--test", help='Test of coefficients, such as "t1 = t2"; may be given again.'),
@@ -53,6 +60,11 @@ def ols(
         moments = Moments.load(file)
         if (formula is not None) + effects + (joint is not None) > 1:
             raise ParameterError("--effects and --joint take no formula; give one of them")
+        if margins is not None and (formula is None or where or cov_type):
+            raise ParameterError(
+                "--margins are those of a declared regression, with its own rows and errors; give "
+                "its name or formula, and neither --where nor --cov-type"
+            )
         if formula is None and not effects and joint is None:
             say(json.dumps(_described(moments), indent=2) if as_json else moments.summary())
             return
@@ -62,6 +74,8 @@ def ols(
             if joint is not None
             else moments.effects(where=chosen)
             if formula is None
+            else moments.margins(formula, family=margins)
+            if margins is not None
             else moments.ols(formula, cov_type=cov_type, where=chosen)
         )
         tested = found.wald_test(test) if test else None

@@ -11,9 +11,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
 from dprct.dofile.varlists import bare_names
 from dprct.errors import ColumnError, DprctError
+from dprct.estimate.moments.declared import outcome_unlike
 from dprct.estimate.moments.robust_errors import Scored
 from dprct.estimate.moments.variables import (
     instrumented,
@@ -27,7 +29,9 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
-from dprct.study.prefill import sampling_weights
+from dprct.study.prefill import MARGINS, sampling_weights
+
+Names = tuple[str, ...]
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,6 +47,23 @@ _EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
 _PRODUCT = re.compile(r"[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)+")
 _IV = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+_NOT_MARGINS = {
+    "probit": "the fitted means of a probit are not those of the arms: its marginal effects are no "
+    "effects on the mean, and its coefficients are not released",
+    "dprobit": "it prints effects at the mean of covariates, which are not effects on the mean",
+    "tobit": "its coefficients are effects on a censored index, which was not released",
+    "cnreg": "its coefficients are effects on a censored index, which was not released",
+    "intreg": "its coefficients are effects on a censored index, which was not released",
+    "oprobit": "its coefficients are effects on an index of ordered categories, which was not "
+    "released",
+    "ologit": "its coefficients are effects on an index of ordered categories, which was not "
+    "released",
+    "mlogit": "it has an equation for each category, of which none was released",
+    "clogit": "it is conditional on the number of ones in each group, which was not released",
+    "xtlogit": "it has effects of units on the log odds, which are no function of these numbers",
+    "xtprobit": "it has effects of units on an index, which are no function of these numbers",
+    "melogit": "it has random effects on the log odds, which are no function of these numbers",
+}
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
@@ -66,11 +87,14 @@ class Served:
         The column of the units, where these have several rows.
     columns : tuple of str
         Names of what is released.
-    steps : tuple of (str, str, tuple of str, tuple of str, str, str)
+    steps : tuple of (str, str, tuple of str, tuple of str, str, str, tuple of str)
         Regressions that one step serves: name, formula, clusters of its errors, covariates, the
-        condition on rows, empty for all, and the column of weights, empty for none.
+        condition on rows, empty for all, the column of weights, empty for none, and the
+        coefficients of treatment.
     withheld : str
         Why no errors are read off the moments; empty if they are.
+    arms : frozenset of str
+        The 0/1 columns of the arms, of which a document has no levels.
     """
 
     file: str
@@ -81,8 +105,9 @@ class Served:
     filled: tuple[str, ...] = ()
     unit: str | None = None
     columns: tuple[str, ...] = ()
-    steps: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...], str, str], ...] = ()
+    steps: tuple[tuple[str, str, Names, Names, str, str, Names], ...] = ()
     withheld: str = ""
+    arms: frozenset[str] = frozenset()
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -105,6 +130,7 @@ class Served:
                     tuple(x.name for x in s.covariates),
                     s.regression.condition or "",
                     s.regression.weights or "",
+                    tuple(x.name for x in s.treatment),
                 )
                 for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
@@ -136,7 +162,15 @@ class Served:
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
             steps=tuple(
-                (s.title, s.formula, s.clusters, s.covariates, s.where or "", s.weights or "")
+                (
+                    s.title,
+                    s.formula,
+                    s.clusters,
+                    s.covariates,
+                    s.where or "",
+                    s.weights or "",
+                    s.terms,
+                )
                 for s in (
                     *moments.declared,
                     *(
@@ -146,6 +180,7 @@ class Served:
                 )
             ),
             withheld=moments.withheld,
+            arms=frozenset(term for one in moments.declared if one.average for term in one.terms),
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
@@ -160,8 +195,11 @@ class Served:
         """
         if (why := self._another_estimator(row)) is not None:
             return "artefact", *why
-        if (found := self._declared(row, terms)) is not None:
-            return found
+        declared = self._declared(row, terms)
+        if row.command in MARGINS:
+            return self._margins(row, terms, declared)
+        if declared is not None:
+            return declared
         if row.weights:
             remedy = ""
             if weights := sampling_weights(row):
@@ -217,8 +255,44 @@ class Served:
             command = f'Moments.load("{self.file}").iv("{formula}")'
         return self._errors(row, name, bool(where), command)
 
+    def _margins(
+        self, row: Regression, terms: tuple[str, ...], declared: tuple[str, str, str] | None
+    ) -> tuple[str, str, str]:
+        """Whether the average marginal effects of treatment after a logit or Poisson are served."""
+        family = MARGINS[row.command]
+        after = "`margins, dydx()` after it"
+        if declared is None:
+            formula = formula_of(row, terms)
+            return (
+                "artefact",
+                f"{row.command} is not linear, and its coefficients are not released",
+                f'declare it: [[regression]] formula = "{formula}", for {after}',
+            )
+        if any(":" in term for term in terms):
+            return "artefact", f"it has products, of which {after} prints means over people", ""
+        column = self.schema.column(str(row.outcome))
+        if (why := outcome_unlike(column, family)) is not None:
+            return "artefact", why, ""
+        title, arms = next((one[0], one[6]) for one in self.steps if f'"{one[0]}"' in declared[2])
+        if bare := [word for word in row.regressors if word in arms]:
+            return (
+                "artefact",
+                f"{bare[0]} is no factor in it: {after} prints a derivative, which is no effect",
+                f"write i.{bare[0]}",
+            )
+        command = f'dprct ols {self.file} "{title}" --margins {family}'
+        if declared[0] == "valid":
+            said = f"{after} is the effect on the mean; the coefficient is not released"
+            return MARGINAL, said, command
+        said = declared[1].replace("the coefficients are served", f"what {after} prints is served")
+        return "effects only", said, command
+
     def _another_estimator(self, row: Regression) -> tuple[str, str] | None:
-        known = _IV if row.endogenous else _LEAST_SQUARES
+        if (why := _NOT_MARGINS.get(row.command)) is not None:
+            linear = formula_of(row, tuple(row.regressors)) if row.status == "read" else ""
+            remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
+            return why, remedy if linear and isinstance(row.outcome, str) else ""
+        known = _IV if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
         if row.command not in known or isinstance(row.outcome, list):
             return f"{row.command} is not a linear regression that moments serve", ""
         if row.command == "xtreg" and not row.absorb:
@@ -238,7 +312,7 @@ class Served:
         made = self._products(row)
         twos = {
             one.name for one in self.schema.columns if one.levels and {*one.levels} == {0.0, 1.0}
-        }
+        } | self.arms
         if rows is None or row.groups or isinstance(made, str):
             return None
         if _categories(row.regressors) - twos:

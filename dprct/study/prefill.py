@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _MOST_SETS = 6
+MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
+"""Commands after which ``margins`` finds effects on the outcome's mean, and their families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,15 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
     >>> found.formula, found.cluster, sorted(found.used)
     ('y ~ t + age', 'v', ['age', 't', 'v', 'y'])
     """
-    rows, known = [*rows], set(columns)
+    rows, known = [_by_column(row) for row in rows], set(columns)
     experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
+    margins = [
+        row
+        for row in rows
+        if row.command in MARGINS
+        and _is_of_column(row, known)
+        and any(_factor_of(word) in row.treatments for word in row.regressors)
+    ]
     arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
     chosen = tuple(dict.fromkeys(arms))
     outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
@@ -129,7 +138,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [row for row in experiment if _is_served(row, cluster)],
+            [row for row in (*experiment, *margins) if _is_served(row, cluster)],
             known,
             {*chosen, *outcomes},
         ),
@@ -138,12 +147,28 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
 
 def _is_plain_linear(row: Regression, known: set[str]) -> bool:
     """Whether a least-squares regression has a column of the file itself on its left."""
+    return row.command in _LINEAR and _is_of_column(row, known)
+
+
+def _is_of_column(row: Regression, known: set[str]) -> bool:
+    """Whether its outcome is a column of the file itself, and a treatment one that was assigned."""
     return (
-        row.command in _LINEAR
-        and row.outcome in known
+        row.outcome in known
         and row.outcome not in row.derived
         and any(_is_arm(name, row, known) for name in row.treatments)
     )
+
+
+def _by_column(row: Regression) -> Regression:
+    """The regression with treatments by their columns, where they are factors: ``i.treat``."""
+    names = [_factor_of(word) or word for word in row.treatments]
+    return replace(row, treatments=tuple(dict.fromkeys(names)))
+
+
+def _factor_of(word: str) -> str:
+    """The column of a factor; empty of any other word."""
+    found = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
+    return found[1] if found else ""
 
 
 def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
@@ -176,7 +201,11 @@ def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> t
             continue
         if weights is None or not {weights} <= known | {""}:
             continue
-        arms = [word for word in plain if word in row.treatments]
+        arms = [
+            f"C({name})" if (name := _factor_of(word)) else word
+            for word in plain
+            if word in row.treatments or _factor_of(word) in row.treatments
+        ]
         right = dict.fromkeys([*arms, *covariates, *made])
         formula = f"{row.outcome} ~ {' + '.join(right)}"
         key = formula, where, weights
@@ -243,8 +272,8 @@ def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...
     """Return the covariates as terms of a formula; None where the file lacks one of them."""
     found: list[str] = []
     for word in (*row.regressors, *(f"i.{name}" for name in row.absorb)):
-        factor = re.fullmatch(r"i(?:b\w*)?\.(\w+)", word)
-        name = factor[1] if factor else word
+        factor = _factor_of(word)
+        name = factor or word
         if name in row.treatments and _is_arm(name, row, known):
             continue
         if name in row.treatments:  # an interaction with treatment is no covariate

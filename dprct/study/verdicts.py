@@ -7,10 +7,11 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, cast
 
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
+from dprct.certificate.certificate import Verdict as Kind
 from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_regressions import (
     Specification,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from dprct.dofile import Regression
     from dprct.study.study import Study
 
-Kind = Literal["valid", "effects only", "artefact", "cannot run"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _ERRORS = {"classical": "nonrobust", "robust": "HC1", "cluster": "cluster"}
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
@@ -243,9 +242,10 @@ class Verdict:
 
     Parameters
     ----------
-    kind : {"valid", "effects only", "artefact", "cannot run"}
-        Whether coefficients of the treatment and their errors are the released ones, the
-        coefficients alone, or neither; or whether the command would stop.
+    kind : {"valid", "valid: average marginal effect", "effects only", "artefact", "cannot run"}
+        Whether coefficients of the treatment and their errors are the released ones, what
+        ``margins, dydx()`` prints after the command, the coefficients alone, or none of these; or
+        whether the command would stop.
     reason : str
         Why it is not valid; of a valid one empty, or how its number differs from the original's.
     remedy : str

@@ -38,6 +38,8 @@
 #'   `regression()` returns. With instruments `y ~ age | d ~ z`, or, as text,
 #'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
 #'   gives each an effect of its own.
+#' @param family Of `margins()`: `"logit"` or `"poisson"`, whose average marginal effects of treatment as a
+#'   factor a declared regression has: what Stata's `margins, dydx(treat)` prints after it.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`; of `effects()`, `"female"` is
 #'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
@@ -52,7 +54,7 @@
 #' @return `regression()`: an object of class `dprct_regression`. `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
 #'   [fit()]: an object of class `dprct_moments`, with methods for `print()`, `summary()`,
 #'   `effects()`, and, of its effects, [coef()], [vcov()], [confint()], [tidy()]. `effects()`,
-#'   `iv()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
+#'   `iv()`, `margins()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
 #'   `write_moments()`: `path`, invisibly.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -129,6 +131,17 @@ print.dprct_regression <- function(x, ...) {
 #' @rdname moments
 #' @export
 read_moments <- function(path) dprct_call("moments_read", path = file_name(path))
+
+#' @rdname moments
+#' @export
+margins <- function(formula, moments, family = "logit") {
+  found <- dprct_call("moments_margins",
+    moments = check_moments(moments), formula = declared_text(formula), family = family,
+    .call = sys.call()
+  )
+  found$call <- plain_call(match.call())
+  found
+}
 
 #' @rdname moments
 #' @export

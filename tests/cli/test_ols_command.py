@@ -71,6 +71,8 @@ def test_without_a_formula_it_says_what_was_released(dprct: Callable[..., Any], 
         (["yield ~ rain", "--where", "soil"], "not of the form COLUMN=LEVEL"),
         (["yield ~ rain", "--where", "soil=mud"], "levels are clay, sand"),
         (["yield ~ rain", "--effects"], "--effects and --joint take no formula"),
+        (["--margins", "logit"], "--margins are those of a declared regression"),
+        (["yield ~ rain", "--margins", "logit"], "margins are those of a regression declared"),
         (["yield ~ rain", "--cov-type", "HC3"], "allowed: by group, nonrobust"),
     ],
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.certificate.certificate import MARGINAL
 from dprct.cli import main
 from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
@@ -94,7 +95,7 @@ CASES = [
     ("reg score tutor days", "artefact", "a declared number stands for missing values of days"),
     ("reg score tutor [aw=age]", "artefact", "weighted"),
     ("reg score tutor, noconstant", "artefact", "no intercept"),
-    ("probit girl tutor", "artefact", "probit is not a linear regression"),
+    ("probit girl tutor", "artefact", "fitted means of a probit"),
     ("collapse score tutor, by(grade)\nreg score tutor", "artefact", "after collapse"),
     ("reg score tutor nothere", "cannot run", "nothere is no column"),
 ]
@@ -324,6 +325,22 @@ DECLARED = [
     ("reg work aid age if town==1 | town==2 | town==5, cluster(village)", "valid", '"north"'),
     ("reg work aid age if town==1, cluster(village)", "artefact", '"town == 1", if it is public'),
     ("reg work aid age if town==1 | town==2 | town==5, robust", "effects only", '"north"'),
+    ("logit work i.aid age, cluster(village)", MARGINAL, '"work ~ aid + age" --margins logit'),
+    ("logistic work i.aid age, cluster(village)", MARGINAL, "--margins logit"),
+    ("poisson work i.aid age, cluster(village)", MARGINAL, "--margins poisson"),
+    ("logit work i.aid age if town==1 | town==2 | town==5, cluster(village)", MARGINAL, '"north"'),
+    ("logit work i.aid age, robust", "effects only", "--margins logit"),
+    ("logit work i.aid age", "effects only", "--margins logit"),
+    ("logit work aid age, cluster(village)", "artefact", "write i.aid"),
+    ("logit work i.aid, cluster(village)", "artefact", 'formula = "work ~ C(aid)"'),
+    ("logit wage i.aid age i.town, cluster(village)", "artefact", ""),
+    ("poisson wage i.aid age i.town, cluster(village)", "artefact", ""),
+    ("probit work i.aid age, cluster(village)", "artefact", "declare the linear regression"),
+    ("dprobit work aid age, cluster(village)", "artefact", "declare the linear regression"),
+    ("tobit work aid age, ll(0)", "artefact", "declare the linear regression"),
+    ("mlogit work i.aid age", "artefact", ""),
+    ("clogit work i.aid age, group(town)", "artefact", ""),
+    ("xtlogit work i.aid age, re", "artefact", ""),
 ]  # fmt: skip
 
 
@@ -355,6 +372,9 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
         for (text, kind, remedy), one in zip(DECLARED, found, strict=True):
             assert (one.kind, text) == (kind, text), str(one)
             assert remedy in one.remedy
-            if one.kind == "valid":
+            if one.kind in ("valid", MARGINAL):
                 title = one.remedy.split('"')[1]
-                assert "aid" in moments.ols(title).params.index
+                of = moments.ols(title)
+                if one.kind == MARGINAL:
+                    of = moments.margins(title, family=one.remedy.split()[-1])
+                assert "aid" in of.params.index

@@ -51,6 +51,8 @@ class BoundStep:
         T less its projection on public columns, 0 where rows do not count.
     loads : (C,) array of int, or None
         The weight of a row of every cell, the largest of which is 2^20; None where all are alike.
+    uneven : bool
+        Whether declared shares of the arms differ between blocks.
     """
 
     step: Step
@@ -64,6 +66,13 @@ class BoundStep:
     spread: Array
     rest: Array
     loads: NDArray[np.int64] | None = None
+    uneven: bool = False
+
+    @property
+    def average(self) -> bool:
+        """Whether coefficients are average effects of 0/1 columns over all rows that count."""
+        plain = np.isin(self.treated[:, self.sizes > 0], (0, 1)).all()
+        return bool(plain) and not (self.uneven or self.step.products)
 
     @property
     def n(self) -> int:

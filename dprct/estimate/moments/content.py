@@ -148,6 +148,10 @@ class RegressionContent(TypedDict):
             "the public column of sampling weights of the rows",
         ]
     ]
+    average: Annotated[
+        bool,
+        "whether coefficients are average effects of 0/1 columns: margins",
+    ]
     drawn: StepContent
 
 

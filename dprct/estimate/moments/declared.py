@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dprct.assignment.groups import Design
     from dprct.estimate.moments.variables import Key
     from dprct.formula.syntax import Formula
-    from dprct.schema import Schema
+    from dprct.schema import Column, Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -306,6 +306,9 @@ class Declared:
         The condition on public columns that holds for the rows that count.
     weights : str or None
         The public column of their sampling weights.
+    average : bool
+        Whether coefficients are average effects of 0/1 columns over all rows that count: shares of
+        the arms are declared alike in all blocks.
     """
 
     title: str
@@ -321,6 +324,7 @@ class Declared:
     joint: bool = True
     where: str | None = None
     weights: str | None = None
+    average: bool = False
 
     @property
     def cov_type(self) -> str:
@@ -345,6 +349,19 @@ class Declared:
         """Its title, and its condition where a name does not tell it."""
         told = self.where is None or self.where in self.title
         return self.title if told else f"{self.title} (where {self.where})"
+
+
+def outcome_unlike(column: Column, family: str) -> str | None:
+    """Why an outcome is not that of a family, by its declaration; None if it is."""
+    two = {*(column.levels or ())} == {0.0, 1.0} or (
+        column.integer and tuple(column.bounds or ()) == (0.0, 1.0)
+    )
+    if family == "logit" and not two:
+        return f"a logit is of an outcome of 0 and 1, and {column.name} is declared as another"
+    low = column.bounds[0] if column.bounds else sorted(map(float, column.levels or (0.0,)))[0]
+    if family == "poisson" and low < 0:
+        return f"a Poisson is of an outcome of at least 0, and {column.name} may be {low:g}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

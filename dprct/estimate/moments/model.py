@@ -1241,7 +1241,9 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool
             "or for a product with the blocks"
         )
     flags = spec.inside(schema).flags
-    found = bound_steps(table, asked, design, list(keys), lacking, flags, table.counted)
+    found = bound_steps(
+        table, asked, design, list(keys), lacking, flags, table.counted, uneven=uneven
+    )
     return with_families(with_instruments(found, spec.stages(schema)), spec.families(schema))
 
 

@@ -168,6 +168,7 @@ NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
 def bound_steps(
     table: BoundTable, steps: Sequence[Step], design: Design, keys: Sequence[str],
     lacking: Mapping[str, str], present: Mapping[str, str], counted: Counted | None = None,
+    *, uneven: bool = False,
 ) -> Steps:  # fmt: skip
     """Read the public columns of a table, and weigh its cells for every declared regression.
 
@@ -179,6 +180,8 @@ def bound_steps(
         The public column that says whether a row has a value, for columns that may miss one.
     present : mapping from column to str
         The same, for columns of which conditions ask it.
+    uneven : bool
+        Whether declared shares of the arms differ between blocks.
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
@@ -221,7 +224,10 @@ def bound_steps(
     if of_clusters and names != {of_clusters}:
         assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
     found = tuple(
-        _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding)
+        replace(
+            _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding),
+            uneven=uneven,
+        )
         for one in steps
     )
     return Steps(found, PublicCells(len(values), codes, clusters, combinations))
@@ -508,6 +514,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
         step.title, step.text, step.outcome, bounds, step.names,
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
         bound.clusters, bound.joint, step.regression.condition, step.regression.weights,
+        bound.average,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import ColumnError, FormulaError, ParameterError
-from dprct.estimate.moments.declared import Regression
+from dprct.estimate.moments.declared import Regression, outcome_unlike
 from dprct.estimate.moments.declared_results import (
     declared_results,
     instrumented_results,
@@ -385,20 +385,14 @@ class Moments(ReleasedMoments):
                 f"{one.title!r} has interactions, of which margins are means over people; declare "
                 "the regression without them"
             )
-        column = self.schema.column(one.outcome)
-        two = tuple(column.levels or ()) == (0.0, 1.0) or (
-            column.integer and tuple(column.bounds or ()) == (0.0, 1.0)
-        )
-        if family == "logit" and not two:
+        if not one.average:
             raise ParameterError(
-                f"a logit is of an outcome of 0 and 1, and {one.outcome!r} is another; declare "
-                "``levels=[0, 1]`` if it is not, or give ``family='poisson'``"
+                f"the coefficients of {one.title!r} are no average effects over all people: shares "
+                "of the arms differ between blocks, or treatment is no 0/1 column; read them as "
+                "what they are, with ``ols()``"
             )
-        if family == "poisson" and one.bounds[0] < 0:
-            raise ParameterError(
-                f"a Poisson regression is of an outcome of at least 0, and {one.outcome!r} may be "
-                f"{one.bounds[0]:g}"
-            )
+        if (why := outcome_unlike(self.schema.column(one.outcome), family)) is not None:
+            raise ParameterError(f"{why}; declare it as what it is, or give another ``family=``")
         found: Any = self.ols(formula)
         said = f"Average marginal effects, as after {family}: differences of the outcome's mean."
         title = f"Margins ({family}): {found.title}"

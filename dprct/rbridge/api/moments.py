@@ -109,6 +109,13 @@ def moments_fit(
     return estimate_record(found, "dprct_private")
 
 
+@export("moments_margins")
+def moments_margins(moments: Moments, formula: Any, family: str = "logit") -> Record:
+    """Return the average marginal effects of a declared regression, as after logit or Poisson."""
+    (asked,) = declared_of(formula)
+    return estimate_record(in_r_names(moments.margins(asked, family=family)), "dprct_private")
+
+
 @export("moments_table")
 def moments_table(
     moments: Moments,

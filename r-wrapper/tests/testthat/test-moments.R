@@ -175,3 +175,28 @@ test_that("declared regressions are served by one step, by name, formula or what
     ), "is no column of the design", class = "dprct_parameter_error"
   )
 })
+
+test_that("margins after a logit are those of a declared regression", {
+  skip_without_python()
+  set.seed(4)
+  n <- 3000L
+  data <- data.frame(aid = rep(0:1, n / 2), age = rnorm(n))
+  data$work <- as.numeric(runif(n) < 0.4 + 0.2 * data$aid)
+  facts <- declare(schema(data),
+    work = list(levels = 0:1, missing = "never"),
+    age = list(bounds = c(-4, 4), sd = 1, centre = 0, clip = TRUE, missing = "never"),
+    aid = list(levels = 0:1, missing = "never")
+  )
+  model <- private_moments(data, facts,
+    formulas = work ~ aid + age, assignment = design_complete("aid", shares = 0.5),
+    neighbors = "replace-one-design-public"
+  )
+  m <- fit(model, epsilon = 8, delta = 1e-6)
+  found <- margins(work ~ aid + age, m)
+  expect_equal(coef(found), coef(ols(work ~ aid + age, m)))
+  expect_lt(abs(coef(found)[["aid"]] - 0.2), 0.1)
+  expect_error(margins(work ~ aid + age, m, family = "probit"), "logit, poisson",
+    class = "dprct_parameter_error"
+  )
+  expect_error(margins(work ~ aid, m), "declared", class = "dprct_parameter_error")
+})

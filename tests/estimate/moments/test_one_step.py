@@ -201,9 +201,13 @@ def test_regressions_are_found_by_formula_value_and_name() -> None:
 
 def test_margins_after_a_logit_are_the_effect_on_the_share() -> None:
     """The model is wrong, and its mean difference is near least squares all the same."""
-    m = model(formulas=["works ~ t1 + t2 + x | block", "y ~ t1 + t2 | block"]).fit(32, 1e-6)
+    alike = ROWS[ROWS["block"] < 3].reset_index(drop=True)
+    m = model(
+        alike, formulas=["works ~ t1 + t2 + x | block", "y ~ t1 + t2 | block"],
+        assignment=dprct.Block(("t1", "t2"), block="block", shares=[0.3, 0.5]),
+    ).fit(32, 1e-6)  # fmt: skip
     found = m.margins("works ~ t1 + t2 + x | block")
-    rows = ROWS.assign(arm=np.where(ROWS["t1"] == 1, "1", np.where(ROWS["t2"] == 1, "2", "0")))
+    rows = alike.assign(arm=np.where(alike["t1"] == 1, "1", np.where(alike["t2"] == 1, "2", "0")))
     raw = dprct.logit("works ~ arm + x + C(block)", rows).margins("arm", rows)
     gap = np.abs(found.params.to_numpy() - raw.params.to_numpy())
     assert (gap < 5 * np.hypot(found.bse_noise.to_numpy(), 0.25 * raw.bse.to_numpy())).all()
@@ -213,11 +217,15 @@ def test_margins_after_a_logit_are_the_effect_on_the_share() -> None:
     for asked, family, words in (
         ("works ~ t1 + t2 + x | block", "probit", "allowed: logit, poisson"),
         ("y ~ t1 + t2 | block", "logit", "a logit is of an outcome of 0 and 1"),
-        ("y ~ t1 + t2 | block", "poisson", "at least 0, and 'y' may be -4"),
+        ("y ~ t1 + t2 | block", "poisson", "at least 0, and y may be -4"),
         ("works ~ t1", "logit", "those of a regression declared with"),
     ):
         with pytest.raises(ParameterError, match=words):
             m.margins(asked, family=family)
+    # weights p (1 - p) of blocks with other shares are no average over people
+    apart = model(formulas=["works ~ t1 + t2 + x | block"]).fit(32, 1e-6)
+    with pytest.raises(ParameterError, match="no average effects over all people"):
+        apart.margins("works ~ t1 + t2 + x | block")
     assert m.margins("works ~ t1 + t2 + x | block", family="poisson").title.startswith("Margins (p")
 
 
