@@ -103,7 +103,9 @@ def coded(
     values, missing = numbers_of(frame, column.name)
     absent = missing >= 0
     levels, codes = np.unique(values[~absent], return_inverse=True)
-    kinds, letters = np.unique(missing[absent], return_inverse=True)
+    kinds, letters = _NO_CODES, np.empty(0, np.int64)
+    if absent.any():
+        kinds, letters = np.unique(missing[absent], return_inverse=True)
     _check_varies(column, len(levels), len(kinds))
     edges = _edges_of(column, levels, eta, most_levels)
     regular = len(levels)

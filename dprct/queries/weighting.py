@@ -168,9 +168,6 @@ class _MadeAnew:
     def chunk(self, start: int, stop: int) -> Array:
         return self.design.rows({b: x[start:stop] for b, x in self.columns.items()})
 
-    def every(self, step: int) -> Rows:
-        return _rows(self.design, {b: x[::step] for b, x in self.columns.items()})
-
 
 def _rows(design: Covariates, columns: Mapping[Coordinates, NDArray[Any]]) -> Rows:
     """Return rows in memory if they are few; a function of their number alone."""

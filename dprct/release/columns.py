@@ -354,7 +354,12 @@ def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 def _frame(columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Return a frame of these columns; text stays ``object``, as ``read_dta`` gives it."""
-    return pd.DataFrame({name: pd.Series(x, dtype=x.dtype) for name, x in columns.items()})
+    return pd.DataFrame(
+        {
+            name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype)
+            for name, x in columns.items()
+        }
+    )
 
 
 def _filled(

@@ -255,10 +255,10 @@ class Schema:
         by : str
             Who declares the public facts; certificates name them.
         """
-        seal = self.seal_of
-        if seal is None or seal.sha256 != self.digest() or by not in ("", seal.by):
+        seal, digest = self.seal_of, self.digest()
+        if seal is None or seal.sha256 != digest or by not in ("", seal.by):
             now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-            seal = Seal(now, self.digest(), not self.opened, by)
+            seal = Seal(now, digest, not self.opened, by)
         refused, passed = self.openings.counted(self.source, self.dataset_id, self._limits_of)
         counted = max(seal.refused, refused), max(seal.passed, passed)
         if seal is self.seal_of and counted == (seal.refused, seal.passed):

@@ -275,19 +275,28 @@ def has_payloads(frame: Table) -> bool:
 
 def numbers_of(frame: Frame, name: str) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     """Return a column's numbers (n,) and the numbers of its missing codes (n,), -1 for none."""
+    values = _doubles(frame, name)
+    if _has(frame, name + COMPANION):
+        codes = _companion_codes(frame[name + COMPANION])
+        return values, np.where(np.isnan(values), np.maximum(codes, 0), -1).astype(np.int8)
+    if has_payloads(frame):
+        return values, missing_numbers(values)
+    return values, np.where(np.isnan(values), 0, -1).astype(np.int8)
+
+
+def _doubles(frame: Frame, name: str) -> NDArray[np.float64]:
+    """Return a column's numbers as doubles (n,); a view where pandas holds them so."""
+    if frame.implementation.is_pandas() and _has(frame, name):
+        held = frame.to_native()[name]
+        if isinstance(held.dtype, np.dtype) and held.dtype == np.float64:
+            return np.asarray(held.to_numpy())
     series = _series(frame, name)
     if not _holds_numbers(series):
         raise SchemaError(
             f"column {name!r} holds {series.dtype}, the schema says numbers; give codes and "
             "numbers, as ``dprct.read`` and ``dprct.schema.frames.table_of_frame`` return them"
         )
-    values = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    if name + COMPANION in frame.columns:
-        codes = _companion_codes(frame[name + COMPANION])
-        return values, np.where(np.isnan(values), np.maximum(codes, 0), -1).astype(np.int8)
-    if has_payloads(frame):
-        return values, missing_numbers(values)
-    return values, np.where(np.isnan(values), 0, -1).astype(np.int8)
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def whole_beyond(series: nw.Series[Any]) -> bool:
@@ -350,9 +359,16 @@ def _companion_codes(series: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _series(frame: Frame, name: str) -> nw.Series[Any]:
-    if name not in frame.columns:
+    if not _has(frame, name):
         raise ColumnError.unknown(name, frame.columns, "the data")
     return frame[name]
+
+
+def _has(frame: Frame, name: str) -> bool:
+    """Whether there is such a column; pandas would list all names for every question."""
+    if frame.implementation.is_pandas():
+        return name in frame.to_native().columns
+    return name in frame.columns
 
 
 def clipped_as_declared(schema: Schema, frame: AnyTable) -> AnyTable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,6 +11,9 @@ from scipy.optimize import minimize
 from dprct.errors import ParameterError
 from dprct.queries import propensity
 from dprct.queries.propensity import Solver, gradient, least_penalty, logistic_weights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def ball(rng: np.random.Generator, n: int, d: int, kind: int) -> np.ndarray:
@@ -69,6 +74,41 @@ def test_large_problems_come_out_the_same(give_up: bool, monkeypatch: pytest.Mon
     large = logistic_weights(Z, t, solver)
     assert np.linalg.norm(large - small) <= 2 * solver.tolerance / solver.lam
     assert np.linalg.norm(gradient(Z, t.astype(float), large, 0.01)) <= solver.tolerance
+
+
+def hard(n: int, d: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows on which Newton's method could diverge, in orders that a part of them would not show."""
+    rng = np.random.default_rng(n)
+    Z = rng.normal(size=(n, d))
+    Z /= np.linalg.norm(Z, axis=1)[:, None] * (1 + 1e-9)
+    plane, eighth = Z[:, 0] > 0, np.arange(n) % 8 == 0
+    yield Z, plane
+    yield Z, np.ones(n, bool)
+    yield Z, np.arange(n) == 5
+    yield Z * 10.0 ** rng.uniform(-8, 0, n)[:, None], plane
+    yield np.where(eighth[:, None], Z, 1e-3 * Z), eighth ^ plane
+    for first, other, t in ((1.0, -1.0, plane), (1.0, -1.0, plane ^ (np.arange(n) < 3)),
+                            (1.0, -1.0, np.ones(n, bool))):  # fmt: skip
+        points = np.zeros((n, d))
+        points[:, 0] = np.where(plane, first, other)
+        yield points, t
+    apart = np.zeros((n, d))
+    apart[~eighth, 0] = apart[eighth, 1] = 1
+    yield apart, ~eighth
+    opposite = np.zeros((n, d))
+    opposite[:, 0] = np.where(eighth, -1, 1)
+    yield opposite, np.ones(n, bool)
+
+
+@pytest.mark.parametrize("lam", [10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5])
+def test_newton_reaches_the_tolerance_on_rows_made_to_be_hard(lam: float) -> None:
+    """So that no accelerated steps are made after it, whose time would tell such rows apart."""
+    for d in (2, 8):
+        solver = Solver(4_000, d, lam)
+        for Z, t in hard(4_000, d):
+            w = propensity._newton(propensity.rows_of(Z), t, solver)
+            left = float(np.linalg.norm(gradient(Z, t, w, lam)))
+            assert left <= solver.tolerance - solver.rounding
 
 
 def adversarial(n: int, d: int, lam: float, tries: int) -> float:

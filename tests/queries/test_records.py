@@ -115,10 +115,6 @@ def test_rows_made_anew_give_the_same_bits_as_rows_in_memory(
     monkeypatch.setattr(weighting, "HELD_MOST", 0)
     assert not isinstance(rows.part(places).Z, Held)
     assert answers(rows, places) == expected
-    # a limit in between: what Newton sees first is in memory, all of it is not
-    monkeypatch.setattr(weighting, "HELD_MOST", len(places) * DESIGN.size // 2)
-    assert isinstance(rows.part(places).Z.every(8), Held)
-    assert answers(rows, places) == expected
 
 
 def test_pieces_of_rows_made_anew_are_those_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +124,6 @@ def test_pieces_of_rows_made_anew_are_those_of_the_whole(monkeypatch: pytest.Mon
     made = rows.part(places).Z
     assert len(made) == len(held) == N - 5
     assert np.array_equal(made.chunk(7, 4321), held.chunk(7, 4321))
-    assert np.array_equal(made.every(8).chunk(3, 50), held.every(8).chunk(3, 50))
 
 
 def test_outcomes_are_total_and_on_their_grid() -> None:
