@@ -282,12 +282,14 @@ def _dpsc(run: Runs) -> Iterator[Item]:
     yield item(
         "framework: weights, then path", "Algorithm 1", "`papers.baselines.SyntheticControl`"
     )
-    yield item("simplex, HSVT with ridge", "section 2.2", "the same, `weights=` simplex and robust")
+    yield item(
+        "simplex, HSVT with ridge", "section 2.2", "the same, `donor_weights=` simplex and robust"
+    )
     yield item(
         "lasso, elastic net, bias correction, matrix completion",
-        "section 1.2 and 2.2, of others",
-        "need a sensitivity of weights that no closed form "
-        "has (lasso), or of a path that is more than donors times weights",
+        "sections 1.2 and 2.2, of others",
+        "elastic net: a bound by its strong convexity, as the ridge has; lasso: none, one donor "
+        "can take all weight from another; the last two read the donors again, which is a release",
         OPEN,
     )
     yield item("several treated units", "section 1.2, of others", _several(run))
