@@ -50,6 +50,7 @@ def by_name() -> str:
     return f"# Written by scripts/registry.py.\nby_name <- c(\n{listed}\n)\n"
 
 
+OF_MOMENTS = "PrivateMoments"
 FIRST = {
     "PrivateATE": ("treatment", "assignment"),
     "SyntheticControl": ("outcome", "treated", "treatment_time", "unit", "time", "donors"),
@@ -62,11 +63,16 @@ FIRST = {
 
 def estimates() -> str:
     """Text of ``r-wrapper/R/models.R``: a function of each estimate, with all of its options."""
-    made = "\n".join(_r_function(name, first) for name, first in FIRST.items())
+    made = "\n".join(_r_function(name, first, "estimates") for name, first in FIRST.items())
     return written(TOP / "r-wrapper" / "R" / "models.R", [made])
 
 
-def _r_function(name: str, first: tuple[str, ...]) -> str:
+def moments() -> str:
+    """Text of ``r-wrapper/R/moments.R``: the function of released moments, with all options."""
+    return written(TOP / "r-wrapper" / "R" / "moments.R", [_r_function(OF_MOMENTS, (), "moments")])
+
+
+def _r_function(name: str, first: tuple[str, ...], page: str) -> str:
     method = BY_NAME[name]
     options = {
         key: one
@@ -83,10 +89,11 @@ def _r_function(name: str, first: tuple[str, ...]) -> str:
         *(key if key in needed else f"{key} = NULL" for key in first),
         "...", *(f"{key} = NULL" for key in rest),
     ]  # fmt: skip
-    passed = [*(f"{key} = {key}" for key in (*first, *rest)), "..."]
+    texts = {"formulas": "formula_texts(formulas, data, schema)"}
+    passed = [*(f"{key} = {texts.get(key, key)}" for key in (*first, *rest)), "..."]
     call = f'  model("{name}", {"formula" if formula else "NULL"}, data, schema,'
     return "\n".join([
-        "#' @rdname estimates", "#' @export", _wrapped(opening, formals) + ") {", call,
+        f"#' @rdname {page}", "#' @export", _wrapped(opening, formals) + ") {", call,
         _wrapped("    ", passed), "  )", "}", "",
     ])  # fmt: skip
 
@@ -107,6 +114,7 @@ def files() -> Mapping[Path, str]:
         TOP / "dprct" / "__init__.py": names(),
         TOP / "r-wrapper" / "R" / "by_name.R": by_name(),
         TOP / "r-wrapper" / "R" / "models.R": estimates(),
+        TOP / "r-wrapper" / "R" / "moments.R": moments(),
     }
 
 

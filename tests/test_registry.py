@@ -54,11 +54,14 @@ def test_a_method_has_subjects_in_the_contract_and_cases_in_the_replay(key: str)
     assert model in GIVEN
 
 
-@pytest.mark.parametrize("name", registry.FIRST)
+@pytest.mark.parametrize("name", [*registry.FIRST, registry.OF_MOMENTS])
 def test_every_option_of_an_estimate_is_explained_in_r(name: str) -> None:
     """By the page of the function, or of those that it inherits from."""
     text = (DOCS.parent / "r-wrapper" / "R" / "models.R").read_text("utf-8")
     pages = [text[: text.index("#' @name estimates")], text.split("#' @name releases")[0]]
+    if name == registry.OF_MOMENTS:
+        text = (DOCS.parent / "r-wrapper" / "R" / "moments.R").read_text("utf-8")
+        pages.append(text[: text.index("#' @name moments")])
     explained = {one for page in pages for line in PARAM.findall(page) for one in line.split(",")}
     function = re.search(rf"^{r_name(BY_NAME[name])} <- function\((.*?)\) {{", text, re.M | re.S)
     assert function is not None
@@ -77,9 +80,8 @@ def test_every_option_of_a_released_file_is_named_in_r(name: str) -> None:
     assert {*inspect.signature(BY_NAME[name]).parameters} - {"outcome", "covariates"} <= named
 
 
-def test_estimates_in_r_are_all_but_those_that_read_formulas() -> None:
-    others = {model.__name__ for model in ESTIMATES.values()} - {*registry.FIRST}
-    assert others == {"PrivateMoments"}  # whose regressions are R's
+def test_every_estimate_has_its_function_in_r_written() -> None:
+    assert {one.__name__ for one in ESTIMATES.values()} == {*registry.FIRST, registry.OF_MOMENTS}
 
 
 def test_keys_and_names_in_r_are_those_of_one_method() -> None:

@@ -78,19 +78,20 @@
 #' @name moments
 NULL
 
+# methods, written by scripts/registry.py
 #' @rdname moments
 #' @export
 private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas = NULL,
                             assignment = NULL, control = NULL, subgroups = NULL, radius = NULL,
-                            attrition = NULL, cov_type = NULL, clipped = NULL,
-                            weights = NULL, neighbors = NULL) {
-  formulas <- formula_texts(formulas, data, schema)
+                            attrition = NULL, cov_type = NULL, clipped = NULL, weights = NULL,
+                            neighbors = NULL) {
   model("PrivateMoments", NULL, data, schema,
-    columns = columns, formulas = formulas, assignment = assignment, control = control,
-    subgroups = subgroups, radius = radius, attrition = attrition,
+    columns = columns, formulas = formula_texts(formulas, data, schema), assignment = assignment,
+    control = control, subgroups = subgroups, radius = radius, attrition = attrition,
     cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors, ...
   )
 }
+# end of methods
 
 formula_texts <- function(formulas, data, schema) {
   if (is.null(formulas)) {
