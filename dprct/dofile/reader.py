@@ -18,7 +18,7 @@ from dprct.dofile import data_commands, macro_commands
 from dprct.dofile.estimators import Place, is_estimator, regression
 from dprct.dofile.expressions import truth, value_of
 from dprct.dofile.lines import CLOSE, OPEN, Block, Command, Node, blocks, commands
-from dprct.dofile.loop_values import foreach_values, forvalues_values, old_for
+from dprct.dofile.loops import foreach_values, forvalues_values, old_for
 from dprct.dofile.macros import BoundReached, known, quoted_words, unknown, unquoted
 from dprct.dofile.regression import Regression
 from dprct.dofile.session import MOST_ROWS, Session

@@ -42,7 +42,7 @@ from dprct.queries.propensity import (
     propensity_weights,
 )
 from dprct.queries.ridge_moments import MomentsLayout, moments
-from dprct.queries.robust_errors import ScoreMap, score_sums
+from dprct.queries.scores import ScoreMap, score_sums
 from dprct.queries.sums import (
     GRID,
     Asked,

@@ -23,7 +23,7 @@ from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import additive, one_step, propensity, slopes
-from dprct.queries import robust_errors as queries_of_scores
+from dprct.queries import scores as queries_of_scores
 from dprct.queries.group_moments import STEPS
 from dprct.study.sections import Scope
 

@@ -25,7 +25,7 @@ from dprct.estimate.synthetic_control.allocation import ReleasePart, mechanisms_
 from dprct.model import Facts
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import STEPS, moment_sums
-from dprct.queries.robust_errors import SCORE_SQUARED, score_sums
+from dprct.queries.scores import SCORE_SQUARED, score_sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource
     from dprct.queries.group_moments import MomentsGrid
     from dprct.queries.one_step import Vector
-    from dprct.queries.robust_errors import ScoreMap
+    from dprct.queries.scores import ScoreMap
 
 MOMENTS = "moments"
 """The part of an allocation of :class:`dprct.PrivateMoments` that is drawn first."""

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
-    from dprct.queries.robust_errors import ScoreMap
+    from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
 

@@ -25,7 +25,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.queries.group_moments import STEPS
-from dprct.queries.robust_errors import ScoreMap
+from dprct.queries.scores import ScoreMap
 from dprct.results.joint import positive
 
 if TYPE_CHECKING:

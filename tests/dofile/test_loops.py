@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dprct.dofile.loop_values import numlist
+from dprct.dofile.loops import numlist
 
 if TYPE_CHECKING:
     from collections.abc import Callable

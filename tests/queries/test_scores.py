@@ -13,7 +13,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
 from dprct.queries import MomentCells, MomentsGrid, Part, Scaled, ScoreMap, moment_sums, score_sums
 from dprct.queries.group_moments import STEPS
-from dprct.queries.robust_errors import FINEST, SCORE_SQUARED
+from dprct.queries.scores import FINEST, SCORE_SQUARED
 from dprct.schema import Column
 from dprct.schema.tables import table
 
@@ -101,7 +101,7 @@ def test_the_rows_of_a_unit_fit_in_the_ball_together_wherever_they_stand(
     scores = sums(data, of, 3)
     mixed = data.sample(frac=1, random_state=1).reset_index(drop=True)
     monkeypatch.setattr("dprct.queries.group_moments._CHUNK", 31)
-    monkeypatch.setattr("dprct.queries.robust_errors._CHUNK", 31)
+    monkeypatch.setattr("dprct.queries.scores._CHUNK", 31)
     again = _open(moment_sums(table(mixed), found, CELLS, "replace-one", "unit"))
     assert list(again) == list(at_once)
     assert sums(mixed, of, 3).tolist() == scores.tolist()
