@@ -8,13 +8,12 @@ come from: it says what a list is there, and in which words a refusal asks for a
 from __future__ import annotations
 
 import ast
-import functools
 import math
 import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from decimal import Decimal
 from numbers import Real
@@ -85,7 +84,7 @@ def kinds_of(annotation: Any, names: Mapping[str, Any] | None = None) -> Kinds:
     return tuple(dict.fromkeys(_read(annotation, names or {})))
 
 
-def kinds_of_fields(made: type[Any]) -> dict[str, Kinds]:
+def kinds_of_fields(made: type[Any]) -> Mapping[str, Kinds]:
     """Alternatives of each field of a class, as the modules of the class and its bases read them.
 
     Examples
@@ -93,11 +92,16 @@ def kinds_of_fields(made: type[Any]) -> dict[str, Kinds]:
     >>> list(kinds_of_fields(Kind))
     ['name', 'items', 'is_fixed', 'choices', 'made', 'rules']
     """
-    return {
-        name: kinds_of(annotation, vars(sys.modules[base.__module__]))
-        for base in reversed(made.__mro__)
-        for name, annotation in vars(base).get("__annotations__", {}).items()
-    }
+    if made not in _FIELDS:
+        _FIELDS[made] = {
+            name: kinds_of(annotation, vars(sys.modules[base.__module__]))
+            for base in reversed(made.__mro__)
+            for name, annotation in vars(base).get("__annotations__", {}).items()
+        }
+    return _FIELDS[made]
+
+
+_FIELDS: dict[type[Any], Mapping[str, Kinds]] = {}
 
 
 def _read(annotation: Any, names: Mapping[str, Any]) -> Iterable[Kind]:
@@ -167,16 +171,12 @@ def _rules(said: Any) -> Mapping[str, Any]:
     return rules
 
 
-@functools.cache
-def parts_of(made: type[Any]) -> Mapping[str, tuple[Kinds, bool]]:
-    """Parts of a document by name: the alternatives of each, and whether it is always there."""
+def parts_of(made: type[Any]) -> Iterator[tuple[str, Kinds, bool]]:
+    """Parts of a document: name, alternatives, and whether it is always there."""
     stated = vars(made).get("__annotations__", {})
-    optional = {
-        name
-        for name, annotation in stated.items()
-        if getattr(annotation, "__forward_arg__", "").startswith("NotRequired[")
-    }
-    return {name: (kinds, name not in optional) for name, kinds in kinds_of_fields(made).items()}
+    for name, kinds in kinds_of_fields(made).items():
+        text = getattr(stated.get(name), "__forward_arg__", "")
+        yield name, kinds, not text.startswith("NotRequired[")
 
 
 # What each name takes.
@@ -460,8 +460,7 @@ class DocumentDoor(Door):
         """Place of the first part that is missing or wrong."""
         if not isinstance(value, Mapping):
             return "it"
-        parts: Mapping[str, tuple[Kinds, bool]] = parts_of(made)  # type: ignore[arg-type]
-        for name, (kinds, needed) in parts.items():
+        for name, kinds, needed in parts_of(made):
             if self.read(value.get(name, WRONG), kinds) is WRONG and (needed or name in value):
                 inner = [kind.made for kind in kinds if kind.made and value.get(name)]
                 return f"{name}.{self._wrong(value[name], inner[0])}" if inner else name
@@ -476,11 +475,11 @@ class DocumentDoor(Door):
     def _made(self, value: object, made: type[Any]) -> Any:
         if not isinstance(value, Mapping):
             return WRONG
-        parts: Mapping[str, tuple[Kinds, bool]] = parts_of(made)  # type: ignore[arg-type]
-        lacking = any(needed and name not in value for name, (_, needed) in parts.items())
-        if lacking or not value.keys() <= parts.keys():
+        kinds = kinds_of_fields(made)
+        lacking = any(needed and name not in value for name, _, needed in parts_of(made))
+        if lacking or not value.keys() <= kinds.keys():
             return WRONG
-        found = {name: self.read(of, parts[name][0]) for name, of in value.items()}
+        found = {name: self.read(of, kinds[name]) for name, of in value.items()}
         return WRONG if any(of is WRONG for of in found.values()) else made(**found)
 
 

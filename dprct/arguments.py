@@ -119,11 +119,16 @@ def _kinds(annotation: object, names: Mapping[str, Any]) -> Kinds:
 
 def require_kind(name: str, value: object, kinds: Kinds) -> None:
     """Refuse a value of an argument that none of its kinds takes."""
-    if SIGNATURE.read(value, kinds) is WRONG:
-        raise _refusal(name, value, SIGNATURE.asks(kinds))
+    if SIGNATURE.read(value, kinds) is not WRONG:
+        return
+    named = [kind.items[1] for kind in kinds if kind.name == "Mapping" and kind.items]
+    for key, one in value.items() if named and isinstance(value, Mapping) else ():
+        if isinstance(key, str) and SIGNATURE.read(one, named[0]) is WRONG:
+            raise _refusal(name, one, SIGNATURE.asks(named[0]), f" of {key!r}")
+    raise _refusal(name, value, SIGNATURE.asks(kinds))
 
 
-def _refusal(name: str, value: object, asked: str) -> DprctError:
+def _refusal(name: str, value: object, asked: str, entry: str = "") -> DprctError:
     if "Schema" in asked:
         return SchemaError(
             f"{name} is ``{type(value).__name__}``; give a ``dprct.Schema``, such as "
@@ -135,8 +140,8 @@ def _refusal(name: str, value: object, asked: str) -> DprctError:
     if isinstance(value, (list, tuple)) and value:
         of = f" of {', '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
     if asked.startswith("allowed: "):
-        return ParameterError(f"``{name}={given(value)}``{of}; {asked}")
-    return ParameterError(f"``{name}=`` is ``{given(value)}``{of}; {asked}")
+        return ParameterError(f"``{name}={given(value)}``{entry}{of}; {asked}")
+    return ParameterError(f"``{name}=``{entry} is ``{given(value)}``{of}; {asked}")
 
 
 def given(value: object) -> str:

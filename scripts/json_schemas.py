@@ -63,11 +63,10 @@ def of_kind(kind: Kind) -> tuple[str, dict[str, Any]]:
 
 def of_parts(made: type[Any]) -> dict[str, Any]:
     """What the schema of a document or of a part with parts says."""
-    parts = parts_of(made)
     return {
         "additionalProperties": False,
-        "required": [name for name, (_, needed) in parts.items() if needed],
-        "properties": {name: schema(kinds) for name, (kinds, _) in parts.items()},
+        "required": [name for name, _, needed in parts_of(made) if needed],
+        "properties": {name: schema(kinds) for name, kinds, _ in parts_of(made)},
     }
 
 

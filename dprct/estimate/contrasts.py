@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal
 
-from dprct.arguments import given
+from dprct.arguments import check_choice, given
 from dprct.assignment import Factorial
 from dprct.assignment.groups import CONTROL
 from dprct.errors import ParameterError
@@ -81,6 +81,7 @@ def contrasts_of(
     ----------
     Gerber and Green (2012), Field Experiments, chapter 9.
     """
+    check_choice("effects", effects, ("arms", "main", "factorial"))
     if effects == "arms":
         return arm_contrasts(arms)
     if not isinstance(design, Factorial):

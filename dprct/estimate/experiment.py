@@ -16,16 +16,15 @@ from dprct.arguments import given
 from dprct.assignment.designs import design_of
 from dprct.assignment.factorial import Factorial
 from dprct.assignment.groups import CONTROL, ROWS, Design, Units, combined, units_of
-from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.errors import ParameterError, SchemaError
 from dprct.queries.clusters import clusters_of_cells, squares_of_cells
 from dprct.queries.horvitz_thompson import PrivateArms
 from dprct.queries.sums import Arms, Combinations, observed, observed_counts
 from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
-from dprct.schema.tables import eager, names_of, table
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Column
     from dprct.schema.facts import MissingPolicy
     from dprct.schema.schema import Schema
-    from dprct.schema.tables import Counted, Frame, Table
+    from dprct.schema.tables import Counted, Table
 
 BlockRule = Literal["weight", "ignore"] | Mapping[Any, str]
 UnitRule = Literal["person", "cluster"]
@@ -589,44 +588,6 @@ def check_sample(schema: Schema) -> None:
             "with one row per unit, for one person must not be in several rows; if nobody is, and "
             "the mark is left over, clear it (in Stata: xtset, clear) and save the file"
         )
-
-
-def table_of(data: object) -> Frame:
-    """Return the one table of a fit that needs its rows in memory."""
-    _check_single(data)
-    return eager(data)
-
-
-def any_table_of(data: object) -> Table:
-    """Return the one table of a fit, which may stay in its engine."""
-    _check_single(data)
-    return table(data)
-
-
-def _check_single(data: object) -> None:
-    if isinstance(data, (list, tuple, Mapping)):
-        raise SchemaError(
-            f"data is ``{type(data).__name__}``; one fit reads one table: merge the files and "
-            "protect once, or release them separately with the same key map and ledger"
-        )
-
-
-def check_columns(
-    frame: Table,
-    outcomes: Iterable[str],
-    treatment: str | Sequence[str] | None,
-    assignment: Design | None,
-) -> None:
-    """Refuse a fit whose outcomes and design are not all in its table."""
-    named = [treatment] if isinstance(treatment, str) else treatment or ()
-    if treatment is not None and not named:
-        raise ParameterError("``treatment=`` names no column; name the 0/1 columns of the arms")
-    designed = (*assignment.columns, *assignment.uses) if isinstance(assignment, Design) else ()
-    there = names_of(frame)
-    for name in (*outcomes, *named, *designed):
-        if name not in there:
-            where = "the data (from another file? merge first, protect once)"
-            raise ColumnError.unknown(name, there, where)
 
 
 def policy_of(column: Column, what: str = "outcome") -> MissingPolicy | None:

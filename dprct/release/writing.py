@@ -211,7 +211,7 @@ def rehearse(schema: Schema, path: Path, rows: int = 0) -> None:
         For which there must be room on the disk.
     """
     check_target(path, schema.dataset_id)
-    with _drafts(path) as place:
+    with drafts_beside(path) as place:
         draft = place / path.name
         write_dta(pd.DataFrame({name: [] for name in schema.names}), schema, draft)
         width = sum(_bytes_of(column.type) for column in schema.columns)
@@ -266,7 +266,7 @@ def write_protected(
     check_name(path, certificate.guarantee)
     with writing_at(path):
         check_target(path, certificate.dataset_id)
-        with _drafts(path) as place:
+        with drafts_beside(path) as place:
             draft = place / path.name
             write_dta(table, schema, draft)
             signed = replace(
@@ -297,7 +297,7 @@ def writing_at(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _drafts(path: Path) -> Iterator[Path]:
+def drafts_beside(path: Path) -> Iterator[Path]:
     """Yield a folder of its own next to ``path``, and remove what is left there."""
     try:
         with disk.drafts(path.parent) as folder:

@@ -6,7 +6,6 @@ replaced, and no link is followed.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hashlib
 import json
@@ -21,11 +20,10 @@ import pandas as pd
 
 from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
-from dprct.disk import file_error
 from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
-from dprct.release.writing import check_free_of_case, writing_at
+from dprct.release.writing import check_free_of_case, drafts_beside, writing_at
 from dprct.results.base import is_confidential
 from dprct.results.typeset import (
     Grid,
@@ -42,7 +40,7 @@ from dprct.results.typeset import (
 from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from dprct.model import Result
@@ -267,7 +265,7 @@ def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> No
             )
     rehearsed = Rehearsed(plan, model.guarantee(plan.budget))
     document, text = results_document(method, rehearsed, model, plan)
-    with _staged(path) as folder:
+    with drafts_beside(path) as folder:
         for place, words in ((path, results_text(document.content)), (text_path(path), text)):
             (folder / place.name).write_bytes(words.encode("utf-8") + bytes(_ROOM))
 
@@ -292,7 +290,7 @@ def write_results(
     }  # fmt: skip
     with writing_at(path):
         check_results_target(path, str(document.content["dataset_id"]))
-        with _staged(path) as folder:
+        with drafts_beside(path) as folder:
             for place, words in places.items():
                 (folder / place.name).write_bytes(words.encode("utf-8"))
             disk.move_all(folder, path.parent, [place.name for place in places])
@@ -404,17 +402,3 @@ def _sha256(text: str) -> str:
 
 def _ended(text: str) -> str:
     return text.rstrip("\n") + "\n"
-
-
-@contextlib.contextmanager
-def _staged(path: Path) -> Iterator[Path]:
-    """Yield a new folder next to ``path``, and remove it at the end."""
-    try:
-        with disk.drafts(path.parent) as folder:
-            yield folder
-    except FileError as error:
-        if error.errno is None or ".dprct-" not in str(error):
-            raise
-        raise file_error(OSError(error.errno, ""), path, "written") from None
-    except OSError as error:
-        raise file_error(error, path, "written") from None

@@ -24,7 +24,7 @@ from dprct.study.sections import design_from
         ({"icc": 1.5}, "icc is 1.5; declare an upper bound from 0 to 1"),
         ({"icc": {"y": -1}}, "icc of 'y' is -1"),
         ({"cluster_mean_bounds": (1, 0)}, "first number"),
-        ({"cluster_mean_bounds": {"y": 3}}, "cluster_mean_bounds of 'y' is 3; give (low, high)"),
+        ({"cluster_mean_bounds": {"y": 3}}, "of 'y' is 3; give a list of numbers"),
         ({"icc": 0.1, "cluster_mean_bounds": {"y": (0, 1)}}, "leave the other out"),
         ({"icc": {"y": 0.1}, "cluster_mean_bounds": {"y": (0, 1)}}, "of 'y' icc= and"),
     ],

@@ -7,13 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dprct.assignment import Block
-from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.errors import ParameterError, SchemaError
 from dprct.estimate.ate.model import ATESpec, check_relation, policy_of
-from dprct.estimate.experiment import check_columns, table_of
 from dprct.model import BoundTable
 from dprct.schema import Column, Schema
-from dprct.schema.tables import eager
 
 
 def shares_of(asked: Any, *outcomes: str) -> dict[str, Fraction]:
@@ -44,14 +41,8 @@ def test_relations_are_those_that_can_be_kept() -> None:
 def test_several_files_are_merged_first() -> None:
     one, two = pd.DataFrame({"y": [0.0, 1.0]}), pd.DataFrame({"t": [0.0, 1.0]})
     for several in ([one, two], {"one": one, "two": two}):
-        for bound in (table_of, BoundTable):
-            with pytest.raises(SchemaError, match="merge the files and protect once"):
-                bound(several)
-    assert len(table_of(one)) == 2
-    for treatment, design in (("t", None), (None, Block("t", block="village"))):
-        with pytest.raises(ColumnError, match="merge first, protect once"):
-            check_columns(eager(one), ["y"], treatment, design)
-    check_columns(eager(one.join(two)), ["y"], "t", None)
+        with pytest.raises(SchemaError, match="merge the files and protect once"):
+            BoundTable(several)
 
 
 def test_a_missing_policy_is_needed_where_values_may_be_missing() -> None:

@@ -909,10 +909,3 @@ def _plain(layout: Layout) -> list[str]:
         if len(place.variable.parts) == 1 and place.variable.parts[0].level is None
     ]
     return found or list(layout.names)
-
-
-def _within_note(unit: str | None) -> tuple[str, ...]:
-    said = (
-        f"With an effect of every {unit}; R-squared and root MSE are of deviations from its mean."
-    )
-    return () if unit is None else (said,)
