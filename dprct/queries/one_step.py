@@ -388,9 +388,20 @@ class Score:
         Whether errors are those of clusters.
     loads : (C,) array of int, or None
         Public weight of a row of each cell in the totals, 0 to 2^20; 1 everywhere if None.
+    members : (2, C) array of int, or None
+        Where a person may have several rows, all of which may change: of each cell the public
+        pattern of the persons who are in it, in order, and how many of their rows are.  Numbers
+        then move by pattern, not by cell.
 
     Notes
     -----
+    *Several rows of a person.*  Which rows are whose, and their cells, are public and stay.
+    Each moves its residual by 2 b at most, so that S_j moves by 2 b sum_c n_c |a_jc| over the cells
+    of the pattern, and the total of a block by 2 b times the loads of the person's rows in it.
+    All rows of a person are in one cluster.  Of each coefficient U_gj = sum of a_jc e over the rows
+    of a cluster moves by d_j = 2 b sum_c n_c |a_jc|, and is clipped to C_j: its square moves by
+    :func:`square_move`, a product of two by :func:`product_move`, both of d and C.
+
     *Effects.*  S = sum a_i r_i, q numbers.  A person of cell c keeps the cell, since arm, block
     and cluster are public, and moves r by 2 b at most: S moves by at most 2 b |a_jc|.
 
@@ -416,6 +427,8 @@ class Score:
     clusters: bool = False
     loads: Whole | None = None
 
+    members: Whole | None = None
+
     @property
     def size(self) -> int:
         """Q."""
@@ -424,7 +437,17 @@ class Score:
     @property
     def effects(self) -> OnGrid:
         """The coefficients."""
-        return OnGrid(2 * self.reach * abs(self.weights))
+        return OnGrid(2 * self.reach * self._of_a_person(abs(self.weights)))
+
+    def _of_a_person(self, by_cell: Numbers) -> Numbers:
+        """What all rows of one person add up to, of each pattern; of one row, of each cell."""
+        if self.members is None:
+            return by_cell
+        pattern, rows = self.members
+        found = np.zeros((len(by_cell), int(pattern[-1]) + 1), dtype=object)
+        for cell, (one, times) in enumerate(zip(pattern.tolist(), rows.tolist(), strict=True)):
+            found[:, one] += by_cell[:, cell] * times
+        return found
 
     @property
     def totals(self) -> OnGrid:
@@ -432,7 +455,7 @@ class Score:
         found = np.zeros((int(self.blocks.max()) + 1, len(self.blocks)), dtype=object)
         for cell in np.flatnonzero(self.blocks >= 0):
             found[self.blocks[cell], cell] = 2 * self.reach * self.load(int(cell))
-        return OnGrid(found)
+        return OnGrid(self._of_a_person(found))
 
     def load(self, cell: int) -> int:
         """Return the weight of a row of a cell in the totals."""
@@ -473,6 +496,8 @@ class Score:
 
         ``most`` has one number for each cell; without ``joint``, for each coefficient.
         """
+        if self.members is not None:
+            return self._squares_of_persons(most)
         if joint:
             moved = [
                 square_move(2 * self.reach, c) if self.clusters else c * c for c in map(int, most)
@@ -480,6 +505,16 @@ class Score:
             return OnGrid(abs(self.products) * np.array(moved, dtype=object))
         d = 2 * self.reach * abs(self.weights)
         found = [[square_move(int(x), int(c)) for x in row] for row, c in zip(d, most, strict=True)]
+        return OnGrid(np.array(found, dtype=object))
+
+    def _squares_of_persons(self, most: Sequence[int]) -> OnGrid:
+        d, c = self.effects.reach, list(map(int, most))
+        found = [
+            [square_move(int(x), c[j]) for x in d[j]]
+            if j == k
+            else [product_move(int(x), c[j], int(y), c[k]) for x, y in zip(d[j], d[k], strict=True)]
+            for j, k in self.pairs
+        ]
         return OnGrid(np.array(found, dtype=object))
 
 
@@ -788,7 +823,7 @@ class ResidualRows:
     ) -> list[int]:
         """Squares of residuals or clusters of one regression, whole."""
         one = residual, score, centre, most
-        if both or not score.clusters:
+        if score.members is None and (both or not score.clusters):
             return self._products(one, one, score.pairs)
         inside, size = self._inside(score), score.weights.shape[1]
         assert self._clusters is not None
@@ -801,10 +836,12 @@ class ResidualRows:
         for g, c, total in zip(of.tolist(), at.tolist(), sums.tolist(), strict=True):
             for j, sums_of in enumerate(found):
                 sums_of[g] = sums_of.get(g, 0) + int(score.weights[j, c]) * total
-        return [
-            sum(min(max(u, -int(c)), int(c)) ** 2 for u in one.values())
+        clipped = [
+            {g: min(max(u, -int(c)), int(c)) for g, u in one.items()}
             for one, c in zip(found, most, strict=True)
         ]
+        each = [(j, j) for j in range(score.size)] if score.members is None else score.pairs
+        return [sum(u * clipped[k][g] for g, u in clipped[j].items()) for j, k in each]
 
 
 _CACHED = 1 << 13

@@ -345,3 +345,69 @@ def test_fits_that_doubles_would_round_are_refused() -> None:
         fit(slope=1 << 33)
     with pytest.raises(ParameterError, match="half of the outcome"):
         fit(most=2 * GRID)
+
+
+@pytest.mark.parametrize("clusters", ["persons", "villages"])
+def test_all_rows_of_a_person_move_a_vector_as_said_and_some_as_far(clusters: str) -> None:
+    """Two persons of one pattern have three rows each, and a third has two; all values change."""
+    rng, largest = np.random.default_rng(21), np.zeros(3)
+    person = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    codes = np.array([0, 0, 1, 0, 0, 1, 2, 3])
+    members = np.array([[0, 0, 1, 1], [2, 1, 1, 1]])
+    for turn in range(16):
+        cluster = person if clusters == "persons" else np.zeros(8, np.int64)
+        cells = PublicCells(4, codes, cluster.astype(np.int64))
+        score = Score(
+            GRID + GRID // 4, weights(rng, 1 + turn % 2), np.array([0, 1, 0, 1]), True,
+            LOADS if turn % 3 == 0 else None, members,
+        )  # fmt: skip
+        if turn % 4 == 0:  # alike, so that a product moves as far as both do
+            score.weights[:] = score.weights[:1]
+        reach = score.effects.reach.max(axis=1)
+        most = [int(rng.choice([1, 2, 5])) * int(d) // 4 for d in reach]
+        centre = [int(rng.choice([0, GRID, -GRID])) for _ in range(4)]
+        data = pd.DataFrame({"y": rng.choice([-1.0, 3.0], 8), "x": rng.choice([-8.0, 8.0], 8)})
+        ends, found = [(-1.0, -8.0), (-1.0, 8.0), (3.0, -8.0), (3.0, 8.0)], []
+        here = person == (turn % 2) * 2
+        size = int(here.sum())
+        drawn = [[ends[k] for k in rng.integers(0, 4, size)] for _ in range(4)]
+        for values in (*([end] * size for end in ends), *drawn):
+            data.loc[here, ["y", "x"]] = values
+            rows = ResidualRows.of(table(data), [Residual(Part(Y), fit(slope=60000))], cells)
+            found.append([
+                np.array(_open(sums), dtype=object) for sums in (
+                    rows.effects([0], [score]), rows.totals([0], [score]),
+                    rows.squares([0], [score], [centre], [most], [True]),
+                )
+            ])  # fmt: skip
+        vectors = [Vector((part,)) for part in
+                   (score.effects, score.totals, score.squares(most))]  # fmt: skip
+        for one, other in itertools.combinations(found, 2):
+            for at, vector in enumerate(vectors):
+                moved = one[at] - other[at]
+                l1, l2_squared, most_of_one = vector.sensitivities
+                square = int((moved * moved).sum())
+                assert square <= l2_squared
+                assert int(abs(moved).sum()) <= l1
+                assert int(max(abs(moved))) <= most_of_one
+                largest[at] = max(largest[at], (square / l2_squared) ** 0.5)
+    assert (largest[:2] > 0.99).all()
+    assert largest[2] > 0.9
+
+
+def test_squares_of_persons_are_those_of_their_sums() -> None:
+    rng = np.random.default_rng(22)
+    data, person = frame(rng, 60), np.repeat(np.arange(20), 3)
+    codes = np.tile([0, 1, 2], 20)
+    cells = PublicCells(3, codes, person)
+    score = Score(GRID, weights(rng, 2, 3), np.zeros(3, np.int64), True, None,
+                  np.array([[0, 0, 0], [1, 1, 1]]))  # fmt: skip
+    rows = ResidualRows.of(table(data), [Residual(Part(Y))], cells)
+    most = [FINEST * GRID // 2, FINEST * GRID]
+    sums = rows.squares([0], [score], [[5, -7, 9]], [most], [True])
+    e = residuals_of(data, None).to_numpy() - np.array([5, -7, 9])[codes]
+    U = [[min(max(sum(int(score.weights[j, c]) * int(x) for c, x in
+              zip(codes[person == g], e[person == g], strict=True)), -most[j]), most[j])
+          for g in range(20)] for j in range(2)]  # fmt: skip
+    wanted = [sum(a * b for a, b in zip(U[j], U[k], strict=True)) for j, k in score.pairs]
+    assert list(_open(sums)) == score.squares(most).rounded(wanted)

@@ -705,6 +705,12 @@ declared("joint tests, villages",
           "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair", arms=("halves",),
          facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+for assigned, public in (("pid", "t pid g"), ("pair", "t pid pair g")):
+    declared(f"persons of several rows, {assigned} assigned",
+             {"formulas": ["y ~ t + w + C(g)", "w ~ t:g | pid"],
+              "assignment": dprct.Cluster("t", cluster=assigned)},
+             private="y w", public=public, rows=2, sizes=(600,),
+             facts={"g": {"fate": "public"}, "pair": {"levels": None, "type": "int"}})  # fmt: skip
 declared("an instrument that villages were assigned",
          {"formulas": ["y ~ w + [took ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w took", public="t pair", facts={"pair": {"levels": None, "type": "int"}},

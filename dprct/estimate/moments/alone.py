@@ -51,6 +51,11 @@ class DeclaredSpec(MomentsSpec):
         yield from super().checks(facts)
 
     def _check_served(self, schema: Schema) -> None:
+        if schema.unit.max_rows > 1:
+            raise ParameterError(
+                f"one {schema.unit.name} may have several rows, and a file carries regressions of "
+                "one row each; release them by ``PrivateMoments``"
+            )
         for one, found in self.served(schema).items():
             if isinstance(found, str):
                 raise ParameterError(

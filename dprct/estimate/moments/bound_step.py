@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ class BoundStep:
         The weight of a row of every cell, the largest of which is 2^20; None where all are alike.
     uneven : bool
         Whether declared shares of the arms differ between blocks.
+    members : (2, C) array of int, or None
+        Pattern of the persons of each cell, and their rows in it, where they may have several.
     """
 
     step: Step
@@ -67,12 +70,14 @@ class BoundStep:
     rest: Array
     loads: NDArray[np.int64] | None = None
     uneven: bool = False
+    members: NDArray[np.int64] | None = None
 
     @property
     def average(self) -> bool:
         """Whether coefficients are average effects of 0/1 columns over all rows that count."""
         plain = np.isin(self.treated[:, self.sizes > 0], (0, 1)).all()
-        return bool(plain) and not (self.uneven or self.step.products)
+        several = self.members is not None  # whose effects are those of periods and persons
+        return bool(plain) and not (self.uneven or self.step.products or several)
 
     @property
     def n(self) -> int:
@@ -91,8 +96,18 @@ class BoundStep:
         return float(np.sqrt((weights**2).sum(axis=0)).max())
 
     @property
+    def farthest(self) -> float:
+        """What one person moves the coefficients by at most, over 2 b."""
+        return math.sqrt(float(self.moved.max()))
+
+    @property
     def moved(self) -> Array:
-        """Squared length of what one person of a cell moves, over 2 b; (C,)."""
+        """Squared length of what one person of a cell, or pattern, moves, over 2 b."""
+        if self.members is not None:
+            pattern, rows = self.members
+            of_persons = np.array([np.bincount(pattern, np.abs(a) * rows) for a in self.weights])
+            found_of: Array = (of_persons**2).sum(axis=0)
+            return found_of
         if not self.step.products:
             found: Array = (self.weights**2).sum(axis=0)
             return found
@@ -115,7 +130,7 @@ class BoundStep:
                 features=tuple(features.index(one) for one in self.step.features),
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
-        return Score(reach, whole, self.blocks, bool(self.clusters), self.loads)
+        return Score(reach, whole, self.blocks, bool(self.clusters), self.loads, self.members)
 
     @property
     def loaded(self) -> Array:

@@ -235,6 +235,11 @@ class Step:
         What these are.
     beside : tuple of str
         Outcomes of regressions on the same rows: who has none of these does not count either.
+    unit : str or None
+        The public column that says whose a row is, where a person may have several.
+    shown : tuple of str
+        Public columns besides those of the design, such as the period; there are none but with
+        ``unit``.
     """
 
     regression: Regression
@@ -249,6 +254,8 @@ class Step:
     features: tuple[Feature, ...] = ()
     feature_keys: tuple[Key, ...] = ()
     beside: tuple[str, ...] = ()
+    unit: str | None = None
+    shown: tuple[str, ...] = ()
 
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
@@ -279,7 +286,10 @@ class Step:
     @property
     def needed(self) -> bool:
         """Whether moments of arms would give something else, or at more noise."""
-        return bool(self.covariates or self.absorbed or self.clusters or not self.regression.bare)
+        return bool(
+            self.covariates or self.absorbed or self.clusters or self.unit
+            or not self.regression.bare
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,9 +470,13 @@ def steps_of(
     """Return a declared regression for one step, outcome by outcome; or why it is not served."""
     parsed = regression.parsed
     treatment = set(design.columns)
-    public = treatment | set(design.uses)
+    public, unit = treatment | set(design.uses), schema.unit.repeated_id
+    shown = () if unit is None else _shown(parsed, schema, public)
+    public |= {*shown, *(() if unit is None else (unit,))}
     if not treatment & set(parsed.regressor_names):
         return "it does not name the treatment that was assigned"
+    if instrumented(parsed) and unit is not None:
+        return f"it has instruments, and one {schema.unit.name} may have several rows"
     if instrumented(parsed):
         return _stages_of(regression, schema, design, subgroups)
     if set(parsed.outcome_names) & public:
@@ -499,6 +513,8 @@ def steps_of(
     products = _products(multiplied, effects, covariates, public)
     if isinstance(products, str):
         return products
+    if products and unit is not None:
+        return f"{products[0][0]} is a product, and one {schema.unit.name} may have several rows"
     if products and regression.weights:
         return f"{products[0][0]} is a product of treatment and a private covariate, with weights"
     features = tuple(dict.fromkeys(j for _, _, j in products))
@@ -506,7 +522,7 @@ def steps_of(
         variable_of(covariates[j].name, covariates[j].atoms, schema, _fills(covariates[j], schema))
         for j in features
     ]
-    clusters = tuple(getattr(design, "cluster_columns", ()))
+    clusters = tuple(getattr(design, "cluster_columns", ())) or (() if unit is None else (unit,))
     if regression.cluster is not None:
         clusters = (regression.cluster,)
     return tuple(
@@ -515,9 +531,18 @@ def steps_of(
              tuple((name, k, features.index(j)) for name, k, j in products),
              tuple(Feature(v.parts, v.bounds, v.two_valued and not any(p.fill for p in v.parts))
                    for v in variables),
-             tuple(key_of(covariates[j].atoms) for j in features))
+             tuple(key_of(covariates[j].atoms) for j in features), unit=unit, shown=shown)
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
+
+
+def _shown(parsed: Formula, schema: Schema, known: set[str]) -> tuple[str, ...]:
+    """Public columns on the right side besides those of the design."""
+    return tuple(
+        name
+        for name in dict.fromkeys((*parsed.regressor_names, *parsed.effects))
+        if name not in known and name in schema.names and schema.column(name).fate == "public"
+    )
 
 
 def _products(
@@ -612,6 +637,8 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
                 "column of sampling weights"
             )
     known = () if design is None else design.uses
+    if schema.unit.repeated_id is not None:
+        known = (*known, schema.unit.repeated_id)
     if regression.cluster is not None and regression.cluster not in known:
         raise ParameterError(
             f"{regression.title!r}: ``cluster={regression.cluster!r}`` is no column of the design, "

@@ -244,8 +244,6 @@ class MomentsSpec(Spec[MomentsFacts]):
             return "treatment is private, as ``neighbors='replace-one'`` has it"
         if self.cov_type == "nonrobust":
             return "``cov_type='nonrobust'`` asks for classical errors"
-        if schema.unit.max_rows > 1:
-            return f"one {schema.unit.name} may have several rows"
         if self.weights is not None:
             return "rows have weights"
         names = [name for name in one.parsed.names if name not in self.assignment.uses]
@@ -352,10 +350,15 @@ class MomentsSpec(Spec[MomentsFacts]):
         asks = [columns_asked(step.where) for step in self.steps(schema) if step.where]
         values = {name for read, _ in asks for name in read}
         values |= {step.regression.weights or "" for step in self.steps(schema)}
+        shown = [name for step in self.steps(schema) for name in step.shown]
         present = {name for _, there in asks for name in there}
         public = {name for name in present if schema.column(name).fate == "public"}
         return Conditions(
-            tuple(name for name in self.conditions if name in values | public),
+            tuple(
+                dict.fromkeys(
+                    [*(name for name in self.conditions if name in values | public), *shown]
+                )
+            ),
             tuple(name for name in self.conditions if name in present - values - public),
         )
 
@@ -365,7 +368,15 @@ class MomentsSpec(Spec[MomentsFacts]):
         Nor are those of conditions alone.
         """
         taken = {*(unit for _, unit in self.bare(schema)), *self.conditions}
-        named = {n for formula, _ in self.bare(schema) for n in formula.names}
+        taken |= {n for step in self.steps(schema) for n in step.shown}
+        named = {
+            n
+            for (formula, _), steps in zip(
+                self.bare(schema), self.served(schema).values(), strict=True
+            )
+            for n in formula.names
+            if isinstance(steps, str) or n not in steps[0].shown
+        }
         listed = {name for text in self.released for name in parse(column_term(text)).names}
         gone = taken - named - listed - {*self.group_columns}
         return tuple(name for name in self.columns if name not in gone)
@@ -401,7 +412,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
             terms = [*listed_terms(outcomes, schema), *of_right]
             regressors += [
-                *less_means(terms, unit),
+                *less_means(terms, unit if isinstance(steps, str) else None),
                 *(
                     one
                     for part in (instrumented(formula) or ())[: 2 if isinstance(steps, str) else 1]
@@ -473,7 +484,13 @@ class MomentsSpec(Spec[MomentsFacts]):
         That is what stands on the left of a formula, what instruments move, and what ``columns=``
         names; the covariates of formulas share a ball.
         """
-        left = [name_within(n, unit) for one, unit in self.bare(schema) for n in one.outcome_names]
+        left = [
+            name_within(n, unit if isinstance(steps, str) else None)
+            for (one, unit), steps in zip(
+                self.bare(schema), self.served(schema).values(), strict=True
+            )
+            for n in one.outcome_names
+        ]
         moved = [
             one.name
             for formula, _ in self.bare(schema)
@@ -678,7 +695,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
         yield lambda: check_unit_effects(
-            [unit for _, unit in self.bare(schema) if unit is not None], self.weights,
+            [unit for (_, unit), steps in zip(
+                self.bare(schema), self.served(schema).values(), strict=True)
+             if unit is not None and isinstance(steps, str)], self.weights,
             self.group_columns, {name: self.policy(name, schema) for name in self.used(schema)},
         )  # fmt: skip
         yield from (partial(self._check_column, schema, name) for name in self._read(schema))
@@ -827,9 +846,11 @@ class MomentsSpec(Spec[MomentsFacts]):
             inside = ", ".join(asks.values)
             shown.append(
                 f"columns {inside} of every row, of which ``where=`` has conditions or which are "
-                "``weights=``"
+                f"``weights=``{' or periods' * (schema.unit.max_rows > 1)}"
             )
             uncovered.append(f"{inside} of anybody")
+        if any(step.unit for step in self.steps(schema)):
+            shown.append(f"whose each row is ({unit.id})")
         known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
         if known:
             shown.append("who has a value of " + ", ".join(known))

@@ -101,13 +101,18 @@ _UNSURE = 10.0
 TYPICAL_ICC = 0.1
 """Correlation of two people of a cluster where none is declared; it sets a clip, no error."""
 
+TYPICAL_ICC_OF_PERSONS = 0.5
+"""The same of two rows of a person."""
+
 MOST_PER_ROW = 0.02
 """Covariates over rows above which the fit is 0: fitted on the same rows, it shrinks effects."""
 
 _RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
 _KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
 _FEW_CLUSTERS, _MANY = 20, 50
-_IF = "__if_"
+_IF, _ROWS_OF = "__if_", "__rows_of_a_unit"
+MOST_CELLS = 20_000
+"""Combinations of public columns and patterns of rows, where a person may have several."""
 _FIT_BITS = 1 << 31
 """The sum of the sizes of slopes, in units of 2^-shift half steps."""
 
@@ -185,6 +190,13 @@ def bound_steps(
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
+    unit = next((s.unit for s in steps if s.unit), None)
+    if unit is not None and table.in_engine:
+        raise ParameterError(
+            "several rows of a unit are added in memory, and these rows are in an engine; collect "
+            "them first"
+        )
+    keys = keys if unit is None else list(dict.fromkeys([*keys, unit]))
     rows, combinations = combined(nw.to_native(table.frame), keys, counted)
     of_clusters = tuple(getattr(design, "cluster_columns", ()))
     holding = {c: f"{_IF}{at}" for at, c in enumerate(
@@ -202,13 +214,18 @@ def bound_steps(
             )
         read |= {present.get(one, one) for one in by_value | there}
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
-    read -= {s.regression.weights or "" for s in steps}
-    inner = {*of_clusters, *(read - {*design.uses})} - {*design.columns}
+    read -= {s.regression.weights or "" for s in steps} | {n for s in steps for n in s.shown}
+    inner = {*of_clusters, unit, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)
     labels: list[Any] = [one if len(told) > 1 else (one,) for one in units.labels]
     values = [dict(zip(told, label, strict=True)) for label in labels]
+    owner = None if unit is None else np.asarray(units_of(rows, (), (unit,)).member, np.int64)
+    members = None
+    if owner is not None:
+        codes, members, of = _patterns(codes, owner)
+        values = [{**values[cell], _ROWS_OF: pattern} for cell, pattern in of]
     number = rows[ROWS].to_numpy(np.int64) if combinations is not None else np.ones(len(rows))
     sizes = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
     names = {step.clusters for step in steps if step.clusters}
@@ -223,14 +240,55 @@ def bound_steps(
     assigned = clusters
     if of_clusters and names != {of_clusters}:
         assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
+    if owner is not None and clusters is not None:
+        _check_nested(owner, clusters, next(iter(names)))
     found = tuple(
         replace(
             _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding),
             uneven=uneven,
+            members=members,
         )
         for one in steps
     )
     return Steps(found, PublicCells(len(values), codes, clusters, combinations))
+
+
+def _patterns(
+    codes: NDArray[np.int64], owner: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[tuple[int, int]]]:
+    """Tell cells apart by the pattern of cells that a person has, whose rows are all public.
+
+    Returns the cell of each row, the pattern of each cell and how many rows a person of it has
+    there, and of each cell what it was and its pattern.
+    """
+    order = np.lexsort((codes, owner))
+    ends = np.flatnonzero(np.diff(owner[order], prepend=-1))
+    patterns: dict[bytes, int] = {}
+    each = [patterns.setdefault(one.tobytes(), len(patterns))
+            for one in np.split(codes[order], ends[1:])]  # fmt: skip
+    own = np.array(each, np.int64)[owner]
+    width = int(codes.max()) + 1
+    known, found = np.unique(own * width + codes, return_inverse=True)
+    if len(known) > MOST_CELLS:
+        raise ParameterError(
+            f"{len(known):,} combinations of public columns and of the rows that a unit has; name "
+            f"public columns of fewer values, {MOST_CELLS:,} combinations at most"
+        )
+    pattern, cell = np.divmod(known, width)
+    members = np.array([pattern, np.bincount(found) // np.bincount(np.array(each))[pattern]])
+    return found.astype(np.int64), members, list(zip(cell.tolist(), pattern.tolist(), strict=True))
+
+
+def _check_nested(
+    owner: NDArray[np.int64], clusters: NDArray[np.int64], names: Sequence[str]
+) -> None:
+    """Refuse a person whose rows are in several clusters, which no clip of a cluster is for."""
+    pairs = {*zip(owner.tolist(), clusters.tolist(), strict=True)}
+    if len(pairs) > len({*owner.tolist()}):
+        raise ParameterError(
+            f"some unit has rows in several clusters of {', '.join(names)}; cluster by a column "
+            "that is the same in all rows of a unit"
+        )
 
 
 def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]]) -> Steps:
@@ -277,6 +335,8 @@ def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
                 title, why = one.step.title, "multiplies treatment by private covariates"
             elif not one.joint:
                 title, why = one.step.title, "has treatment that varies within clusters"
+            elif one.members is not None:
+                title, why = one.step.title, "is of people who may have several rows"
         if why:
             raise ParameterError(
                 f"``joint={family.name!r}``: {title!r} {why}, and no covariances with it are "
@@ -300,7 +360,12 @@ def _bound(
     W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
     named = [step.outcome, *step.beside, *(a.column for c in step.covariates for a in c.atoms)]
     flags = [lacking[name] for name in dict.fromkeys(named) if name in lacking]
-    levels = [[cell[name] for name in step.absorbed] for cell in values]
+    # of persons with the same rows each has the mean of all: effects of persons are theirs
+    absorbed = sorted(
+        [_ROWS_OF if name == step.unit else name for name in step.absorbed],
+        key=lambda name: name != _ROWS_OF,
+    )
+    levels = [[cell[name] for name in absorbed] for cell in values]
     counts = np.isfinite(T).all(0) & np.isfinite(W).all(0) & (sizes > 0)
     counts &= np.array([None not in level for level in levels], bool)
     flags += [holding[step.where]] if step.where else []
@@ -313,6 +378,13 @@ def _bound(
             "that holds for some"
         )
     told = [tuple(level) if use else None for level, use in zip(levels, counts, strict=True)]
+    if step.unit is not None:  # squares are centred by period: what public columns tell apart
+        rest_of = [key != _ROWS_OF for key in absorbed]
+        told = [
+            None if not use else (*W[:, at], *(x for x, keep in zip(level, rest_of, strict=True)
+                                               if keep))
+            for at, (level, use) in enumerate(zip(levels, counts, strict=True))
+        ]  # fmt: skip
     places = {level: i for i, level in enumerate(dict.fromkeys(x for x in told if x is not None))}
     blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
     n = np.where(counts, sizes, 0)
@@ -351,7 +423,7 @@ def _bound(
             raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
     return BoundStep(
         step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
-        joint or bool(step.products), spread.T, rest, loads,
+        joint or bool(step.products) or step.unit is not None, spread.T, rest, loads,
     )  # fmt: skip
 
 
@@ -404,25 +476,28 @@ def _less_public(
     counts: NDArray[np.bool_],
 ) -> tuple[Array, int]:  # fmt: skip
     """Return T less its weighted projection on public columns, 0 where rows do not count; rank."""
-    T = np.where(counts, T, 0.0)
-    columns = [np.where(counts, row, 0.0) for row in W]
-    if len(step.absorbed) == 1 and len(columns) == 1:  # blocks alone: means within them
+    columns = [np.where(counts, row, 0.0) for row in (*T, *W)]
+    for place in range(1, len(step.absorbed)):
+        there = dict.fromkeys(
+            one[place] for one, use in zip(levels, counts, strict=True) if use
+        )  # fmt: skip
+        columns += [np.array([one[place] == x for one in levels]) * counts for x in [*there][1:]]
+    found, groups = np.array(columns, float), 0
+    size = np.sqrt((found**2 * n).sum(axis=1))
+    if step.absorbed:  # means within the blocks, or persons, of the first
         block = {x: i for i, x in enumerate(dict.fromkeys(one[0] for one in levels))}
         at = np.array([block[one[0]] for one in levels])
         rows = np.bincount(at, n, minlength=len(block))
-        means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in T])
-        means = means / np.where(rows > 0, rows, 1)
-        return np.where(counts, T - means[:, at], 0.0), int((rows > 0).sum())
-    for place in range(len(step.absorbed)):
-        there = list(
-            dict.fromkeys(one[place] for one, use in zip(levels, counts, strict=True) if use)
-        )
-        columns += [np.array([one[place] == x for one in levels]) * counts for x in there[1:]]
+        means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in found])
+        found = np.where(counts, found - (means / np.where(rows > 0, rows, 1))[:, at], 0.0)
+        groups = 1 if step.unit in step.absorbed else int((rows > 0).sum())
+    left = np.sqrt((found**2 * n).sum(axis=1)) > 1e-9 * size
+    rest, others = found[: len(T)], found[len(T) :][left[len(T) :]]
+    if not len(others):
+        return rest, groups
     root = np.sqrt(n.astype(float))
-    D = np.array(columns).T * root[:, None]
-    found, _, rank, _ = np.linalg.lstsq(D, (T * root).T, rcond=1e-10)
-    rest = T - (np.array(columns).T @ found).T
-    return np.where(counts, rest, 0.0), int(rank)
+    slopes, _, rank, _ = np.linalg.lstsq((others * root).T, (rest * root).T, rcond=1e-10)
+    return np.where(counts, rest - (others.T @ slopes).T, 0.0), groups + int(rank)
 
 
 def _value(term: Regressor, cell: Mapping[str, Any]) -> float:
@@ -592,11 +667,13 @@ def told(steps: Steps, layout: Layout, mu: float) -> bool:
     )
 
 
-def icc_of(design: Design | None, outcome: str) -> float:
+def icc_of(design: Design | None, outcome: str, persons: bool = False) -> float:
     """Return the declared correlation of an outcome within clusters, or the typical one."""
     declared = getattr(design, "icc", None)
     known = declared.get(outcome) if isinstance(declared, Mapping) else declared
-    return TYPICAL_ICC if known is None else float(known)
+    if known is None:
+        return TYPICAL_ICC_OF_PERSONS if persons else TYPICAL_ICC
+    return float(known)
 
 
 def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
@@ -632,7 +709,8 @@ def _planned(
     squares = squares * several / math.hypot(several, math.sqrt(len(steps.crosses)))
     clips, planned = [], []
     for bound, r2 in zip(steps.bound, kept, strict=True):
-        place, icc = place_of(layout, bound.step.outcome), icc_of(design, bound.step.outcome)
+        place = place_of(layout, bound.step.outcome)
+        icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
         found = [
             (_planned_products if bound.step.products else _planned_one)(
                 bound, place, icc, most, left, guess, effects / several, squares / several, layout
@@ -673,9 +751,9 @@ def _planned_one(
     n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
     rows, whole = bound.spread.T
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
-    noise = (2 * bound.longest * reach / effects / n) ** 2
+    noise = (2 * bound.farthest * reach / effects / n) ** 2
     c = _clip(bound, place, sd, reach, icc, squares)
-    d = 2 * bound.longest * reach
+    d = 2 * bound.farthest * reach
     move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
     om = bound.inflation * move / squares / n**2
     kap = float(np.interp(om / noise, _RATIOS, _KAPPAS))
@@ -715,7 +793,7 @@ def _times(bound: BoundStep) -> float:
 
 def _together(bounds: Sequence[BoundStep]) -> float:
     """Return by how much longer all regressions together move than the one that moves most."""
-    total = np.zeros(len(bounds[0].sizes))
+    total = np.zeros(len(bounds[0].moved))
     for bound in bounds:
         total += bound.moved / bound.moved.max()
     return math.sqrt(float(total.max()))
@@ -729,8 +807,11 @@ def _clip(
     longest = bound.longest
     if bound.clusters:
         times = _times(bound)
-        planned = math.sqrt(((1 - icc) * rows + icc * whole) / bound.clusters) * sd
-        return times * planned
+        own = (1 - icc) * rows + icc * whole
+        if bound.members is not None:  # what a person's rows share may be nothing
+            return min(times * math.sqrt(max(own, rows) / bound.clusters) * sd,
+                       2 * reach * bound.farthest)  # fmt: skip
+        return times * math.sqrt(own / bound.clusters) * sd
     all_of_it = 2 * reach * longest
     if place.variable.two_valued and all_of_it**2 / squares <= rows * sd**2:
         return all_of_it
@@ -740,7 +821,7 @@ def _clip(
 
 def _squares_clip(bound: BoundStep, c: float, reach: int) -> tuple[int, ...]:
     """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
-    if not bound.joint:
+    if not bound.joint or bound.members is not None:
         share = np.sqrt(bound.spread.sum(axis=1) / bound.spread.sum())
         return tuple(max(1, math.floor(c * s * FINEST / bound.longest)) for s in share)
     length = np.sqrt((bound.weights**2).sum(axis=0))

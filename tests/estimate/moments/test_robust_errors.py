@@ -204,8 +204,8 @@ def test_villages_that_were_assigned_have_errors_of_villages() -> None:
         neighbors="replace-one-design-public",
     )  # fmt: skip
     clustered = smf.ols(FORMULA, MANY).fit(cov_type="cluster", cov_kwds={"groups": MANY["pupil"]})
-    found = without_noise(asked).ols(FORMULA)
-    np.testing.assert_allclose(found.bse, clustered.bse, rtol=0.01)
+    found = asked.fit(30, 1e-6, rng=1).ols(FORMULA)  # by one step, all rows of a village protected
+    assert found.bse["tutor"] == pytest.approx(clustered.bse["tutor"], rel=0.2)
     with pytest.raises(ParameterError, match="declare the cluster"):
         PrivateMoments(
             MANY, PANEL, formulas=[FORMULA], cov_type="CR1",

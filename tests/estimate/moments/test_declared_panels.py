@@ -1,0 +1,128 @@
+"""Declared regressions of people who have several rows: rounds, and differences in differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import dprct
+from dprct import Column, Moments, PrivateMoments, Regression, Schema, Unit
+from dprct.errors import ParameterError
+
+NEVER: Any = {"missing": ()}
+BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
+SCHEMA = Schema(
+    (
+        Column("person", "long", **NEVER), Column("village", "int", **NEVER),
+        Column("wave", "byte", levels=(0.0, 1.0, 2.0, 3.0), fate="public", **NEVER),
+        Column("post", fate="public", **BINARY), Column("treat", **BINARY),
+        Column("on", **BINARY), Column("d", **BINARY),
+        Column("y", bounds=(-4, 4), sd=1.0, **NEVER), Column("x", bounds=(-3, 3), sd=1.0, **NEVER),
+    ),
+    unit=Unit("person", id="person", max_rows=4),
+)  # fmt: skip
+DID, ROUNDS = "y ~ treat:post + C(wave) | person", "y ~ treat + x + C(wave)"
+PERSONS = dprct.Cluster("treat", cluster="person", shares=0.5)
+VILLAGES = dprct.Cluster("treat", cluster="village", shares=0.5)
+
+
+def table(n: int = 1000, seed: int = 1) -> pd.DataFrame:
+    """Four waves, of which a tenth of the rows is missing; villages of 20 were assigned."""
+    rng = np.random.default_rng(seed)
+    person, wave = np.repeat(np.arange(n), 4), np.tile(np.arange(4.0), n)
+    treat = rng.permutation(np.arange(n // 20) % 2)[person // 20] * 1.0
+    post, x = (wave >= 2) * 1.0, rng.normal(size=4 * n)
+    y = 0.7 * rng.normal(size=n)[person] + 0.7 * rng.normal(size=4 * n) + 0.2 * wave + 0.3 * x
+    rows = pd.DataFrame({
+        "person": person, "village": person // 20, "wave": wave, "post": post, "treat": treat,
+        "on": (rng.random(4 * n) < 0.5) * 1.0, "d": (x > 0) * 1.0,
+        "y": (y + 0.2 * treat * post - 0.3).clip(-4, 4), "x": x.clip(-3, 3),
+    })  # fmt: skip
+    return rows[rng.random(4 * n) < 0.9].sample(frac=1, random_state=1).reset_index(drop=True)
+
+
+ROWS = table()
+
+
+def model(rows: Any = ROWS, **options: Any) -> PrivateMoments:
+    given: dict[str, Any] = {
+        "assignment": PERSONS, "neighbors": "replace-one-design-public",
+        "formulas": [DID, ROUNDS], **options,
+    }  # fmt: skip
+    return PrivateMoments(rows, SCHEMA, **given)
+
+
+@pytest.mark.parametrize("cluster", ["person", "village"])
+def test_coefficients_and_errors_are_those_of_the_regression(cluster: str) -> None:
+    m = model(assignment=PERSONS if cluster == "person" else VILLAGES).fit(30, 1e-6, rng=1)
+    rows = ROWS.assign(tp=ROWS["treat"] * ROWS["post"])
+    persons = rows["person"].nunique()
+    for formula, plain, term in (
+        (DID, "y ~ tp + C(wave) | person", "tp"), (ROUNDS, ROUNDS, "treat"),
+    ):  # fmt: skip
+        found, raw = m.ols(formula), dprct.ols(plain, rows, cluster=cluster)
+        gap = abs(found.params.iloc[0] - raw.params[term])
+        assert gap < 5 * np.hypot(found.bse_noise.iloc[0], 0.1 * raw.bse[term])
+        counted = (len(rows) - 5 - persons) / (len(rows) - 5) if formula == DID else 1.0
+        exact = raw.bse[term] * counted**0.5  # of persons, whose effects are not counted here
+        assert found.bse.iloc[0] == pytest.approx(exact, rel=0.15)
+        assert found.df_inference == rows[cluster].nunique() - 1
+        assert found.nobs == len(rows)
+
+
+def test_without_noise_the_weights_give_the_coefficient_balanced_or_not() -> None:
+    steps = model(formulas=[DID]).facts.steps
+    weights = steps.bound[0].weights[:, steps.cells.codes]
+    rows = ROWS.assign(tp=ROWS["treat"] * ROWS["post"])
+    raw = dprct.ols("y ~ tp + C(wave) | person", rows).params["tp"]
+    assert float(weights[0] @ ROWS["y"]) / len(ROWS) == pytest.approx(raw, abs=1e-9)
+    for of in ("person", "wave"):
+        assert np.abs(np.bincount(ROWS[of].astype(int), weights[0])).max() < 1e-6
+
+
+def test_treatment_that_goes_on_and_off_is_served_with_errors_by_person() -> None:
+    one = "y ~ on + C(wave) | person"
+    m = model(assignment=dprct.Simple("on", shares=0.5), formulas=[one]).fit(30, 1e-6, rng=2)
+    found, raw = m.ols(one), dprct.ols(one, ROWS, cluster="person")
+    assert abs(found.params["on"] - raw.params["on"]) < 5 * found.bse_noise["on"]
+    assert found.of.groups == ROWS["person"].nunique()
+
+
+def test_a_release_is_planned_saved_and_says_what_is_public(tmp_path: Any) -> None:
+    asked = model(formulas=[DID, Regression("y ~ treat", where="post == 1", name="after")])
+    allocation: Any = asked._allocated(dprct.Budget(8, 1e-6))
+    m = asked.fit(8, 1e-6)
+    for one, planned in zip(m.regressions, allocation.planned, strict=True):
+        np.testing.assert_allclose(one.bse_noise, planned.noise, rtol=0.02)
+        np.testing.assert_allclose(one.bse, planned.error, rtol=0.35)
+    said = " ".join(str(m.guarantee).split())
+    assert "whose each row is (person)" in said
+    assert "columns post, wave of every row" in said
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert str(back.ols("after")) == str(m.ols("after"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"formulas": [Regression("y ~ treat*x", where="post == 1")]}, "may have several rows"),
+        ({"formulas": [Regression("y ~ [d ~ treat]", where="post == 1")]}, "may have several rows"),
+        ({"formulas": ["y ~ treat | person"]}, "cannot be told from each other"),
+        ({"formulas": [Regression("y + x ~ treat", joint="a")]}, "people who may have several"),
+        ({"rows": pl.from_pandas(ROWS).lazy()}, "collect them first"),
+    ],
+)  # fmt: skip
+def test_what_is_not_served_is_refused_by_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        model(**options)
+
+
+def test_a_person_in_several_clusters_is_refused() -> None:
+    rows = ROWS.assign(village=np.arange(len(ROWS)) % 40)
+    rows["treat"] = rows["village"] % 2 * 1.0
+    with pytest.raises(ParameterError, match="rows in several clusters of village"):
+        model(rows, assignment=VILLAGES, formulas=[ROUNDS])
