@@ -332,8 +332,14 @@ class Served:
         command = f'dprct ols {self.file} "{title}"'
         if row.endogenous:
             command = f'Moments.load("{self.file}").iv("{title}")'
-        uncounted = row.absorb and (
-            row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
+        own = self.unit in row.absorb  # effects of persons are counted by areg alone
+        uncounted = (
+            (row.command == "areg")
+            if own
+            else row.absorb
+            and (
+                row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
+            )
         )
         if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
             return "valid", "", f"{command}, {estimand}"

@@ -179,13 +179,22 @@ def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
 def _is_served(row: Regression, cluster: str) -> bool:
     """Whether moments have its coefficients and, where these are robust, its errors."""
     return (
-        row.command != "xtreg"  # which counts absorbed effects otherwise, or has random ones
+        # effects of persons are counted by none where errors are those of persons
+        (row.command != "xtreg" or _of_persons(row))
         and row.status == "read"
         and row.intercept
         and row.cluster in ((), (cluster,))
-        and not (row.command == "reghdfe" and {*row.absorb} & {*row.cluster})
+        and not (
+            row.command == "reghdfe" and {*row.absorb} & {*row.cluster} and not _of_persons(row)
+        )
         and not (row.groups or row.endogenous or row.steps or row.unknown)
     )
+
+
+def _of_persons(row: Regression) -> bool:
+    """Whether each unit of the errors' clusters has an effect, and may have several rows."""
+    counted = row.command in ("xtreg", "reghdfe")
+    return counted and len(row.absorb) == 1 and row.absorb == row.cluster
 
 
 def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
@@ -208,6 +217,10 @@ def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> t
         ]
         right = dict.fromkeys([*arms, *covariates, *made])
         formula = f"{row.outcome} ~ {' + '.join(right)}"
+        if _of_persons(row):
+            (unit,) = row.absorb
+            others_of = [term for term in right if term != f"C({unit})"]
+            formula = f"{row.outcome} ~ {' + '.join(others_of)} | {unit}"
         key = formula, where, weights
         before = found.get(key, Printed(formula, ()))
         places = tuple(dict.fromkeys([*before.places, (row.file, row.line)]))

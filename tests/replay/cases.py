@@ -705,12 +705,14 @@ declared("joint tests, villages",
           "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair", arms=("halves",),
          facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
-for assigned, public in (("pid", "t pid g"), ("pair", "t pid pair g")):
-    declared(f"persons of several rows, {assigned} assigned",
-             {"formulas": ["y ~ t + w + C(g)", "w ~ t:g | pid"],
-              "assignment": dprct.Cluster("t", cluster=assigned)},
-             private="y w", public=public, rows=2, sizes=(600,),
-             facts={"g": {"fate": "public"}, "pair": {"levels": None, "type": "int"}})  # fmt: skip
+declared("persons of several rows",
+         {"formulas": ["y ~ t + w + C(x)", "w ~ t:x + C(x) | pid"],
+          "assignment": dprct.Cluster("t", cluster="pid")},
+         private="y w", public="t pid pair x", rows=2, arms=("halves",),
+         facts={"x": {"fate": "public"}})  # fmt: skip
+declared("persons of several rows, on and off",
+         {"formulas": ["y ~ t + w | pid", "w ~ t + C(x)"], "assignment": dprct.Simple("t")},
+         private="y w", public="t pid x", rows=2, facts={"x": {"fate": "public"}})  # fmt: skip
 declared("an instrument that villages were assigned",
          {"formulas": ["y ~ w + [took ~ t]"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w took", public="t pair", facts={"pair": {"levels": None, "type": "int"}},

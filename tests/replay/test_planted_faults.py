@@ -217,6 +217,32 @@ def products_that_hardly_move(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(one_step, "product_move", lambda d, c, e, k: right(d // 64, c, e // 64, k))
 
 
+def one_row_of_a_person(patch: pytest.MonkeyPatch) -> None:
+    """All rows of a person are taken to move sums as the one that moves them most does."""
+    right = one_step.Score._of_a_person
+
+    def wrong(score: one_step.Score, by_cell: Any) -> Any:
+        if score.members is None:
+            return right(score, by_cell)
+        pattern, rows = score.members
+        return right(replace(score, members=np.array([pattern, rows * 0 + 1])), by_cell // 4)
+
+    patch.setattr(one_step.Score, "_of_a_person", wrong)
+
+
+def panel_moved() -> Pair:
+    """Return a pair in which all rows of a person go from bound to bound."""
+    case, n = CASES[PERSONS], 1200
+    one = pd.DataFrame({
+        "y": np.arange(n) // 2 % 2 * 1.0, "w": 0.0, "pid": np.arange(n) // 2 * 1.0,
+        "t": (np.arange(n) >= n // 2) * 1.0, "x": np.arange(n) % 2 * 1.0,
+        "pair": np.arange(n) // 2 * 1.0,
+    })  # fmt: skip
+    other = one.copy()
+    other.loc[:1, "y"] = 1.0
+    return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
+
+
 def declared_moved(name: str) -> Pair:
     """Return a pair of a declared regression in which one outcome goes from bound to bound."""
     case = CASES[name]
@@ -245,6 +271,7 @@ def declared_moved(name: str) -> Pair:
 
 
 LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
+PERSONS = "estimate.PrivateMoments: declared, persons of several rows"
 JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
@@ -298,6 +325,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "products of two outcomes that move by a 64th": (
         products_that_hardly_move, lambda: declared_moved(JOINT), "sum of (shift / sigma)^2",
+    ),
+    "one row of a person for all of them": (
+        one_row_of_a_person, panel_moved, "sum of (shift / sigma)^2",
     ),
     "totals of weighted residuals that weigh a 64th": (
         totals_without_loads, lambda: declared_moved(LOADED), "sum of (shift / sigma)^2",

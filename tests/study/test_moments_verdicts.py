@@ -344,6 +344,81 @@ DECLARED = [
 ]  # fmt: skip
 
 
+PANEL = """\
+version = 1
+data = "waves.dta"
+dataset_id = "waves"
+[release]
+method = "moments"
+epsilon = 20.0
+delta = 1e-6
+[unit]
+name = "person"
+id = "person"
+max_rows = 3
+[design]
+kind = "cluster"
+arms = ["aid"]
+shares = 0.5
+cluster = "person"
+[moments]
+formulas = ["wage ~ aid:after + C(wave) | person", "wage ~ aid + age + C(wave)"]
+neighbors = "replace-one-design-public"
+[header]
+confirm = true
+[columns.wage]
+bounds = [-5, 5]
+sd = 1
+missing = "never"
+[columns.age]
+bounds = [-4, 4]
+sd = 1
+missing = "never"
+[columns.aid]
+levels = [0, 1]
+missing = "never"
+[columns.after]
+levels = [0, 1]
+fate = "public"
+missing = "never"
+[columns.wave]
+levels = [1, 2, 3]
+fate = "public"
+missing = "never"
+[columns.person]
+bounds = [0, 1000]
+missing = "never"
+"""
+IN_WAVES = [
+    ("xtreg wage c.aid#c.after i.wave, fe i(person) cluster(person)", "valid"),
+    ("reghdfe wage c.aid#c.after i.wave, absorb(person) cluster(person)", "valid"),
+    ("areg wage c.aid#c.after i.wave, absorb(person) cluster(person)", "effects only"),
+    ("reg wage aid age i.wave, cluster(person)", "valid"),
+    ("reg wage aid age i.wave, robust", "effects only"),
+]
+
+
+def test_regressions_of_a_panel_are_those_of_the_do_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    person, wave = np.repeat(np.arange(400.0), 3), np.tile([1.0, 2.0, 3.0], 400)
+    frame = pd.DataFrame({
+        "wage": rng.normal(size=1200).clip(-5, 5), "age": rng.normal(size=1200).clip(-4, 4),
+        "aid": person % 2, "after": (wave == 3) * 1.0, "wave": wave, "person": person,
+    })  # fmt: skip
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "waves.dta")
+    (tmp_path / "waves.toml").write_text(PANEL)
+    (tmp_path / "waves.do").write_text(
+        "".join(f"use waves, clear\n{text}\n" for text, _ in IN_WAVES)
+    )
+    study = study_of(tmp_path / "waves.toml")
+    before = of_study([tmp_path / "waves.do"], study)
+    written_files(study, model := bound_model(study), protected(study, model))
+    after = of_file([tmp_path / "waves.do"], tmp_path / "waves.moments.json")
+    for found in (before, after):
+        for (text, kind), one in zip(IN_WAVES, found, strict=True):
+            assert (one.kind, text) == (kind, text), str(one)
+
+
 def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
     rng, villages = np.random.default_rng(7), 120
     village = np.repeat(np.arange(villages), 20).astype(float)

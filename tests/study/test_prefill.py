@@ -83,6 +83,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
 ) -> None:
     (folder / "more.do").write_text(
         "use farms, clear\ngen both = seed*rain\n"
+        "xtreg crop rain seed, fe i(village) cluster(village)\n"
         "areg crop seed rain, absorb(soil) vce(robust)\nreg crop seed rain, cluster(soil)\n"
         "reg crop seed both rain\nreg crop seed [pw=phone]\nxtreg crop seed, fe i(soil)\n"
         "reg wet hoe if women == 1\nreg wet rain\nreg crop seed hoe\n"
@@ -96,7 +97,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
     text = study.read_text("utf-8")
     assert "regression" not in tomllib.loads(text)
     block = text[text.index("# [moments]\n# neighbors") : text.index("\n# The tables of the paper")]
-    assert "# tables.do, line 6; more.do, line 10\n# [[regression]]\n" in block
+    assert "# tables.do, line 6; more.do, line 11\n# [[regression]]\n" in block
     lines = [line.removeprefix("# ") for line in block.splitlines()]
     document = tomllib.loads("\n".join("#" + x if ", line " in x else x for x in lines))
     village = {"cluster": "village"}
@@ -107,6 +108,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ seed + hoe + rain + C(soil)", **village},
         {"formula": "wet ~ seed + hoe", **village},
         {"formula": "wet ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
+        {"formula": "crop ~ seed + rain | village", **village},
         {"formula": "crop ~ seed + rain + C(soil)"},
         {"formula": "crop ~ seed + rain + seed:rain"},
         {"formula": "crop ~ seed", "weights": "phone"},
