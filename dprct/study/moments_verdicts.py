@@ -333,14 +333,10 @@ class Served:
         if row.endogenous:
             command = f'Moments.load("{self.file}").iv("{title}")'
         own = self.unit in row.absorb  # effects of persons are counted by areg alone
-        uncounted = (
-            (row.command == "areg")
-            if own
-            else row.absorb
-            and (
-                row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
-            )
-        )
+        as_areg = not row.absorb or row.command not in ("xtreg", "reghdfe")
+        if row.command == "reghdfe" and not {*row.absorb} & {*clusters}:
+            as_areg = True
+        uncounted = row.command == "areg" if own else not as_areg
         if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
             return "valid", "", f"{command}, {estimand}"
         mine = "the coefficients are served, their errors are not"
