@@ -225,6 +225,113 @@ class Served:
                 f"the do-file makes {made} ({row.derived[made]}), which was not released",
                 f"make {made} before the release and declare it",
             )
+        own = self.unit in row.absorb  # each unit has an effect, and levels of others are dummies
+        right = [made.get(term, term) for term in terms if not own or term != f"C({self.unit})"]
+        formula = formula_of(row, right) + (f" | {self.unit}" if own else "")
+        if self.withheld:
+            clusters = row.cluster if row.vce == "cluster" else ()
+            served = any({*one[2]} == {*clusters} for one in self.steps)
+            plain = not (row.endogenous or where or ":" in formula)
+            remedy = f'declare it: [[regression]] formula = "{formula}"' if served and plain else ""
+            return "artefact", f"it is not declared, and {self.withheld}", remedy
+        try:
+            name, names = self._checked(formula)
+        except DprctError as error:
+            return "artefact", str(error), ""
+        if lost := [one for one in names if one in self.filled]:
+            return (
+                "artefact",
+                f"a declared number stands for missing values of {', '.join(lost)}, whose rows "
+                "the do-file leaves out",
+                'missing = "private" leaves them out, as the do-file does, and keeps who they are '
+                "private",
+            )
+        fixed = [one.partition("=")[0] for one in where]
+        if constant := [one for one in fixed if one in parse(formula, structural=True).names]:
+            said = f"{', '.join(constant)} is the same in all rows of a group"
+            return "artefact", said, "leave it out"
+        command = f'dprct ols {self.file} "{formula}"' + "".join(f" --where {w}" for w in where)
+        if row.endogenous:
+            command = f'Moments.load("{self.file}").iv("{formula}")'
+        return self._errors(row, name, bool(where), command)
+
+    def _margins(
+        self, row: Regression, terms: tuple[str, ...], declared: tuple[str, str, str] | None
+    ) -> tuple[str, str, str]:
+        """Whether the average marginal effects of treatment after a logit or Poisson are served."""
+        family = MARGINS[row.command]
+        after = "`margins, dydx()` after it"
+        if declared is None:
+            formula = formula_of(row, terms)
+            return (
+                "artefact",
+                f"{row.command} is not linear, and its coefficients are not released",
+                f'declare it: [[regression]] formula = "{formula}", for {after}',
+            )
+        if any(":" in term for term in terms):
+            return "artefact", f"it has products, of which {after} prints means over people", ""
+        column = self.schema.column(str(row.outcome))
+        if (why := outcome_unlike(column, family)) is not None:
+            return "artefact", why, ""
+        title, arms = next((one[0], one[6]) for one in self.steps if f'"{one[0]}"' in declared[2])
+        if bare := [word for word in row.regressors if word in arms]:
+            return (
+                "artefact",
+                f"{bare[0]} is no factor in it: {after} prints a derivative, which is no effect",
+                f"write i.{bare[0]}",
+            )
+        command = f'dprct ols {self.file} "{title}" --margins {family}'
+        if declared[0] == "valid":
+            said = f"{after} is the effect on the mean; the coefficient is not released"
+            return MARGINAL, said, command
+        said = declared[1].replace("the coefficients are served", f"what {after} prints is served")
+        return "effects only", said, command
+
+    def _another_estimator(self, row: Regression) -> tuple[str, str] | None:
+        if (why := _NOT_MARGINS.get(row.command)) is not None:
+            linear = formula_of(row, tuple(row.regressors)) if row.status == "read" else ""
+            remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
+            return why, remedy if linear and isinstance(row.outcome, str) else ""
+        known = _IV if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
+        if row.command not in known or isinstance(row.outcome, list):
+            return f"{row.command} is not a linear regression that moments serve", ""
+        if row.command == "xtreg" and not row.absorb:
+            return "random effects are no function of these moments", ""
+        if row.steps:
+            said = f"after {row.steps[0]}: the release is of the rows as they are in its file"
+            return said, "do that before the release"
+        if not row.intercept:
+            return "it has no intercept", ""
+        if row.endogenous and self.unit is not None:
+            return "instruments are not served where a unit has several rows", ""
+        return None
+
+    def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
+        """Declared regression that is one of a do-file; None if none is."""
+        rows = self._condition(row)
+        made = self._products(row)
+        twos = {
+            one.name for one in self.schema.columns if one.levels and {*one.levels} == {0.0, 1.0}
+        } | self.arms
+        if rows is None or row.groups or isinstance(made, str):
+            return None
+        if _categories(row.regressors) - twos:
+            return None  # of a product without c. and i. Stata takes the levels
+        own = [made.get(term, term) for term in terms]
+        asked = _meaning(formula_of(row, own), twos), rows, sampling_weights(row)
+        known = self._there(row)
+        same = [
+            one for one in self.steps
+            if (_meaning(one[1], twos), reduced(one[4], known) if one[4] else "", one[5]) == asked
+        ]  # fmt: skip
+        if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
+            return None
+        clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
+        title, _, there, covariates, *_ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
+        estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
+        command = f'dprct ols {self.file} "{title}"'
+        if row.endogenous:
+            command = f'Moments.load("{self.file}").iv("{title}")'
         less = row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
         uncounted = bool(row.absorb) and bool(less)
         if self.unit in row.absorb:  # effects of persons are not counted here either
