@@ -17,7 +17,12 @@ import pandas as pd
 from dprct.errors import DprctError, FileError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
-from dprct.release.writing import certificate_texts, check_certificates, check_free_of_case
+from dprct.release.writing import (
+    certificate_paths,
+    certificate_texts,
+    check_certificates,
+    check_free_of_case,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,6 +146,12 @@ def moments_path(output: Path) -> Path:
     ['trial.moments.json', 'table2.moments.json']
     """
     return output.with_name(output.stem.removesuffix("_moments") + SUFFIX)
+
+
+def moments_places(output: Path) -> tuple[Path, ...]:
+    """Places of the moments whose results go to ``output``, and of their certificate."""
+    place = moments_path(output)
+    return (place, *certificate_paths(place))
 
 
 def moments_files(moments: Moments, place: Path) -> tuple[Certificate, dict[Path, str]]:

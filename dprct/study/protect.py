@@ -48,6 +48,7 @@ from dprct.study.moments_tables import (
     check_moments_target,
     moments_files,
     moments_path,
+    moments_places,
 )
 from dprct.study.readme import PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
@@ -198,7 +199,9 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
         model.rehearse(study.output)
     else:
         _check_results(study)
-        rehearse_results(study.output, study.release.method, model, plan)
+        method = study.release.method
+        also = moments_places(study.output) if method == "moments" else ()
+        rehearse_results(study.output, method, model, plan, also)
     cost = price(study, model)
     if cost is not None:
         separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))

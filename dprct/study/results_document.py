@@ -40,7 +40,7 @@ from dprct.results.typeset import (
 from dprct.schema.toml import column_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from dprct.model import Result
@@ -253,8 +253,16 @@ class Rehearsed:
         return self.plan.to_frame()
 
 
-def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> None:
-    """Write a rehearsal result, and leave nothing: what would keep results from being written."""
+def rehearse_results(
+    path: Path, method: str, model: AnyModel, plan: Plan, also: Iterable[Path] = ()
+) -> None:
+    """Write a rehearsal result, and leave nothing: what would keep results from being written.
+
+    Parameters
+    ----------
+    also : iterable of Path
+        Files that will lie next to it, of which the names are tried.
+    """
     check_results_target(path, str(model.schema.dataset_id))
     for kind in type(model).results():
         lacking = [name for name in _WRITTEN if not _has(kind, name)]
@@ -268,6 +276,8 @@ def rehearse_results(path: Path, method: str, model: AnyModel, plan: Plan) -> No
     with drafts_beside(path) as folder:
         for place, words in ((path, results_text(document.content)), (text_path(path), text)):
             (folder / place.name).write_bytes(words.encode("utf-8") + bytes(_ROOM))
+        for place in also:
+            (folder / place.name).touch()
 
 
 _WRITTEN = ("guarantee", "ledger", "summary", "tidy")

@@ -1,0 +1,135 @@
+"""What ``dprct protect`` would refuse to write, it refuses before the charge.
+
+A law over methods and what a study file and its data may say: the command ends well and its files
+are there and in order, or nothing was charged.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.study.methods import METHODS, UNPROMISED, makes_file
+from dprct.study.study import load_study
+from tests.sampling import sampled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STRICT = sorted(set(METHODS) - UNPROMISED - {"synthetic_control"})  # of other data
+NAMES = [
+    "inc.total",
+    "int",
+    "if",
+    "my var",
+    "a" * 33,
+    "_all",
+    "_cons",
+    "é1",
+    "str9",
+    "1x",
+    'x"y',
+    "T[1]",
+]
+TABLE = '\n[[table]]\nname = "NAME"\noutcomes = ["income"]\narms = ["cash"]\n'
+KEYS = {
+    "a long title": ("", '\n[availability]\ntitle = "' + "t" * 70_000 + '"\n'),
+    "odd texts": ("", '\n[availability]\ntitle = "a|b\\n# c `d` <b>"\ncontact = "\\u202ex"\n'),
+    "who declares": ("", '\n[declared]\nby = "' + "n" * 300 + ' \\u0007 <i> %s {}"\n'),
+    "an output in letters of others": ("[release]", '[release]\noutput = "é ü 文.OUT"'),
+    "a long output": ("[release]", '[release]\noutput = "' + "o" * 235 + '.OUT"'),
+    "an output that is a folder": ("[release]", '[release]\noutput = "there.OUT"'),
+    "an output in no folder": ("[release]", '[release]\noutput = "none/x.OUT"'),
+    "a note of columns": ("[release]", '[release]\nkeep = ["note1"]'),
+    "a unit of many words": ("[release]", '[unit]\nname = "' + "u" * 5_000 + '"\n\n[release]'),
+    "an id of the data": ("trial-2026", "d" * 200),
+    "a table of an odd name": ("", TABLE.replace("NAME", "a/b: ?")),
+    "a table of a long name": ("", TABLE.replace("NAME", "n" * 3_000)),
+}  # fmt: skip
+
+
+def trial(n: int = 400) -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    return {
+        "income": rng.uniform(0, 40, n).round(2),
+        "works": rng.integers(0, 2, n),
+        "cash": np.arange(n) % 2,
+        "enrolled": rng.integers(0, 2, n),
+        "age": rng.integers(18, 66, n),
+        "female": rng.integers(0, 2, n),
+        "site": np.arange(n) // 100 + 1,
+        "village": np.arange(n) // 20 + 1,
+    }
+
+
+@pytest.fixture
+def put(tmp_path: Path, checkout: Path) -> Callable[..., Path]:
+    """Write the study of a method and its data as .csv, with other names and another text."""
+
+    def write(method: str, names: dict[str, str], old: str = "", new: str = "") -> Path:
+        text = (checkout / "docs" / "studies" / f"{method}.toml").read_text("utf-8")
+        text = text.replace("trial.dta", "trial.csv")
+        for name, other in names.items():
+            quoted = '"' + other.replace('"', '\\"') + '"'
+            text = text.replace(f"[columns.{name}]", f"[columns.{quoted}]")
+            text = text.replace(f'"{name}"', quoted)
+            text = "\n".join(
+                re.sub(rf"\b{name}\b", lambda _, new=quoted: new[1:-1], line)
+                if line.startswith("formula")
+                else line
+                for line in text.split("\n")
+            )
+        new = new.replace(".OUT", ".dta" if makes_file(METHODS[method]) else ".json")
+        text = text.replace(old, new, 1) if old else text + new
+        pd.DataFrame(trial()).rename(columns=names).to_csv(tmp_path / "trial.csv", index=False)
+        (tmp_path / "there.dta").mkdir()
+        (tmp_path / "there.json").mkdir()
+        (tmp_path / "study.toml").write_text(text, "utf-8")
+        return tmp_path / "study.toml"
+
+    return write
+
+
+def law(dprct: Callable[..., Any], study: Path) -> str:
+    """Protect, and hold the law; return the refusal."""
+    ran = dprct("protect", study, "--yes")
+    charged = [*study.parent.glob("*.ledger.json")]
+    assert ran.code in (0, 2, 3), ran.err
+    if ran.code:
+        assert not charged, ran.err
+        return str(ran.err)
+    found = load_study(study)
+    assert found.output.is_file()
+    for command in (("verify", found.output), ("ledger", study), ("table", study)):
+        ran = dprct(*command)
+        assert ran.code == 0 or "declares no table" in ran.err, ran.err
+    return ""
+
+
+CASES = [(method, name) for method in STRICT for name in NAMES]
+SAID = [(method, what) for method in STRICT for what in KEYS]
+
+
+@pytest.mark.parametrize(
+    "case", sampled(CASES, lambda c: c[0], lambda c: f"{c[0]}: {c[1][:9]!r}", each=12)
+)
+def test_a_column_of_any_name_is_refused_before_the_charge_or_written(
+    case: tuple[str, str], dprct: Callable[..., Any], put: Callable[..., Path]
+) -> None:
+    method, name = case
+    said = law(dprct, put(method, {"age": name}))
+    if makes_file(METHODS[method]) and name != "é1":
+        assert "Stata" in said or "formula" in said
+
+
+@pytest.mark.parametrize("case", sampled(SAID, lambda c: c[0], ": ".join, each=12))
+def test_a_key_of_any_text_is_refused_before_the_charge_or_written(
+    case: tuple[str, str], dprct: Callable[..., Any], put: Callable[..., Path]
+) -> None:
+    method, what = case
+    law(dprct, put(method, {}, *KEYS[what]))
