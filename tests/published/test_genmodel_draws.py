@@ -107,7 +107,7 @@ def test_noisy_means_are_clipped_means_with_noise_of_width_over_b():
     rng = np.random.default_rng(7)
     x = rng.normal(3, 1, 500)
     share = CoefficientShare(Fraction(50), Fraction(1, 2))
-    found = np.array([noisy_mean(x, 1.0, share, Settings(), rng) for _ in range(2_000)])
+    found = np.array([noisy_mean(x, 1.0, share, Settings(), rng, "t") for _ in range(2_000)])
     width = 8 * math.sqrt(math.log(500 / 0.05))
     scale = width / (500 * 0.5)
     np.testing.assert_allclose(found[:, 1], math.sqrt(2) * scale)
@@ -119,7 +119,7 @@ def test_means_are_clipped():
     x = np.full(1_000, 2.0)
     x[0] = 1e12
     share = CoefficientShare(HUGE, HUGE)
-    mean, _ = noisy_mean(x, 1.0, share, Settings(), np.random.default_rng(8))
+    mean, _ = noisy_mean(x, 1.0, share, Settings(), np.random.default_rng(8), "t")
     half = 4 * math.sqrt(math.log(1_000 / 0.05))
     assert mean == pytest.approx((999 * 2 + (2 + half)) / 1_000, abs=1e-5)
 
