@@ -114,6 +114,55 @@ class Scale:
         """Return numbers clipped to the bounds; NaN becomes the lower bound."""
         return np.asarray(np.where(np.isnan(values), self.low, values).clip(self.low, self.high))
 
+    def public(self, series: Array) -> Array:
+        """A public series as it is shown."""
+        return series
+
+    @property
+    def levels_said(self) -> tuple[str, ...]:
+        """Bounds that numbers have before they become what these bounds are of."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeScale(Scale):
+    """Bounds of a unit's numbers less its own mean before treatment, and the grid within them.
+
+    Parameters
+    ----------
+    levels : Scale
+        Bounds of the numbers themselves.
+    T0 : int
+        Periods before treatment.
+
+    Notes
+    -----
+    A unit's numbers k_t on the grid of its levels become (T0 k_t - sum of k_s, s < T0) / T0 steps,
+    clipped to the bounds of changes and rounded to their grid: whole numbers up to one division,
+    and a function of this unit's own numbers.  Replacing a donor replaces its row by another within
+    the bounds of changes, so that every sensitivity is that of :class:`Scale` with these.
+    """
+
+    levels: Scale
+    T0: int
+
+    def steps(self, values: Array) -> Steps:
+        """Steps of the changes of many units (..., T), whose first T0 periods have a mean of 0."""
+        return Scale.steps(self, self._changes(self.levels.steps(values)))
+
+    @property
+    def levels_said(self) -> tuple[str, ...]:
+        """Bounds of the numbers of which changes are made."""
+        return (f"the bounds {self.levels.low:g} to {self.levels.high:g} of these numbers",)
+
+    def public(self, series: Array) -> Array:
+        """Changes of a public series, unclipped."""
+        return np.asarray(series - series[: self.T0].mean())
+
+    def _changes(self, k: Steps) -> Array:
+        before = k[..., : self.T0].sum(axis=-1, keepdims=True)
+        return np.asarray((self.T0 * k - before) * (float(self.levels.step) / self.T0))
+
 
 def bounds_of(column: Column) -> tuple[float, float] | None:
     """Return the public bounds of a predictor; None where neither bounds nor levels are declared.

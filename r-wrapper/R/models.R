@@ -102,6 +102,8 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #' @param neighbors `"replace-one"` or `"replace-one-design-public"`.
 #' @param donor_weights,bound,protect_treated,mean_effect,pre_fit,placebos How donors are weighted;
 #'   public bounds of the outcome; what else is protected or released.
+#' @param changes Bounds of a unit's outcome less its own mean before treatment: these changes are matched
+#'   and compared instead of levels.
 #' @param predictors What ridge weights match besides the outcome before treatment: names of columns,
 #'   or weights named by these, as in `c(age = 1, "beer(1984(1)1988)" = 2)`.
 #' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
@@ -158,15 +160,16 @@ private_ate <- function(formula = NULL, data, schema = NULL, treatment = NULL, a
 #' @export
 synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time, unit = NULL,
                               time = NULL, donors = NULL, ..., donor_weights = NULL, lam = NULL,
-                              bound = NULL, protect_treated = NULL, mean_effect = NULL,
-                              pre_fit = NULL, placebos = NULL, predictors = NULL,
-                              budget_shares = NULL, noise = NULL, neighbors = NULL) {
+                              bound = NULL, changes = NULL, protect_treated = NULL,
+                              mean_effect = NULL, pre_fit = NULL, placebos = NULL,
+                              predictors = NULL, budget_shares = NULL, noise = NULL,
+                              neighbors = NULL) {
   model("SyntheticControl", NULL, data, schema,
     outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
     time = time, donors = donors, donor_weights = donor_weights, lam = lam, bound = bound,
-    protect_treated = protect_treated, mean_effect = mean_effect, pre_fit = pre_fit,
-    placebos = placebos, predictors = predictors, budget_shares = budget_shares, noise = noise,
-    neighbors = neighbors, ...
+    changes = changes, protect_treated = protect_treated, mean_effect = mean_effect,
+    pre_fit = pre_fit, placebos = placebos, predictors = predictors,
+    budget_shares = budget_shares, noise = noise, neighbors = neighbors, ...
   )
 }
 

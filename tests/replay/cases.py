@@ -789,6 +789,13 @@ for rule in ("ridge", "uniform", "auto"):
     for noise in ("laplace", "gaussian", "concentrated"):
         control(f"{rule}, {noise}", {"donor_weights": rule, "noise": noise},
                 deltas=(0.0,) if noise == "laplace" else DELTAS)  # fmt: skip
+WAYS: dict[str, dict[str, Any]] = {
+    "": {}, ", protected": {"protect_treated": True},
+    ", placebos": {"placebos": "all", "pre_fit": True},
+}  # fmt: skip
+for words, given in WAYS.items():
+    control(f"changes{words}", {"changes": (-0.5, 0.5), **given},
+            treated_private="protect_treated" in given)  # fmt: skip
 control("penalty, bounds of its own, donors named", {"lam": 2.0, "bound": (-1, 2), "_donors": True})
 control("the treated is protected", {"protect_treated": True, "neighbors": "replace-one"},
         treated_private=True)  # fmt: skip

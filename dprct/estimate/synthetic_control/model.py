@@ -54,7 +54,7 @@ from dprct.estimate.synthetic_control.results import SyntheticControlResults
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import exact
 from dprct.privacy.mechanisms import split
-from dprct.queries.donors import predictor_steps
+from dprct.queries.donors import ChangeScale, predictor_steps
 from dprct.queries.propensity import LARGEST_PENALTY
 from dprct.results.plan import Contents, Plan
 from dprct.schema.columns import Unit, check_own
@@ -97,6 +97,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     donor_weights: Weights = "ridge"
     lam: float | None = None
     bound: Bound | None = None
+    changes: Bound | None = None
     protect_treated: bool = False
     mean_effect: bool = False
     pre_fit: bool = False
@@ -175,6 +176,8 @@ class SyntheticControlSpec(Spec[PanelFacts]):
                 panel = replace(panel, names=(*wanted, *donors[named:]))
             half = float(self.scale(facts).bound) / 2
             target = None if self.protect_treated else np.full(len(panel.times), half)
+            if target is not None and self.changes is not None:  # about a mean before treatment
+                target = np.where(np.arange(len(target)) % 2 == 0, half, -half)
             # which periods are averaged does not change what a predictor costs
             asked = asked_of(self.predictors)
             read = tuple(one.reader(facts.schema, (0,)) for one in asked)
@@ -182,8 +185,13 @@ class SyntheticControlSpec(Spec[PanelFacts]):
             yield PanelFacts(facts.schema, facts.n, panel, target, read, extra)
 
     def scale(self, facts: Facts) -> Scale:
-        """Return the public bounds of the outcome."""
-        return scale_of(self.bound, facts.schema.column(self.outcome))
+        """Return the public bounds of the outcome, or of its changes."""
+        levels = scale_of(self.bound, facts.schema.column(self.outcome))
+        if self.changes is None:
+            return levels
+        ends = scale_of(self.changes, name="changes")
+        T0 = facts.panel.T0 if isinstance(facts, PanelFacts) else 1
+        return ChangeScale(ends.low, ends.high, levels, T0)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -235,7 +243,12 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def guarantee(self, facts: PanelFacts, allocation: Allocation) -> Guarantee:
         """Guarantee of a fit."""
         assert isinstance(allocation, ControlAllocation)
-        words = (record_of(facts.schema, self.unit), self.outcome, facts.panel.treated)
+        what = (
+            self.outcome
+            if self.changes is None
+            else (f"{self.outcome} less its mean before treatment")
+        )
+        words = (record_of(facts.schema, self.unit), what, facts.panel.treated)
         return guarantee_of(allocation, words, self.predictor_words(facts))
 
     @property
@@ -253,11 +266,14 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
 
     def _contents(self, facts: PanelFacts, allocation: ControlAllocation) -> Contents:
-        estimand = f"path of {self.outcome} of {facts.panel.treated} without treatment, outcomes "
-        estimand += "clipped to the bounds"
+        what = self.outcome if self.changes is None else f"changes of {self.outcome}"
+        estimand = f"path of {what} of {facts.panel.treated} without treatment, clipped to the "
+        estimand += "bounds"
+        if self.changes is not None:
+            estimand += "; a change is from the unit's own mean before treatment"
         return Contents(
             tuple(planned_numbers(allocation, estimand, self.predictor_words(facts))),
-            tuple(consequences_of(allocation.form)),
+            tuple(consequences_of(allocation.form, changes=self.changes is not None)),
             tuple(warnings_of(allocation)),
         )
 
@@ -297,6 +313,11 @@ class SyntheticControl(
         periods before treatment, to which the weights of predictors are added.
     bound : number or (low, high), optional
         Public bounds of the outcome, instead of those of the schema.
+    changes : number or (low, high), optional
+        Public bounds of a unit's outcome less its own mean before treatment.  If given, these
+        changes are matched and compared, not levels: units may differ in level, as with
+        unit effects, and the effect is a difference in differences with the weights.  Bounds of
+        changes are narrower than those of levels where units hardly move, and noise with them.
     protect_treated : bool
         Whether the treated unit's series is confidential too.  If so, noise is added to it as well.
     mean_effect : bool
@@ -335,6 +356,9 @@ class SyntheticControl(
     The names and number n of donors, the periods, bounds, weights of predictors and lam are public;
     so is the treated unit, unless ``protect_treated``. Data are divided by B = max |bound|, and y
     is the treated unit:
+
+    With ``changes``, a unit's numbers are first replaced by those less its own mean before
+    treatment, clipped to ``changes``, whose bounds then are ``(low, high)``.
 
     1. ``f = (X X' + lam/2)^-1 X y`` on the pre-periods, and on predictors: each is scaled from its
        bounds to [-1, 1] and multiplied by the root of its weight.  f is rounded to a grid, with
@@ -397,6 +421,7 @@ class SyntheticControl(
         donor_weights: Weights = "ridge",
         lam: float | None = None,
         bound: Bound | None = None,
+        changes: Bound | None = None,
         protect_treated: bool = False,
         mean_effect: bool = False,
         pre_fit: bool = False,
@@ -410,7 +435,7 @@ class SyntheticControl(
         self._set_up(
             data, schema, None, outcome=outcome, treated=treated, treatment_time=treatment_time,
             unit=noted_name(schema, "unit", unit), time=noted_name(schema, "time", time),
-            donors=donors, donor_weights=donor_weights, lam=lam, bound=bound,
+            donors=donors, donor_weights=donor_weights, lam=lam, bound=bound, changes=changes,
             protect_treated=protect_treated, mean_effect=mean_effect, pre_fit=pre_fit,
             placebos=placebos, predictors=predictors, budget_shares=budget_shares, noise=noise,
             neighbors=neighbors,
@@ -491,11 +516,13 @@ class SyntheticControl(
             placebos=tuple(pretended),
             times=self.facts.panel.times,
             T0=form.T0,
-            target=self.facts.target,
+            target=(
+                None if self.facts.target is None else allocation.scale.public(self.facts.target)
+            ),
             rule=form.rule,
             lam=form.lam,
             guarantee=guarantee,
-            outcome=self.spec.outcome,
+            outcome=self.spec.outcome + (" (changes)" if self.spec.changes is not None else ""),
             ledger=ledger,
             predictors=self.spec.matched if form.rule == "ridge" else (),
         )

@@ -382,7 +382,7 @@ def _find(
     )
 
 
-def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
+def scale_of(bound: Bound | None, column: Column | None = None, name: str = "bound") -> Scale:
     """Return public bounds: those given, or those of the schema."""
     if bound is None:
         declared = None if column is None else column.bounds
@@ -397,7 +397,7 @@ def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
     ends = tuple(map(number, bound)) if isinstance(bound, (tuple, list)) else (number(bound),)
     if len(ends) != 1 + pair or any(math.isnan(end) for end in ends):
         raise ParameterError(
-            f"``bound={given(bound)}``; give a positive number B, or ``(low, high)``, "
+            f"``{name}={given(bound)}``; give a positive number B, or ``(low, high)``, "
             "from public knowledge"
         )
     return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])

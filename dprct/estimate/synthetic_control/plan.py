@@ -92,8 +92,14 @@ def _mean_ways(allocation: ControlAllocation) -> dict[str, float]:
     }
 
 
-def consequences_of(form: Form) -> Iterator[str]:
+def consequences_of(form: Form, *, changes: bool = False) -> Iterator[str]:
     """Yield what a reader of the plan should know besides its numbers."""
+    if not changes:
+        yield (
+            "levels are compared: released weights are near equal ones, so that the distance of "
+            "the treated unit from the mean of donors stays in the effect, whatever the budget; "
+            "``changes=`` compares changes from each unit's own mean before treatment"
+        )
     if form.rule == "ridge":
         yield (
             "the noise of the weights makes them differ from the best ones, by an amount that the "
@@ -115,6 +121,7 @@ def guarantee_of(
         f"the periods, {form.T0} of them before treatment",
         "that every unit of the table has one row in every period",
         f"the bounds {scale.low:g} to {scale.high:g} of {outcome}",
+        *scale.levels_said,
         f"the rule for weights ({form.rule})",
     ]
     if form.rule == "ridge":

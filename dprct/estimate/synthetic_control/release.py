@@ -231,8 +231,9 @@ def release_treated(
     names = facts.panel.treated, facts.panel.names
     before = target[: form.T0]
     matched = before if extra is None else np.append(before, extra)
+    public = None if facts.target is None else allocation.scale.public(facts.target)
     return _release(
-        allocation, donors, matched, target, facts.target, names, grid, lambda name: name, noise
+        allocation, donors, matched, target, public, names, grid, lambda name: name, noise
     )
 
 
