@@ -145,7 +145,7 @@ def test_periods_are_written_as_in_stata(name: str, times: Any) -> None:
         (["year"], SchemaError, "predictor 'year' is text, the unit or the time"),
         (["rain"], ColumnError, "rain"),
         ({"age": 0}, ParameterError, "'age' has weight 0; give a number from 1e-06 to 1000"),
-        ({"age": "1"}, ParameterError, "'age' has weight '1'; give a number"),
+        ({"age": "1"}, ParameterError, "of 'age' is '1'; give a number"),
         (["age(1995)"], ParameterError, "has period 1995, and treatment starts at 1995"),
         (["age(1980)"], ParameterError, "has period 1980, which is not one before treatment"),
         (["age(1994(1)1990)"], ParameterError, "the periods of 'age.*' are none"),
