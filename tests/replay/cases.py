@@ -705,6 +705,13 @@ declared("joint tests, villages",
           "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair", arms=("halves",),
          facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    declared("people who were assigned, errors of pairs" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", cluster="pair"),
+                           dprct.Regression("w ~ t", cluster="pair", where="pair >= 200")],
+              "assignment": dprct.Simple("t")},
+             private="y w", public="t pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
 declared("persons of several rows",
          {"formulas": ["y ~ t + w + C(x)", "w ~ t:x + C(x) | pid"],
           "assignment": dprct.Cluster("t", cluster="pid")},

@@ -106,6 +106,11 @@ class DeclaredSpec(MomentsSpec):
                 "its reduced form and its first stage, or release it by ``PrivateMoments``"
             )
         clusters = tuple(getattr(self.assignment, "cluster_columns", ()))
+        if one.cluster is not None and one.cluster not in self.assignment.uses:
+            raise ParameterError(
+                f"{one.title!r}: ``cluster={one.cluster!r}`` is no column of the design, and a "
+                "file carries errors of clusters of the design; release it by ``PrivateMoments``"
+            )
         if one.cluster is None and len(clusters) > 1:
             raise ParameterError(
                 f"{one.title!r}: clusters are combinations of {', '.join(clusters)}, and a "

@@ -63,7 +63,8 @@ class Regression:
         robust or clustered errors.  It is public: of the design, or with ``fate="public"``.  Rows
         without a weight, or with 0, are left out.
     cluster : str, optional
-        The column of the clusters of its errors; by default the clusters that were assigned.
+        The column of the clusters of its errors; by default the clusters that were assigned.  It
+        is public: of the design, or with ``fate="public"``.
     name : str, optional
         What it is called where its results are asked for.
     family : str, optional
@@ -639,10 +640,11 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
     known = () if design is None else design.uses
     if schema.unit.repeated_id is not None:
         known = (*known, schema.unit.repeated_id)
-    if regression.cluster is not None and regression.cluster not in known:
+    cluster = regression.cluster
+    if cluster is not None and cluster not in known and schema.column(cluster).fate != "public":
         raise ParameterError(
-            f"{regression.title!r}: ``cluster={regression.cluster!r}`` is no column of the design, "
-            "and who is in which cluster must be public; the design has "
+            f"{regression.title!r}: ``cluster={cluster!r}`` is no column of the design, and who is "
+            "in which cluster must be public; declare ``fate='public'`` if it is; the design has "
             f"{', '.join(known) or 'none'}"
         )
 

@@ -341,7 +341,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         named = [
             name
             for one in self.declared
-            for name in (*one.conditions, *((one.weights,) if one.weights else ()))
+            for name in (*one.conditions, one.weights, one.cluster)
+            if name
         ]
         return tuple(dict.fromkeys(name for name in named if name not in known))
 
@@ -349,7 +350,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return the public columns besides those of the design that its conditions ask of."""
         asks = [columns_asked(step.where) for step in self.steps(schema) if step.where]
         values = {name for read, _ in asks for name in read}
-        values |= {step.regression.weights or "" for step in self.steps(schema)}
+        values |= {
+            name or ""
+            for step in self.steps(schema)
+            for name in (step.regression.weights, step.regression.cluster)
+        }
         shown = [name for step in self.steps(schema) for name in step.shown]
         present = {name for _, there in asks for name in there}
         public = {name for name in present if schema.column(name).fate == "public"}
@@ -847,6 +852,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             shown.append(
                 f"columns {inside} of every row, of which ``where=`` has conditions or which are "
                 f"``weights=``{' or periods' * (schema.unit.max_rows > 1)}"
+                f"{' or clusters' * any(one.cluster in asks.values for one in self.declared)}"
             )
             uncovered.append(f"{inside} of anybody")
         if any(step.unit for step in self.steps(schema)):

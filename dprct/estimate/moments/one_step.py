@@ -215,7 +215,9 @@ def bound_steps(
         read |= {present.get(one, one) for one in by_value | there}
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
     read -= {s.regression.weights or "" for s in steps} | {n for s in steps for n in s.shown}
-    inner = {*of_clusters, unit, *(read - {*design.uses})} - {*design.columns}
+    shown = {name for step in steps for name in step.shown}
+    own = {step.regression.cluster for step in steps} - {*design.uses} - shown
+    inner = {*of_clusters, unit, *own, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)

@@ -160,6 +160,21 @@ def test_treatment_that_varies_within_clusters_of_errors_has_no_joint_test() -> 
     assert found.of.groups == 50
 
 
+def test_errors_of_public_clusters_that_were_not_assigned() -> None:
+    known = SCHEMA.declare(town={"fate": "public"})
+    one = Regression("y ~ t1 + t2 + x | block", cluster="town", name="towns")
+    m = model(schema=known, formulas=[one]).fit(30, 1e-6, rng=3)
+    found = m.ols("towns")
+    plain = dprct.ols("y ~ t1 + t2 + x + C(block)", ROWS, cluster="town")
+    within(found, plain, ["t1", "t2"])
+    np.testing.assert_allclose(found.bse, plain.bse[["t1", "t2"]], rtol=0.35)
+    assert found.of.groups == 50
+    assert found.df_inference == 49
+    said = " ".join(str(m.guarantee).split())
+    assert "columns town of every row, of which ``where=`` has conditions" in said
+    assert "or clusters" in said
+
+
 def test_who_has_no_value_is_left_out_where_that_is_public() -> None:
     formula = "late ~ t1 + t2 + x | block"
     public = SCHEMA.declare(late={"missing_policy": "public"})
