@@ -453,18 +453,21 @@ class DocumentDoor(Door):
         """Parts of a document, as its class has them."""
         found = self._made(value, made)
         if found is WRONG:
-            raise DocumentPartError(f"{self._wrong(value, made)} is missing or wrong")
+            raise DocumentPartError(self._wrong(value, made))
         return found
 
-    def _wrong(self, value: object, made: type[Any]) -> str:
-        """Place of the first part that is missing or wrong."""
+    def _wrong(self, value: object, made: type[Any], above: str = "") -> str:
+        """First part that is missing or wrong, by its place."""
         if not isinstance(value, Mapping):
-            return "it"
+            return f"{above or 'it'} is no table"
         for name, kinds, needed in parts_of(made):
             if self.read(value.get(name, WRONG), kinds) is WRONG and (needed or name in value):
                 inner = [kind.made for kind in kinds if kind.made and value.get(name)]
-                return f"{name}.{self._wrong(value[name], inner[0])}" if inner else name
-        return "a part that it has beside its own"
+                place = f"{above}.{name}" if above else name
+                if inner:
+                    return self._wrong(value[name], inner[0], place)
+                return f"{place} is missing or wrong"
+        return f"{above or 'it'} has a part too many"
 
     def _taken(self, value: object, kind: Kind) -> Any:
         found = self._made(value, kind.made) if kind.made else super()._taken(value, kind)

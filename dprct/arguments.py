@@ -23,7 +23,7 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar
 
-from dprct.annotations import ANY, PLAIN, SIGNATURE, WRONG, Kinds, kinds_of
+from dprct.annotations import ANY, PLAIN, SIGNATURE, WRONG, Kind, Kinds, kinds_of
 from dprct.errors import (
     DprctError,
     ParameterError,
@@ -109,10 +109,11 @@ def _checked(function: Any) -> Any:
 
 
 def _kinds(annotation: object, names: Mapping[str, Any]) -> Kinds:
-    """Alternatives of a parameter; any text is not a file name."""
+    """Alternatives of a parameter; any text is not a file name, and a budget has its own words."""
     if not isinstance(annotation, str):
         return ANY
     kinds = kinds_of(annotation, names)
+    kinds = tuple(Kind("budget") if kind.name == "Real" else kind for kind in kinds)
     is_file = any(kind.name in ("Path", "PathLike") for kind in kinds)
     return tuple(kind for kind in kinds if not (is_file and kind.name == "str"))
 
