@@ -47,6 +47,7 @@ CONDITION = "the_condition"
 UNREAD = "its sample comes from the data"
 CONDITION_KIND = "some rows: a condition on the outcome, or one that is not read"
 PUBLIC = "valid if it is public who meets the condition"
+PRIVATE = "valid, and who meets the condition may be private"
 RANGES = "a name that only the header writes out"
 
 
@@ -160,6 +161,7 @@ def census(folder: Path) -> dict[str, Counter[str]]:
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     for paper, rows in key.items():
         reading = read_files([(home / f"Replication{paper}.do", home)])
+        outcomes = {str(row["outcome"]) for row in rows}
         for wanted in rows:
             row = row_of(wanted, reading)
             ready = None if row is None else prepared(row)
@@ -169,7 +171,7 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             of_these = reason_of(alone, None if alone is None else on_calibrated(alone))
             counts["calibrated, these rows alone"][of_these] += 1
             counts["moments"][on_moments(ready, reason)] += 1
-            counts["declared"][on_declared(row, reason)] += 1
+            counts["declared"][on_declared(row, reason, outcomes)] += 1
             counts["as they stand"][what_it_needs(row)] += 1
     return counts
 
@@ -253,13 +255,14 @@ def declared_verdict(wanted: dict[str, Any], reading: Reading) -> str:
     return on_declared(row, reason_of(ready, None if ready is None else on_calibrated(ready)))
 
 
-def on_declared(row: Regression | None, reason: str) -> str:
+def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = ()) -> str:
     """Return the same for one declared regression on a public treatment that was assigned.
 
-    Its clusters are taken to be those that were assigned, its rows to be people, and whoever meets
-    its condition to be public.  A column that is a product with a treatment is an interaction,
-    and so is one that is named after two other regressors.  Clusters that the do-file makes by
-    multiplying columns are not those that were assigned.
+    Its clusters are taken to be those that were assigned, and its rows to be people.  Who meets its
+    condition may be private where none of its columns is among ``outcomes``, those of the paper,
+    which treatment may have moved; else it has to be public.  A column that is a product with a
+    treatment is an interaction, and so is one that is named after two other regressors.  Clusters
+    that the do-file makes by multiplying columns are not those that were assigned.
     """
     if row is None or reason in (UNREAD, RANGES):
         return reason
@@ -286,8 +289,10 @@ def on_declared(row: Regression | None, reason: str) -> str:
         return "interaction with treatment"
     fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
     found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid" and where:
+        return PRIVATE if of_private_columns(row, where, outcomes) else PUBLIC
     if found.kind == "valid":
-        return PUBLIC if where else "valid"
+        return "valid"
     if "what a bootstrap does" in found.reason:
         return "effects only: bootstrap errors, which robust ones estimate"
     return "effects only: other errors" if found.kind == "effects only" else found.reason
@@ -347,8 +352,20 @@ def rows_of(row: Regression) -> str | None:
     return found or None
 
 
-def declared_for(row: Regression, where: str | None) -> Served:
-    """Return a release of one declared regression, of whose rows everybody knows who they are."""
+def of_private_columns(row: Regression, where: str, outcomes: Iterable[str]) -> bool:
+    """Whether a regression is served where nobody knows who meets its condition."""
+    if named(where) & {*outcomes, str(row.outcome), *row.treatments}:
+        return False
+    try:
+        served = declared_for(row, where, fate="modelled")
+    except DprctError:
+        return False
+    fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
+    return verdicts([row], Released(MADE_FOR, fates, served=served))[0].kind == "valid"
+
+
+def declared_for(row: Regression, where: str | None, fate: str = "public") -> Served:
+    """Return a release of one declared regression; ``fate`` is that of its condition's columns."""
     terms = terms_of(row)
     factors = {part[2:-1] for x in terms for part in x.split(":") if part.startswith("C(")}
     words = (str(row.outcome), *row.regressors, *row.absorb, *row.cluster)
@@ -364,8 +381,8 @@ def declared_for(row: Regression, where: str | None) -> Served:
         for name in dict.fromkeys([*used, *public])
     ]
     columns = [
-        Column(one.name, "str9", fate="public") if one.name in said
-        else replace(one, fate="public", missing=() if one.name in used else (".",))
+        Column(one.name, "str9", levels=("a", "b"), fate=fate, built_from="own") if one.name in said
+        else replace(one, fate=fate, missing=() if one.name in used else (".",))
         if one.name in public
         else one
         for one in columns

@@ -21,6 +21,7 @@ from dprct.encoding import prepared
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import IntegerVector
 from dprct.queries.group_moments import FARTHEST
+from dprct.queries.kinds import KIND
 from dprct.queries.sums import EXACT, GRID, compact
 from dprct.schema.tables import collected
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.queries.group_moments import Part, Scaled
+    from dprct.queries.kinds import Kinds
     from dprct.queries.sums import Combinations
     from dprct.schema.columns import Column
     from dprct.schema.tables import Table
@@ -205,6 +207,10 @@ class OnGrid:
     lengths : (C,) array of Python int, optional
         The square of what one person of a cell moves all of them by together, where that is less
         than the sum of their squares.
+    holds : (J,) array of bool, optional
+        Kinds of people that count, where private columns choose them.
+    twice : bool
+        Whether ``lengths`` is at least twice the square of what somebody moves who comes or goes.
 
     Notes
     -----
@@ -214,10 +220,14 @@ class OnGrid:
     Which cell a person is in is public: the Euclidean norm of what all move by together is at most
     the largest over cells of the root of the sum of their squares.  Of numbers that move by D
     together, what they become moves by less than D 2^20 / W + m^.5, for each is off by less than 1.
+    ``twice`` holds on the grid too if m^.5 becomes (2 m)^.5, as 2 (D / 2^.5 + m^.5)^2 is
+    (D + (2 m)^.5)^2.
     """
 
     reach: Numbers
     lengths: Numbers | None = None
+    holds: NDArray[np.bool_] | None = None
+    twice: bool = False
 
     @property
     def unit(self) -> int:
@@ -233,8 +243,10 @@ class OnGrid:
         found: Numbers = (moves * moves).sum(axis=0)
         if self.lengths is None:
             return found
-        more, unit = _root(len(moves)), self.unit
+        more, unit = _root(len(moves) * (2 if self.twice else 1)), self.unit
         whole = [(-(-_root(int(one)) * GRID // unit) + more) ** 2 for one in self.lengths]
+        if self.twice:
+            return np.array(whole, dtype=object)
         return np.array([min(a, b) for a, b in zip(whole, found, strict=True)], dtype=object)
 
     @property
@@ -248,6 +260,48 @@ class OnGrid:
         return [(2 * int(value) * GRID + unit) // (2 * unit) for value in values]
 
 
+MOST_PATTERNS = 64
+"""Kinds of people of whom all pairs are looked at; of more, one person may move everything."""
+
+
+def most_together(
+    moved: Sequence[NDArray[Any]], holds: Sequence[NDArray[np.bool_] | None], *, both: bool
+) -> Any:
+    """Most that one person moves several regressions by, of what each may be moved by; (C,) each.
+
+    A person of a cell is of one kind, and may become of another; ``holds`` has the kinds (J,) that
+    count in a regression, None where all do.  With ``both`` the person moves the regressions of
+    both kinds, each by all of it; else those of the one that has more.
+
+    Examples
+    --------
+    >>> women = np.array([True, False])
+    >>> parts = [np.array([4]), np.array([3]), np.array([2])]
+    >>> most_together(parts, [women, ~women, None], both=False)
+    6
+    >>> most_together(parts, [women, ~women, None], both=True)
+    9
+    """
+    always = sum(
+        (m for m, of in zip(moved, holds, strict=True) if of is None), np.zeros_like(moved[0])
+    )
+    chosen = [k for k, of in enumerate(holds) if of is not None]
+    if not chosen:
+        return max(always)
+    kinds = np.unique(np.array([holds[k] for k in chosen]).T, axis=0)
+    if both and len(kinds) > MOST_PATTERNS:
+        kinds = np.ones((1, len(chosen)), bool)
+    elif both:
+        pairs = (kinds[:, None, :] | kinds[None, :, :]).reshape(-1, len(chosen))
+        kinds = np.unique(pairs, axis=0)
+    return max(
+        max(
+            always + sum((moved[k] for k, use in zip(chosen, kind, strict=True) if use), 0 * always)
+        )
+        for kind in kinds
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Vector:
     """One vector of several regressions, and how sensitive it is.
@@ -256,6 +310,13 @@ class Vector:
     ----------
     parts : tuple of OnGrid
         Of each regression; all have the same cells.
+
+    Notes
+    -----
+    Of regressions whose people private columns choose, a person who goes from some to others moves
+    what was left and what was joined.  Where ``twice`` holds, these together move by at most
+    half of the sum of both, and so by no more than those of one kind: levels of a partition cost as
+    one.  Otherwise both count.
     """
 
     parts: tuple[OnGrid, ...]
@@ -268,10 +329,11 @@ class Vector:
     @property
     def sensitivities(self) -> tuple[int, int, int]:
         """L1, the square of L2, and the largest of one number."""
-        moves = np.concatenate([part.moves for part in self.parts])
-        l2 = max(int(one) for one in np.array([part.squared for part in self.parts]).sum(axis=0))
-        totals = [(int(c.sum()), int(max(c))) for c in moves.T]
-        l1, most = (max(numbers) for numbers in zip(*totals, strict=True))
+        holds = [part.holds for part in self.parts]
+        both = not all(part.twice for part in self.parts if part.holds is not None)
+        l2 = int(most_together([part.squared for part in self.parts], holds, both=both))
+        l1 = int(most_together([part.moves.sum(axis=0) for part in self.parts], holds, both=True))
+        most = max(int(one) for part in self.parts for one in part.moves.ravel())
         return max(1, l1), max(1, l2), max(1, most)
 
     def sealed(self, values: Sequence[Sequence[int]]) -> IntegerVector:
@@ -392,6 +454,8 @@ class Score:
         Where a person may have several rows, all of which may change: of each cell the public
         pattern of the persons who are in it, in order, and how many of their rows are.  Numbers
         then move by pattern, not by cell.
+    holds : (J,) array of bool, or None
+        Kinds of people that count, where private columns choose them; all if None.
 
     Notes
     -----
@@ -426,8 +490,8 @@ class Score:
     blocks: Whole
     clusters: bool = False
     loads: Whole | None = None
-
     members: Whole | None = None
+    holds: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -481,6 +545,15 @@ class Score:
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """Sum of a r of every coefficient, whole."""
         return _weighted(self.weights, rows.sums(residual, self.weights.shape[1]))
+
+    def total_sums(self, rows: ResidualRows, residual: int) -> list[int]:
+        """Totals of residuals by block, whole."""
+        found = [0] * (int(self.blocks.max()) + 1)
+        of_cells = zip(self.blocks, rows.sums(residual, len(self.blocks)), strict=True)
+        for cell, (block, total) in enumerate(of_cells):
+            if block >= 0:
+                found[block] += self.load(cell) * total
+        return found
 
     def square_sums(
         self, rows: ResidualRows, residual: int, centre: Any, most: Sequence[int], joint: bool
@@ -616,24 +689,25 @@ class ResidualRows:
     It is made of one pass over the table and lives as long as a draw.  It is not pickled.
     """
 
-    __slots__ = ("_cells", "_clusters", "_counting", "_features", "_sums", "_values")
+    __slots__ = ("_cells", "_clusters", "_counting", "_features", "_kinds", "_sums", "_values")
 
     def __init__(
         self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
-        features: Sequence[NDArray[np.int32]] = (),
+        features: Sequence[NDArray[np.int32]] = (), kinds: NDArray[np.int32] | None = None,
     ):  # fmt: skip
         self._values, self._cells, self._clusters = values, cells, clusters
-        self._features = features
+        self._features, self._kinds = features, kinds
         self._sums: dict[int, list[int]] = {}
         self._counting: dict[bytes, NDArray[np.bool_]] = {}
 
     @classmethod
     def of(
         cls, frame: Table, residuals: Sequence[Residual], cells: PublicCells,
-        features: Sequence[Feature] = (),
+        features: Sequence[Feature] = (), kinds: Kinds | None = None,
     ) -> ResidualRows:  # fmt: skip
         """Read the rows of any engine, once; total."""
-        listed: list[Residual | Feature | Scaled] = [*residuals, *features]
+        listed: list[Residual | Feature | Kinds | Scaled] = [*residuals, *features]
+        listed += [] if kinds is None else [kinds]
         coded = {column.name: column for one in listed for column in one.coded}
         table = prepared(frame, list(coded.values()))
         fits = [one.fit if one.fit is not None and one.fit.most else None for one in residuals]
@@ -662,7 +736,7 @@ class ResidualRows:
                 of_fit[here] = r if fit is None else r - fit.of(total)
             for of_feature, feature in zip(u, features, strict=True):
                 of_feature[here] = feature.of(some)
-        return cls(list(values), at, clusters, list(u))
+        return cls(list(values), at, clusters, list(u), found.get(KIND))
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -706,14 +780,7 @@ class ResidualRows:
         self, residuals: Sequence[int], scores: Sequence[Score], grams: Sequence[Gram] = ()
     ) -> IntegerVector:
         """Totals of residuals by block of every regression, and products of covariates, sealed."""
-        values = []
-        for k, one in zip(residuals, scores, strict=True):
-            found = [0] * (int(one.blocks.max()) + 1)
-            of_cells = zip(one.blocks, self.sums(k, len(one.blocks)), strict=True)
-            for cell, (block, total) in enumerate(of_cells):
-                if block >= 0:
-                    found[block] += one.load(cell) * total
-            values.append(found)
+        values = [one.total_sums(self, k) for k, one in zip(residuals, scores, strict=True)]
         values += [one.sums(self) for one in grams]
         parts = (*(one.totals for one in scores), *(one.on_grid for one in grams))
         return Vector(parts).sealed(values)
@@ -795,10 +862,21 @@ class ResidualRows:
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
         counts = np.array([any(column) for column in score.weights.T], bool)
-        key = counts.tobytes()
+        key = counts.tobytes() + (b"" if score.holds is None else score.holds.tobytes())
         if key not in self._counting:
-            self._counting[key] = (self._cells >= 0) & counts[self._cells]
+            here = (self._cells >= 0) & counts[self._cells]
+            self._counting[key] = here & self.chosen(score)
         return self._counting[key]
+
+    def chosen(self, score: Score) -> Any:
+        """Return which rows the private columns of a regression choose."""
+        return True if score.holds is None else score.holds[self.kinds]
+
+    @property
+    def kinds(self) -> NDArray[np.int32]:
+        """Kind of every row."""
+        assert self._kinds is not None
+        return self._kinds
 
     def _residuals(self, residual: int, score: Score, centre: Sequence[int]) -> Whole:
         """Return e of the rows that count."""

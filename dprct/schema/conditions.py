@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -213,6 +214,65 @@ def columns_asked(text: str) -> tuple[set[str], set[str]]:
         if isinstance(node, ast.Name) and id(node) not in alone | called
     }
     return values, names_in(tree) - values
+
+
+def asked_of(text: str) -> dict[str, set[Any]] | None:
+    """Return the values with which a condition compares each of its columns; None of others.
+
+    It is about columns one by one where every comparison is of a column with a number or a text.
+
+    Examples
+    --------
+    >>> asked_of("age >= 30 and (town == 'A' or late)")
+    {'age': {30.0}, 'town': {'A'}, 'late': {0.0}}
+    >>> asked_of("age > experience") is None
+    True
+    """
+    found: dict[str, set[Any]] = {}
+    return found if _each(parse(text, "where", CONDITION), found) else None
+
+
+def _each(node: ast.expr, found: dict[str, set[Any]]) -> bool:
+    """Add the values of a part; whether it is about columns one by one."""
+    if isinstance(node, ast.BoolOp):
+        return all(_each(value, found) for value in node.values)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _each(node.operand, found)
+    values: set[Any] = set()
+    column = node
+    if isinstance(node, ast.Call) and _asks(node):
+        (column,) = node.args
+    elif isinstance(node, ast.Compare):
+        column, other = node.left, node.comparators[0]
+        if isinstance(other, ast.Name):
+            column, other = other, column
+        if names_in(other):
+            return False
+        text = isinstance(other, ast.Constant) and isinstance(other.value, str)
+        values = {other.value if text else float(computed(other, {}))}  # type: ignore[attr-defined]
+    else:
+        values = {0.0}
+    numbers = [value for value in values if not isinstance(value, str)]
+    if not isinstance(column, ast.Name) or not all(map(math.isfinite, numbers)):
+        return False
+    found.setdefault(column.id, set()).update(values)
+    return True
+
+
+def divided_by(text: str, public: Collection[str]) -> tuple[str | None, str | None]:
+    """Return the parts of a condition that public columns decide, and the other ones.
+
+    Examples
+    --------
+    >>> divided_by("wave == 2 and female == 1 and (age > 9 or wave == 1)", {"wave"})
+    ('wave == 2', 'female == 1 and (age > 9 or wave == 1)')
+    """
+    tree = parse(text, "where", CONDITION)
+    parts = tree.values if isinstance(tree, ast.BoolOp) and _joins(tree, ast.And) else [tree]
+    known = [part for part in parts if names_in(part) <= {*public}]
+    others = [part for part in parts if part not in known]
+    inner, outer = (ast.unparse(_all(part)) if part else None for part in (known, others))
+    return inner, outer
 
 
 def _asks(node: ast.AST) -> bool:

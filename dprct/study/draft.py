@@ -107,7 +107,8 @@ _REGRESSIONS = """
 # The regressions of the do-files, as the paper prints them: for method = "moments", with a
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
 # else a covariate. Errors are clustered where clusters were assigned, and robust otherwise. Keep a
-# where only if it is public who that is; of a missing value it does not hold, even if Stata's did.
+# where only if its columns were fixed before treatment, or are public; of a missing value it does
+# not hold, even if Stata's did.
 # [moments]
 # neighbors = "replace-one-design-public"
 """

@@ -213,8 +213,8 @@ class Served:
             remedy = f"name its columns as subgroups of [moments]{self._kinds(row)}"
             if self.withheld and self._condition(row):
                 remedy = (
-                    f'declare it: [[regression]] with where = "{self._condition(row)}", if it is '
-                    "public who that is"
+                    f'declare it: [[regression]] with where = "{self._condition(row)}", if its '
+                    "columns were fixed before treatment, or are public"
                 )
             reason = f"it uses the rows with {said}; no such group is released"
             return "artefact", reason, remedy

@@ -219,7 +219,7 @@ def test_the_regressions_as_the_paper_prints_them(
     ("formula", "more", "said"),
     [
         ("income ~ treat:age", {}, "clusters were assigned"),
-        ("income ~ treat", {"where": "female == 1"}, "where"),
+        ("income ~ treat*age", {"where": "female == 1"}, "private condition"),
         ("income ~ treat", {"weights": "age"}, "weights"),
         ("income ~ [works ~ treat + age]", {}, "clusters were assigned"),
         ("income ~ treat", {"cluster": "village district"}, "no column of the design"),

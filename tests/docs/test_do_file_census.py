@@ -91,9 +91,15 @@ def test_each_reason(
         ({"vce": "classical"}, "effects only: other errors"),
         ({"weights": "pweight=w"}, "weights"),
         ({"derived": {"t": "girl*aid"}}, "interaction with treatment"),
-        ({"sample": "age>9 & girl==1"}, "valid if it is public who meets the condition"),
-        ({"groups": "girl"}, "valid if it is public who meets the condition"),
-        ({"sample": 'age!=. & town=="a"'}, "valid if it is public who meets the condition"),
+        ({"sample": "age>9 & girl==1"}, "valid, and who meets the condition may be private"),
+        ({"groups": "girl"}, "valid, and who meets the condition may be private"),
+        ({"sample": 'age!=. & town=="a"'}, "valid, and who meets the condition may be private"),
+        (
+            {"sample": "age>schooling"},
+            "some rows: a condition on the outcome, or one that is not read",
+        ),
+        ({"sample": "later==1"}, "valid if it is public who meets the condition"),
+        ({"sample": "t!=2"}, "valid if it is public who meets the condition"),
         ({"sample": "y!=. & !missing(x)"}, "valid"),
         (
             {"sample": "age>X[1,1]"},
@@ -109,4 +115,4 @@ def test_each_reason_of_a_declared_regression(
     row = Regression(**{**plain, **changes})
     ready = script.prepared(row)
     reason = script.reason_of(ready, script.on_calibrated(ready))
-    assert script.on_declared(row, reason) == declared
+    assert script.on_declared(row, reason, ["y", "later"]) == declared

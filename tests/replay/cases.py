@@ -687,6 +687,20 @@ for engine in (False, True):
              private="y w x", public="t block v", engine=engine,
              facts={"v": {"fate": "public", "bounds": (1.0, 8.0)}})  # fmt: skip
 for engine in (False, True):
+    declared("people whom private columns choose" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'"),
+                           dprct.Regression("y ~ t + w", where="g == 'b' & x >= 1"), "y ~ t + w"],
+              "assignment": dprct.Simple("t")}, private="y w x g", engine=engine)  # fmt: skip
+declared("people whom one private condition chooses, weights that are public",
+         {"formulas": [dprct.Regression("y ~ t + w | block", weights="v", where="x == 1")],
+          "assignment": dprct.Block("t", block="block")}, public="t block v",
+         facts={"v": {"fate": "public", "bounds": (1.0, 8.0)}})  # fmt: skip
+declared("people of villages whom private columns choose",
+         {"formulas": [dprct.Regression("y ~ t + w", where="x == 1"),
+                       dprct.Regression("y ~ t", where="x != 1")],
+          "assignment": dprct.Cluster("t", cluster="pair")}, public="t pair",
+         facts={"pair": {"levels": None, "type": "int"}}, arms=("halves",))  # fmt: skip
+for engine in (False, True):
     declared("an instrument" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ x + [took ~ t]", name="late"), "y ~ t"],
               "assignment": dprct.Simple("t")}, private="y x took", engine=engine)  # fmt: skip

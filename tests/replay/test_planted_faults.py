@@ -22,7 +22,7 @@ from dprct.estimate.moments import model as model_of_moments
 from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
-from dprct.queries import additive, one_step, propensity, slopes
+from dprct.queries import additive, members, one_step, propensity, slopes
 from dprct.queries import scores as queries_of_scores
 from dprct.queries.group_moments import STEPS
 from dprct.study.sections import Scope
@@ -200,6 +200,17 @@ def short_products(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(slopes.Slopes, "effects", property(short))
 
 
+def members_that_stay(patch: pytest.MonkeyPatch) -> None:
+    """Who comes or goes is taken to move the sums over members by a quarter of what it does."""
+    right = members.Members.effects.fget
+
+    def short(score: members.Members) -> one_step.OnGrid:
+        found = right(score)
+        return replace(found, reach=found.reach // 4, lengths=found.lengths // 16)
+
+    patch.setattr(members.Members, "effects", property(short))
+
+
 def totals_without_loads(patch: pytest.MonkeyPatch) -> None:
     """Weighted totals of residuals are as sensitive as if rows weighed a 64th."""
     right = one_step.Score.totals.fget
@@ -257,6 +268,7 @@ def declared_moved(name: str) -> Pair:
         "block": 1.0,
         "v": np.where(np.arange(n) // 2 % 2, 4.0, 8.0),
         "took": np.arange(n) // 4 % 2 * 1.0,
+        "g": "a",
     }
     one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
     if "joint" in case.name:
@@ -265,6 +277,8 @@ def declared_moved(name: str) -> Pair:
     other.loc[0, "y"] = 1.0
     if "joint" in case.name:
         other.loc[0, "w"] = 1.0
+    if "g" in case.private:
+        other.loc[0, "g"] = "b"
     if "took" in case.private:
         other.loc[0, "took"] = 1.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
@@ -273,6 +287,7 @@ def declared_moved(name: str) -> Pair:
 LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
 PERSONS = "estimate.PrivateMoments: declared, persons of several rows"
 JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
+MEMBERS = "estimate.PrivateMoments: declared, people whom private columns choose"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
@@ -316,6 +331,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "products with covariates taken to be short": (
         short_products, lambda: declared_moved(PRODUCTS), "sum of (shift / sigma)^2",
+    ),
+    "members taken to stay what they are": (
+        members_that_stay, lambda: declared_moved(MEMBERS), "sum of (shift / sigma)^2",
     ),
     "squares of clusters that move by a 64th": (
         people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",

@@ -78,6 +78,13 @@ class DeclaredSpec(MomentsSpec):
             inside = one.inside(schema)
             asked = named(inside) if inside else set[str]()
             lost = sorted(n for n in asked - known if schema.column(n).fate != "public")
+            served = self.served(schema)[one]
+            if any(not isinstance(step, str) and step.choosing for step in served):
+                raise ParameterError(
+                    f"{one.title!r}: ``where=`` chooses people by private columns "
+                    f"({', '.join(lost)}), and a file would have to carry who they are; leave it "
+                    "out, or release it by ``PrivateMoments``"
+                )
             if lost:
                 raise ParameterError(
                     f"{one.title!r}: ``where=`` asks who has a value of {', '.join(lost)}, which "

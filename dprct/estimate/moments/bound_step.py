@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.queries.members import TAU, Members
 from dprct.queries.one_step import (
     FINEST,
     Score,
@@ -23,6 +24,36 @@ if TYPE_CHECKING:
     from dprct.queries.one_step import Feature
 
     Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """Whom the private columns of a condition choose, and what that needs of cells; public.
+
+    Parameters
+    ----------
+    holds : (J,) array of bool
+        Kinds of people that meet it.
+    twice : bool
+        Whether other regressions have other conditions.
+    share : float
+        Of people that a plan takes to meet it.
+    more : (e, C) array
+        Functions of cells that products of weights need beside 1 and the weights; within 1.
+    parts : (1 + q + e, 1 + q, 1 + q) array
+        The sum over members of v z z' is these times N, A and E.
+    """
+
+    holds: NDArray[np.bool_]
+    twice: bool
+    share: float
+    more: Array
+    parts: Array
+
+    @property
+    def whole(self) -> NDArray[Any]:
+        """The functions of cells as whole numbers."""
+        return np.rint(self.more * FINEST).astype(np.int64).astype(object)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +87,8 @@ class BoundStep:
         Whether declared shares of the arms differ between blocks.
     members : (2, C) array of int, or None
         Pattern of the persons of each cell, and their rows in it, where they may have several.
+    chosen : Chosen or None
+        Whom private columns choose among the rows that count; None where all count.
     """
 
     step: Step
@@ -69,6 +102,7 @@ class BoundStep:
     spread: Array
     rest: Array
     loads: NDArray[np.int64] | None = None
+    chosen: Chosen | None = None
     uneven: bool = False
     members: NDArray[np.int64] | None = None
 
@@ -110,7 +144,7 @@ class BoundStep:
             return found_of
         if not self.step.products:
             found: Array = (self.weights**2).sum(axis=0)
-            return found
+            return found if self.chosen is None else found * (1 + 1 / TAU)
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
         of_rest: Array = (self.rest**2 * several[:, None]).sum(axis=0)
         return of_rest
@@ -118,7 +152,12 @@ class BoundStep:
     @property
     def inflation(self) -> float:
         """The factor of small samples, as Stata has it."""
-        n, k, g = self.n, self.coefficients, self.clusters
+        return self.inflated(self.n)
+
+    def inflated(self, n: float) -> float:
+        """The same of some number of rows."""
+        k, g = self.coefficients, self.clusters
+        n = max(n, k + 1)
         return g / (g - 1) * (n - 1) / (n - k) if g else n / (n - k)
 
     def score(self, reach: int, features: Sequence[Feature] = ()) -> Score:
@@ -130,6 +169,12 @@ class BoundStep:
                 features=tuple(features.index(one) for one in self.step.features),
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
+        if self.chosen is not None:
+            return Members(
+                reach, whole, self.blocks, bool(self.clusters), self.loads,
+                holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
+                counts=np.any(whole != 0, axis=0),
+            )  # fmt: skip
         return Score(reach, whole, self.blocks, bool(self.clusters), self.loads, self.members)
 
     @property

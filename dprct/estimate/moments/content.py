@@ -111,13 +111,22 @@ class StepContent(TypedDict):
     basis: NotRequired[
         Annotated[
             OrNone,
-            "of products with covariates: the coefficients are these combinations",
+            "of products with covariates, and of people whom private columns choose: the "
+            "coefficients are these combinations",
         ]
     ]
     covariance: NotRequired[
         Annotated[
             OrNone,
-            "of products with covariates: of the noise, its upper triangle",
+            "of the same: of the noise, its upper triangle",
+        ]
+    ]
+    rows: NotRequired[
+        Annotated[
+            OrNone,
+            "of a condition on private columns: about how many meet it; null where they are too "
+            "few",
+            {"minItems": 1, "maxItems": 1},
         ]
     ]
 

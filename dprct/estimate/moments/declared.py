@@ -22,7 +22,16 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.queries.one_step import Feature
-from dprct.schema.conditions import columns_asked, condition, named, reduced, texts
+from dprct.schema.columns import ancestors
+from dprct.schema.conditions import (
+    asked_of,
+    columns_asked,
+    condition,
+    divided_by,
+    named,
+    reduced,
+    texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,11 +62,13 @@ class Regression:
         As in :func:`dprct.ols`: ``"index ~ treat + age"``, ``"y ~ treat | block"``.
     where : str, optional
         The rows that it is about, as after Stata's ``if``: ``"female == 1 & region <= 3"``,
-        ``'town != "A"'``, ``"inlist(wave, 1, 3) & wage < ."``, of columns that are public: those of
-        the design, and those with ``fate="public"``.  Whether there is a value may also be asked of
-        columns of the regression itself, and of those with ``missing_policy="public"``.  A
-        comparison with a missing value holds for nobody, nor does its opposite; ``x > 3`` of
-        Stata, where missing values are large, is ``x > 3 | missing(x)``.
+        ``'town != "A"'``, ``"inlist(wave, 1, 3) & wage < ."``.  Public are columns of the design,
+        those with ``fate="public"``, and whether there is a value with ``missing_policy="public"``.
+        Of other columns, which must have been fixed before treatment, who meets the condition is
+        protected: each is compared with numbers or texts.  Regressions of which nobody can be in
+        two, such as those of women and of men, cost as one.  A comparison with a missing value
+        holds for nobody, nor does its opposite; ``x > 3`` of Stata, where missing values are large,
+        is ``x > 3 | missing(x)``.
     weights : str, optional
         The column of its sampling weights, as Stata's ``[pweight=w]`` or ``[aweight=w]`` with
         robust or clustered errors.  It is public: of the design, or with ``fate="public"``.  Rows
@@ -226,7 +237,7 @@ class Step:
     clusters : tuple of str
         The public columns of the clusters of its errors; none for robust errors of rows.
     where : str or None
-        What its condition asks of rows that have a value of its columns.
+        What its condition asks, of public columns, of rows that have a value of its columns.
     products : tuple of (str, int, int)
         Products of a treatment and a private covariate: name, which treatment, and which of
         ``features``.
@@ -241,6 +252,9 @@ class Step:
     shown : tuple of str
         Public columns besides those of the design, such as the period; there are none but with
         ``unit``.
+    choosing : str or None
+        What its condition asks of private columns: who meets it is released as no more than a
+        noisy number.
     """
 
     regression: Regression
@@ -257,6 +271,7 @@ class Step:
     beside: tuple[str, ...] = ()
     unit: str | None = None
     shown: tuple[str, ...] = ()
+    choosing: str | None = None
 
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
@@ -455,6 +470,8 @@ class DrawnStep:
         The coefficients are these combinations of what ``sampling`` and ``spread`` are of.
     covariance : (q, q) array, optional
         Of the noise of the coefficients, where it is not independent.
+    rows : float, optional
+        About how many rows count, where private columns choose them; NaN where they are too few.
     """
 
     params: Array
@@ -463,6 +480,7 @@ class DrawnStep:
     noise: Array
     basis: Array | None = None
     covariance: Array | None = None
+    rows: float | None = None
 
 
 def steps_of(
@@ -526,13 +544,21 @@ def steps_of(
     clusters = tuple(getattr(design, "cluster_columns", ())) or (() if unit is None else (unit,))
     if regression.cluster is not None:
         clusters = (regression.cluster,)
+    where, members = _divided(regression, schema, design)
+    if members and unit is not None:
+        return "a person has several rows, and private columns choose people"
+    if members and products:
+        return (
+            f"{products[0][0]} is a product with a covariate, among people of a private condition"
+        )
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
-             clusters, regression.inside(schema),
+             clusters, where,
              tuple((name, k, features.index(j)) for name, k, j in products),
              tuple(Feature(v.parts, v.bounds, v.two_valued and not any(p.fill for p in v.parts))
                    for v in variables),
-             tuple(key_of(covariates[j].atoms) for j in features), unit=unit, shown=shown)
+             tuple(key_of(covariates[j].atoms) for j in features), unit=unit, shown=shown,
+             choosing=members)
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
 
@@ -544,6 +570,20 @@ def _shown(parsed: Formula, schema: Schema, known: set[str]) -> tuple[str, ...]:
         for name in dict.fromkeys((*parsed.regressor_names, *parsed.effects))
         if name not in known and name in schema.names and schema.column(name).fate == "public"
     )
+
+
+def _divided(
+    regression: Regression, schema: Schema, design: Design
+) -> tuple[str | None, str | None]:
+    """What its condition asks of public columns, and what of private ones."""
+    inside = regression.inside(schema)
+    if inside is None:
+        return None, None
+    told = {*design.columns, *design.uses}
+    told |= {one.name for one in schema.columns if one.fate == "public"}
+    asked, present = columns_asked(inside)
+    told |= {n for n in present - asked if schema.column(n).missing_policy == "public"}
+    return divided_by(inside, told)
 
 
 def _products(
@@ -584,6 +624,8 @@ def _stages_of(
     (reduced,), (first,) = served
     if len(reduced.terms) > 1:
         return f"it has {len(reduced.terms)} instruments, and one is served"
+    if reduced.choosing:
+        return "it has an instrument, among people of a private condition"
     where = regression.inside(schema)
     return (
         replace(reduced, beside=(first.outcome,), where=where),
@@ -591,19 +633,21 @@ def _stages_of(
     )
 
 
-def check_options(regression: Regression, design: Design | None, schema: Schema) -> None:
-    """Refuse what a declared regression asks and no release serves."""
+def check_options(
+    regression: Regression, design: Design | None, schema: Schema, outcomes: Sequence[str] = ()
+) -> None:
+    """Refuse what a declared regression asks and no release serves.
+
+    Parameters
+    ----------
+    outcomes : sequence of str
+        Of all regressions of the release: treatment may have moved them.
+    """
     known = () if design is None else (*design.columns, *design.uses)
-    values, present = columns_asked(regression.inside(schema) or "1")
-    for name in sorted(present - {*known}):
-        column = schema.column(name)
-        if column.fate != "public" and column.missing_policy != "public":
-            raise ParameterError(
-                f"{regression.title!r}: ``where=`` asks who has a value of {name!r}, which is "
-                "private; declare ``missing_policy='public'`` where everybody may know it"
-            )
+    inside = regression.inside(schema) or "1"
+    values, _ = columns_asked(inside)
     for name in sorted(values):
-        column, said = schema.column(name), name in texts(regression.inside(schema) or "1")
+        column, said = schema.column(name), name in texts(inside)
         if column.is_text != said:
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` compares {name!r} with a text, and its values "
@@ -617,12 +661,8 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
                 f"{regression.title!r}: ``where=`` names its outcome; name columns that were fixed "
                 "before treatment"
             )
-        if name not in known and column.fate != "public":
-            raise ParameterError(
-                f"{regression.title!r}: ``where=`` names {name!r}, which is private; declare "
-                f"``fate='public'`` where everybody may know it, or release the moments of "
-                f"``subgroups=[{name!r}]``, whose effects have ``where=``"
-            )
+    if design is not None:
+        _check_members(regression, schema, design, outcomes)
     weights = regression.weights
     if weights is not None:
         column = schema.column(weights)
@@ -647,6 +687,33 @@ def check_options(regression: Regression, design: Design | None, schema: Schema)
             "in which cluster must be public; declare ``fate='public'`` if it is; the design has "
             f"{', '.join(known) or 'none'}"
         )
+
+
+def _check_members(
+    regression: Regression, schema: Schema, design: Design, outcomes: Sequence[str]
+) -> None:
+    """Refuse a condition on private columns that are not known to be as before treatment."""
+    _, members = _divided(regression, schema, design)
+    if members is None:
+        return
+    if asked_of(members) is None:
+        raise ParameterError(
+            f"{regression.title!r}: ``where=`` computes with private columns ({members}); compare "
+            "each with numbers or texts, or make what it computes a column before the release"
+        )
+    treatment = {*design.columns}
+    for name in sorted(named(members)):
+        if name in treatment:
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` joins treatment ({name!r}) and private columns "
+                "by ``|``; declare a regression for each part"
+            )
+        made_of = ancestors(schema.column(name), schema.columns)
+        if name in outcomes or schema.column(name).role == "outcome" or treatment & made_of.keys():
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "
+                "moved; name columns that were fixed before treatment"
+            )
 
 
 def _quoted(name: str) -> str:

@@ -198,6 +198,12 @@ def joint_results(
     )  # fmt: skip
 
 
+_MEMBERS = (
+    "Who meets the condition is private and was fixed before treatment; it is released with noise "
+    "how many do"
+)
+
+
 def declared_results(
     drawn: DrawnStep, of: Declared, guarantee: Guarantee, notes: tuple[str, ...] = ()
 ) -> DeclaredResults:
@@ -209,15 +215,24 @@ def declared_results(
     )
     lost = [name for name, x in zip(of.terms, drawn.params.tolist(), strict=True) if math.isnan(x)]
     if lost:
-        notes = (
-            *notes,
-            "Not estimated, for the covariates that treatment is multiplied by vary by less than "
-            f"five times the noise of their moments: {', '.join(lost)}.",
+        why = (
+            "the covariates that treatment is multiplied by vary by less than five times the noise "
+            "of their moments"
+            if drawn.rows is None
+            else "some arm has fewer people who meet the condition than five times the noise of "
+            "their number"
         )
+        notes = (*notes, f"Not estimated, for {why}: {', '.join(lost)}.")
+    nobs = of.nobs
+    if drawn.rows is not None:
+        nobs = max(0, round(np.nan_to_num(drawn.rows)))
+        notes = (*notes, f"{_MEMBERS}{f', about {nobs:,}' if nobs else ''}.")
+        if not of.groups:
+            of = replace(of, nobs=max(nobs, of.coefficients + 1))
     clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
     return _tabulated(
         drawn, of, np.eye(len(of.terms)), np.zeros(len(of.terms)), of.terms,
-        df_inference=float(of.df), df_resid=float(of.nobs - of.coefficients), nobs=of.nobs,
+        df_inference=float(of.df), df_resid=float(max(nobs - of.coefficients, 1)), nobs=nobs,
         cov_type=of.cov_type, guarantee=guarantee, outcome=of.outcome, formula=of.formula,
         title=f"Declared regression: {of.title}",
         notes=(*said, *((clusters,) if of.groups else ()), *notes),

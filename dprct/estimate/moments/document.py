@@ -165,6 +165,8 @@ def _drawn_numbers(step: DrawnStep) -> dict[str, Any]:
     }
     if step.basis is not None and step.covariance is not None:
         found |= {"basis": step.basis, "covariance": step.covariance[upper]}
+    if step.rows is not None:
+        found["rows"] = np.array([step.rows])
     return {
         key: [None if math.isnan(x) else x for x in np.ravel(numbers).tolist()]
         for key, numbers in found.items()
@@ -449,7 +451,9 @@ def _declared(
         spread = _square(numbers["spread"], q, True)
         _require(bool((spread > 0).all()), "the noise of a variance is missing")
         found.append(made)
-        steps.append(DrawnStep(params, sampling, spread, noise, basis, covariance))
+        (rows,) = numbers.get("rows", (None,))
+        rows = math.nan if rows is None and "rows" in numbers else rows
+        steps.append(DrawnStep(params, sampling, spread, noise, basis, covariance, rows))
     titles = {one.title for one in found}
     _require(len(titles) == len(found), "two regressions have one name")
     return tuple(found), tuple(steps), facts["share"], facts["withheld"]

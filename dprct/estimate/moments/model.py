@@ -239,7 +239,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Reason why a regression is read off the moments, by the options of the release."""
         if self.assignment is None:
             return "no ``assignment=`` says how treatment was assigned"
-        check_options(one, self.assignment, schema)
+        check_options(one, self.assignment, schema, self.outcomes)
         if self.hidden:
             return "treatment is private, as ``neighbors='replace-one'`` has it"
         if self.cov_type == "nonrobust":
@@ -1269,7 +1269,7 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool
         )
     flags = spec.inside(schema).flags
     found = bound_steps(
-        table, asked, design, list(keys), lacking, flags, table.counted, uneven=uneven
+        table, schema, asked, design, list(keys), lacking, flags, table.counted, uneven=uneven
     )
     return with_families(with_instruments(found, spec.stages(schema)), spec.families(schema))
 

@@ -30,6 +30,13 @@ from dprct.estimate.moments.declared import (
     Instrumented,
 )
 from dprct.estimate.moments.layout import square_within
+from dprct.estimate.moments.members import (
+    Law,
+    loads_of,
+    planned_law,
+    read_members,
+    with_members,
+)
 from dprct.estimate.moments.slopes import (
     ReadSlopes,
     drawn_slopes,
@@ -42,6 +49,7 @@ from dprct.formula.design_matrix import is_factor
 from dprct.lazy import special
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import FARTHEST
+from dprct.queries.members import Members
 from dprct.queries.one_step import (
     FINEST,
     MOST_ROWS,
@@ -53,6 +61,7 @@ from dprct.queries.one_step import (
     ResidualRows,
     Score,
     Vector,
+    most_together,
 )
 from dprct.queries.slopes import Slopes
 from dprct.queries.sums import EXACT, GRID
@@ -70,7 +79,9 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Atom, Regressor
     from dprct.model import BoundTable
     from dprct.privacy.noise import NoiseSource
-    from dprct.queries.one_step import Feature
+    from dprct.queries.kinds import Kinds
+    from dprct.queries.one_step import Feature, OnGrid
+    from dprct.schema import Schema
     from dprct.schema.tables import Counted
 
     Array = NDArray[np.floating[Any]]
@@ -127,12 +138,15 @@ class Steps:
         Those with an instrument, which are made of two of them.
     families : tuple of Family
         Those that are tested together.
+    kinds : Kinds or None
+        Kinds of people that conditions on private columns tell apart.
     """
 
     bound: tuple[BoundStep, ...]
     cells: PublicCells
     instrumented: tuple[Instrumented, ...] = ()
     families: tuple[Family, ...] = ()
+    kinds: Kinds | None = None
 
     @property
     def crosses(self) -> tuple[Cross, ...]:
@@ -171,7 +185,7 @@ NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
 
 
 def bound_steps(
-    table: BoundTable, steps: Sequence[Step], design: Design, keys: Sequence[str],
+    table: BoundTable, schema: Schema, steps: Sequence[Step], design: Design, keys: Sequence[str],
     lacking: Mapping[str, str], present: Mapping[str, str], counted: Counted | None = None,
     *, uneven: bool = False,
 ) -> Steps:  # fmt: skip
@@ -244,15 +258,16 @@ def bound_steps(
         assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
     if owner is not None and clusters is not None:
         _check_nested(owner, clusters, next(iter(names)))
-    found = tuple(
+    found = [
         replace(
             _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding),
             uneven=uneven,
             members=members,
         )
         for one in steps
-    )
-    return Steps(found, PublicCells(len(values), codes, clusters, combinations))
+    ]
+    bound, kinds = with_members(found, schema)
+    return Steps(bound, PublicCells(len(values), codes, clusters, combinations), kinds=kinds)
 
 
 def _patterns(
@@ -335,6 +350,8 @@ def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
         for one in bounds:
             if one.step.products:
                 title, why = one.step.title, "multiplies treatment by private covariates"
+            elif one.chosen is not None:
+                title, why = one.step.title, "is of people whom private columns choose"
             elif not one.joint:
                 title, why = one.step.title, "has treatment that varies within clusters"
             elif one.members is not None:
@@ -528,7 +545,8 @@ class Clips:
     squares : tuple of int
         Of residuals or of clusters, as :meth:`dprct.queries.one_step.Score.squares` takes them.
     scales : tuple of float
-        Of a regression with products, what its rows or clusters are clipped at, in half steps.
+        Of a regression with products, what its rows or clusters are clipped at, in half steps; of
+        people whom private columns choose, what their clip follows from besides what is released.
     """
 
     most: int
@@ -564,6 +582,8 @@ class Planned:
         privacy and covariates.
     kept : float
         Of the guessed R squared, what the released fit keeps.
+    enough : bool
+        Whether people whom private columns choose are planned to be enough.
     """
 
     error: Array
@@ -571,6 +591,7 @@ class Planned:
     alone: Array
     unadjusted: Array
     kept: float
+    enough: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -632,6 +653,8 @@ def chosen_shares(
         for b in steps.bound
     ]
     parts = (_CENTRE, _WITH_PRODUCTS) if steps.features else (_CENTRE,)
+    if all(bound.chosen is not None for bound in steps.bound):
+        parts = (Fraction(0),)  # their effects have the totals
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
     best: tuple[float, Chosen] | None = None
     for share in first:
@@ -706,16 +729,24 @@ def _planned(
     squares: float, design: Design | None,
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
-    several = _together(steps.bound)
+    several, of_squares = (_together(steps.bound, both=both) for both in (False, True))
     # in units of what a person moves them by, products add as much as the squares of a regression
-    squares = squares * several / math.hypot(several, math.sqrt(len(steps.crosses)))
+    squares = squares * of_squares / math.hypot(of_squares, math.sqrt(len(steps.crosses)))
     clips, planned = [], []
     for bound, r2 in zip(steps.bound, kept, strict=True):
         place = place_of(layout, bound.step.outcome)
         icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
         found = [
-            (_planned_products if bound.step.products else _planned_one)(
-                bound, place, icc, most, left, guess, effects / several, squares / several, layout
+            _planner(bound)(
+                bound,
+                place,
+                icc,
+                most,
+                left,
+                guess,
+                effects / several,
+                squares / of_squares,
+                layout,
             )
             for most, left in _fits_of(place, r2, guess)
         ]
@@ -788,17 +819,59 @@ def _planned_products(
     return Clips(most, found.most, tuple(map(float, found.scales))), errors
 
 
+def _planner(bound: BoundStep) -> Any:
+    if bound.chosen is not None:
+        return _planned_members
+    return _planned_products if bound.step.products else _planned_one
+
+
+def _planned_members(
+    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
+    effects: float, squares: float, _layout: Layout,
+) -> tuple[Clips, Planned]:  # fmt: skip
+    """The same of a regression of people whom private columns choose, of whom some share is."""
+    assert bound.chosen is not None
+    n, reach, sd, share = bound.n, GRID + most, _in_half_steps(place), bound.chosen.share
+    half, middle = residual_of(place, None).half_step, sum(place.variable.bounds) / 2
+    law = planned_law(bound, reach, (place.centre - middle) / half)
+    noise = np.diag(law.covariance) / effects**2
+    rows, whole = _spread_of(bound, share)
+    unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole)
+    unadjusted = unadjusted / (n * share) ** 2
+    c = _clip_at(bound, place, sd, reach, icc, squares, (rows.sum(), whole.sum(), bound.longest))
+    d = 2 * bound.longest * reach
+    move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
+    om = bound.inflated(n * share) * move / squares / (n * share) ** 2
+    kap = np.interp(om / noise, _RATIOS, _KAPPAS)
+    ideal = guess if bound.step.covariates else 0.0
+    errors = Planned(
+        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * om + noise) * half,
+        np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,
+        np.sqrt(unadjusted) * half, kept, law.least < effects,
+    )  # fmt: skip
+    return Clips(most, _squares_clip(bound, c, reach), (squares, icc)), errors
+
+
+def _spread_of(bound: BoundStep, share: float) -> tuple[Array, Array]:
+    """Sums of a^2 over members, and of (sum a)^2 over clusters, where a share of rows are these."""
+    rows, whole = bound.spread.T
+    return share * rows, share**2 * whole + share * (1 - share) * rows
+
+
 def _times(bound: BoundStep) -> float:
     """Planned standard deviations of a cluster's sum that it is clipped at."""
     return 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
 
 
-def _together(bounds: Sequence[BoundStep]) -> float:
-    """Return by how much longer all regressions together move than the one that moves most."""
-    total = np.zeros(len(bounds[0].moved))
-    for bound in bounds:
-        total += bound.moved / bound.moved.max()
-    return math.sqrt(float(total.max()))
+def _together(bounds: Sequence[BoundStep], *, both: bool) -> float:
+    """Return by how much longer all regressions together move than the one that moves most.
+
+    ``both`` is as :func:`dprct.queries.one_step.most_together` takes it: who leaves one of them and
+    joins another moves the squares of both.
+    """
+    holds = [None if bound.chosen is None else bound.chosen.holds for bound in bounds]
+    moved = [bound.moved / bound.moved.max() for bound in bounds]
+    return math.sqrt(float(most_together(moved, holds, both=both)))
 
 
 def _clip(
@@ -806,7 +879,15 @@ def _clip(
 ) -> float:
     """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance."""
     rows, whole = bound.spread.sum(axis=0)
-    longest = bound.longest
+    return _clip_at(bound, place, sd, reach, icc, squares, (rows, whole, bound.longest))
+
+
+def _clip_at(
+    bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float,
+    weights: tuple[float, float, float],
+) -> float:  # fmt: skip
+    """The same of weights of which sums of squares, over rows and clusters, and the longest are."""
+    rows, whole, longest = weights
     if bound.clusters:
         times = _times(bound)
         own = (1 - icc) * rows + icc * whole
@@ -821,12 +902,15 @@ def _clip(
     return min(all_of_it, max(4 * sd * longest, noise))
 
 
-def _squares_clip(bound: BoundStep, c: float, reach: int) -> tuple[int, ...]:
+def _squares_clip(
+    bound: BoundStep, c: float, reach: int, weights: Array | None = None
+) -> tuple[int, ...]:
     """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
+    weights = bound.weights if weights is None else weights
+    length = np.sqrt((weights**2).sum(axis=0))
     if not bound.joint or bound.members is not None:
         share = np.sqrt(bound.spread.sum(axis=1) / bound.spread.sum())
-        return tuple(max(1, math.floor(c * s * FINEST / bound.longest)) for s in share)
-    length = np.sqrt((bound.weights**2).sum(axis=0))
+        return tuple(max(1, math.floor(c * s * FINEST / length.max())) for s in share)
     most = 2 * reach * (1 if not bound.clusters else 1 << 28)
     return tuple(min(most, math.floor(c / x)) if x > 0 else 0 for x in length.tolist())
 
@@ -840,13 +924,14 @@ def vectors_of(steps: Steps, clips: Sequence[Clips]) -> tuple[list[Score], dict[
         one.squares(c, joint=b.joint) for one, b, c in zip(scores, steps.bound, most, strict=True)
     ]
     squares += [cross.moves(scores, most) for cross in steps.crosses]
-    return scores, {
+    found = {
         EFFECTS: Vector(tuple(one.effects for one in scores)),
         TOTALS: Vector((
             *(one.totals for one in scores), *(one.on_grid for one in steps.grams().values()),
         )),
         SQUARES: Vector(tuple(squares)),
     }  # fmt: skip
+    return scores, {name: vector for name, vector in found.items() if vector.size}
 
 
 def fit_of(bound: BoundStep, layout: Layout, cell: NoisyMoments, most: int) -> Fit | None:
@@ -898,28 +983,34 @@ def drawn_steps(
             read[key] = len(residuals)
             residuals.append(residual_of(place, fit))
         which.append(read[key])
-    rows = ResidualRows.of(table.frame, residuals, steps.cells, steps.features)
+    rows = ResidualRows.of(table.frame, residuals, steps.cells, steps.features, steps.kinds)
     scores, vectors = vectors_of(steps, clips)
-    laws = {name: _law(allocation, name) for name in (EFFECTS, TOTALS, SQUARES)}
+    laws = {name: _law(allocation, name) for name in vectors}
     effects = _split(
         laws[EFFECTS].release(rows.effects(which, scores), noise).units, vectors[EFFECTS]
     )
     grams = steps.grams()
-    sums = rows.totals(which, scores, list(grams.values()))
-    totals = _split(laws[TOTALS].release(sums, noise).units, vectors[TOTALS])
-    sd = laws[TOTALS].noise_sd
+    of_totals, totals, sd = tuple(one.totals for one in scores), [list[int]()] * len(scores), 0.0
+    if TOTALS in vectors:
+        sums = rows.totals(which, scores, list(grams.values()))
+        totals = _split(laws[TOTALS].release(sums, noise).units, vectors[TOTALS])
+        of_totals, sd = vectors[TOTALS].parts, laws[TOTALS].noise_sd
     of_grams = {
         key: (one, part, units, sd)
         for (key, one), part, units in zip(
-            grams.items(), vectors[TOTALS].parts[len(scores) :], totals[len(scores) :], strict=True
+            grams.items(), of_totals[len(scores) :], totals[len(scores) :], strict=True
         )
     }
     read_effects, centres = list[Any](), list[Any]()
     for bound, score, part, units, of_total, total, clip in zip(
         steps.bound, scores, vectors[EFFECTS].parts, effects,
-        vectors[TOTALS].parts[: len(scores)], totals[: len(scores)], clips, strict=True,
+        of_totals[: len(scores)], totals[: len(scores)], clips, strict=True,
     ):  # fmt: skip
-        if isinstance(score, Slopes):
+        if isinstance(score, Members):
+            law = read_members(bound, score, part, units, laws[EFFECTS].noise_sd)
+            read_effects.append(law)
+            centres.append(_members_centre(bound, score, law))
+        elif isinstance(score, Slopes):
             flat = np.zeros(len(bound.treated))
             level = _centres(bound, score, of_total.unit / GRID, total, sd, flat)
             one = read_slopes(
@@ -933,9 +1024,14 @@ def drawn_steps(
             read_effects.append((theta, own))
             centres.append(_centres(bound, score, of_total.unit / GRID, total, sd, theta))
     joint = [bound.joint for bound in steps.bound]
-    sums = rows.squares(which, scores, centres, [c.squares for c in clips], joint, steps.crosses)
+    later = [_later(*one, layout, allocation.clips[at]) for at, one in
+             enumerate(zip(steps.bound, scores, read_effects, strict=True))]  # fmt: skip
+    weighted, most = [one[0] for one in later], [one[1] for one in later]
+    sums = rows.squares(which, weighted, centres, most, joint, steps.crosses)
     squares = _split(laws[SQUARES].release(sums, noise).units, vectors[SQUARES])
-    found, parts, several = [], vectors[SQUARES].parts, len(steps.bound)
+    found, several = [], len(steps.bound)
+    parts = [one.squares(c, joint=b) for one, c, b in zip(weighted, most, joint, strict=True)]
+    parts += vectors[SQUARES].parts[several:]
     for bound, score, part, units, one, k, clip in zip(
         steps.bound, scores, parts[:several], squares[:several], read_effects, which, clips,
         strict=True,
@@ -946,6 +1042,11 @@ def drawn_steps(
                 bound, one, (part, units, laws[SQUARES].noise_sd), score.pairs,
                 np.array(clip.scales), half,
             ))  # fmt: skip
+            continue
+        if isinstance(one, Law):
+            found.append(
+                _drawn_members(bound, score, one, (part, units, laws[SQUARES].noise_sd), half)
+            )
             continue
         theta, own = one
         scale = part.unit / GRID * (bound.longest / FINEST * half / bound.n) ** 2 * bound.inflation
@@ -974,6 +1075,55 @@ def _drawn_cross(
         if alike:
             found[k, j] = found[j, k]
     return DrawnCross(cross.first, cross.second, found, np.full(found.shape, sd * unit), alike)
+
+
+def _members_centre(bound: BoundStep, score: Score, law: Law) -> list[int]:
+    """M of every cell: the mean of residuals of members with its weights."""
+    v = loads_of(bound)
+    a = np.where(v > 0, bound.weights / np.where(v > 0, v, 1), 0.0)
+    found = law.means[0] + law.means[1:] @ a
+    return [int(x) for x in np.rint(np.clip(found, -score.reach, score.reach))]
+
+
+def _later(
+    bound: BoundStep, score: Score, read: Any, layout: Layout, clip: Clips
+) -> tuple[Score, Sequence[int]]:
+    """Return the score of squares, and its clips: of members they are known after the effects."""
+    if not isinstance(read, Law) or not read.usable:
+        return score, clip.squares
+    first = dict[tuple[int, ...], int]()  # cells that are alike have the same bits
+    loads = score.weights[0] * 0 if score.loads is None else score.loads
+    keys = [tuple(map(int, key)) for key in np.vstack([score.weights, loads]).T]
+    own = read.psi[:, [first.setdefault(key, at) for at, key in enumerate(keys)]]
+    length = float(np.sqrt((own**2).sum(axis=0)).max())
+    whole = np.rint(own * (FINEST / length)).astype(np.int64).astype(object)
+    rows, of_clusters = _spread_of(bound, min(max(read.share, 1e-6), 1.0))
+    squares, icc = clip.scales
+    n = bound.n * read.share
+    place = place_of(layout, bound.step.outcome)
+    c = _clip_at(
+        bound, place, _in_half_steps(place), score.reach, icc, squares,
+        (rows.sum(), of_clusters.sum(), length * n),
+    )  # fmt: skip
+    return replace(score, weights=whole), _squares_clip(bound, c, score.reach, own * n)
+
+
+def _drawn_members(
+    bound: BoundStep, score: Score, law: Law, squares: tuple[OnGrid, Sequence[int], float],
+    half: float,
+) -> DrawnStep:  # fmt: skip
+    """What was released of people whom private columns choose, in units of the outcome."""
+    part, units, sd = squares
+    q = score.size
+    rows = bound.n * law.share
+    length = float(np.sqrt((law.psi**2).sum(axis=0)).max()) if law.usable else 1.0
+    scale = part.unit / GRID * (length / FINEST * half) ** 2
+    scale *= bound.inflated(rows) if law.usable else 1.0
+    sampling, spread = _matrices(bound, score, units, sd, scale)
+    covariance = law.covariance * half**2
+    noise = np.sqrt(np.diag(covariance))
+    basis = np.eye(q) if law.usable else np.full((q, q), math.nan)
+    return DrawnStep(law.theta * half, sampling, spread, noise, basis, covariance, rows)
 
 
 def _law(allocation: Allocation, name: str) -> AnalyticGaussian:

@@ -31,6 +31,7 @@ from dprct.schema.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dprct.estimate.moments.declared import Declared
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.one_step import Planned, StepAllocation
     from dprct.estimate.moments.release import MomentsFacts
@@ -93,12 +94,16 @@ def planned_release(facts: MomentsFacts, allocation: Allocation) -> Iterator[Pla
 def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[PlannedNumber]:
     """Division of the budget and expected errors of declared regressions."""
     for name, share in allocation.shares.items():
+        if not share:
+            continue
         yield PlannedNumber("shares of mu squared", float(share), why=name)
     planned = zip(facts.steps.bound, facts.declared, allocation.planned, strict=True)
     for bound, one, errors in planned:
         kind = f"{one.cov_type}, {one.groups} clusters" if one.groups else one.cov_type
         said = f"by one step, {one.estimand}, {kind}"
         yield PlannedNumber("served", why=said, regression=one.title)
+        if bound.chosen is not None:
+            yield from _planned_members(one, bound.chosen.share, errors)
         if bound.step.covariates and errors.kept > 0:
             why = f"which the released fit keeps, of {GUESS:g} that covariates are taken to have"
             yield PlannedNumber("R_squared", errors.kept, why=why, regression=one.title)
@@ -118,6 +123,15 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             yield from errors_of_estimate(error, alone, noise, unit=unit, **of)
             why = "without privacy and covariates"
             yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
+
+
+def _planned_members(one: Declared, share: float, errors: Planned) -> Iterator[PlannedNumber]:
+    """What a plan takes for granted of people whom private columns choose."""
+    why = "of people whom its condition on private columns is taken to choose"
+    yield PlannedNumber("share", share, why=why, regression=one.title)
+    if not errors.enough:
+        why = "so few that it will probably not be estimated: less than 5 times the noise in an arm"
+        yield PlannedNumber("people", share * one.nobs, why=why, regression=one.title)
 
 
 def declared_errors(

@@ -303,8 +303,44 @@ def test_a_plan_keeps_its_word() -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
-        {"formulas": [Regression("y ~ t1 + t2 | block", where="x == 1")]},
-        r"'x', which is private; declare fate='public' .* of subgroups=\['x'\]",
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="x > own")]},
+        r"computes with private columns \(x > own\); compare each with numbers or texts",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 + t2 | block", where="x > 0 | t1 == 1")]},
+        r"joins treatment \('t1'\) and private columns",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 | block", where="share < own"), "own ~ t1 + x | block"]},
+        "computes with private columns",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 | block", where="own > 3"), "own ~ t1 + x | block"]},
+        "names 'own', which treatment may have moved",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 | block", where="own > 3")],
+         "schema": SCHEMA.declare(own={"role": "outcome"})},
+        "names 'own', which treatment may have moved",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 | block", where="own > 3")],
+         "schema": SCHEMA.declare(own={"made_of": ["t1"]})},
+        "names 'own', which treatment may have moved",
+    ),
+    (
+        {"formulas": [Regression("y ~ treat*x", where="own > 3")],
+         "assignment": dprct.Simple("treat")},
+        "treat:x is a product with a covariate, among people of a private condition",
+    ),
+    (
+        {"formulas": [Regression("y ~ x + [works ~ treat]", where="own > 3")],
+         "assignment": dprct.Simple("treat")},
+        "it has an instrument, among people of a private condition",
+    ),
+    (
+        {"formulas": [Regression("y ~ t1 | block", where="x > 1 & x < 1")]},
+        "holds for nobody, whatever a row has",
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="name == 1")]},
@@ -313,10 +349,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where='female == "a"')]},
         "compares 'female' with a text, and its values are numbers; leave out the quotes",
-    ),
-    (
-        {"formulas": [Regression("y ~ t1 + t2 | block", where="late < .")]},
-        "asks who has a value of 'late', which is private; declare missing_policy='public'",
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="missing(y)")]},

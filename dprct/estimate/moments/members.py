@@ -1,0 +1,284 @@
+"""Regressions of people whom private columns choose: their plan, and how they are read.
+
+Members are chosen before treatment, so that T less its projection on public columns of everybody is
+unrelated among members to what these columns say; the realised shares of arms among members, which
+are private, are in the released sums.  Of z = (1, a), a the public weights, and the residuals r of
+members, m solves (sum v z z') m = sum v z r, and the coefficients of treatment are K m, m without
+its first entry.  With two arms these are the two means of members by arm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import ParameterError
+from dprct.estimate.moments.bound_step import Chosen
+from dprct.queries.kinds import Kinds
+from dprct.queries.members import Members
+from dprct.queries.one_step import FINEST
+from dprct.queries.sums import GRID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.bound_step import BoundStep
+    from dprct.queries.one_step import OnGrid
+    from dprct.schema import Schema
+    from dprct.schema.columns import Column
+
+    Array = NDArray[np.floating[Any]]
+
+GATE = 5.0
+"""Standard deviations of its noise that the number of members of every arm must be above."""
+
+
+def with_members(
+    found: Sequence[BoundStep], schema: Schema
+) -> tuple[tuple[BoundStep, ...], Kinds | None]:
+    """Return the regressions with what private columns choose, and the kinds of people of these."""
+    conditions = tuple(dict.fromkeys(one.step.choosing for one in found if one.step.choosing))
+    if not conditions:
+        return tuple(found), None
+    kinds = Kinds.of(conditions, {column.name: column for column in schema.columns})
+    holds = {text: kinds.holds(text) for text in conditions}
+    shares = share_of(kinds)
+    for one in found:
+        if one.step.choosing and not holds[one.step.choosing].any():
+            raise ParameterError(
+                f"{one.step.title!r}: ``where=`` holds for nobody, whatever a row has; give a "
+                "condition that holds for some"
+            )
+    return tuple(
+        one if one.step.choosing is None else replace(one, chosen=Chosen(
+            holds[one.step.choosing], len(conditions) > 1,
+            min(max(float(shares[holds[one.step.choosing]].sum()), 1e-3), 1.0), *_products(one),
+        ))
+        for one in found
+    ), kinds  # fmt: skip
+
+
+def share_of(kinds: Kinds) -> Array:
+    """Planned share of each kind of people (J,): columns independent, levels alike."""
+    found = np.ones(1)
+    for one in kinds.asked:
+        found = np.outer(found, _shares(one.column, one.kinds)).ravel()
+    return found
+
+
+def _shares(column: Column, kinds: Sequence[Any]) -> Array:
+    """Planned share of each kind of values of a column, by what is declared of it."""
+    numbers = np.array([math.nan if isinstance(x, str) or x is None else x for x in kinds])
+    found = np.zeros(len(kinds))
+    if column.is_text:
+        levels = column.levels or ()
+        for level in levels:
+            found[kinds.index(level) if level in kinds else len(kinds) - 2] += 1 / len(levels)
+        return found if levels else np.full(len(kinds), 1 / len(kinds))
+    if column.levels:
+        values = sorted(map(float, column.levels))
+        weight = np.full(len(values), 1 / len(values))
+        if len(values) == 2 and column.centre is not None:
+            high = (column.centre - values[0]) / (values[1] - values[0])
+            weight = np.array([1 - high, high])
+    else:
+        low, high = column.bounds or (0.0, 1.0)
+        values = np.linspace(low, high, 1001).tolist()
+        middle, sd = column.centre, column.sd
+        weight = np.ones(1001)
+        if sd:
+            centre = (low + high) / 2 if middle is None else middle
+            weight = np.exp(-(((np.array(values) - centre) / sd) ** 2) / 2) + 1e-12
+        weight = weight / weight.sum()
+    ends = numbers[1::2][:-1]  # what conditions compare with
+    for value, part in zip(values, weight, strict=True):
+        at = int((value >= ends).sum() + (value > ends).sum())
+        found[min(at, len(kinds) - 2)] += part
+    return found
+
+
+def loads_of(bound: BoundStep) -> Array:
+    """V of each cell that counts, 1 where rows weigh alike; (C,)."""
+    found: Array = np.any(bound.weights != 0, axis=0) * (
+        1.0 if bound.loads is None else bound.loads / GRID
+    )
+    return found
+
+
+def _alpha(bound: BoundStep) -> Array:
+    """The weights of a row of a load of 1; (q, C)."""
+    v = loads_of(bound)
+    found: Array = np.where(v > 0, bound.weights / np.where(v > 0, v, 1), 0.0)
+    return found
+
+
+def _products(bound: BoundStep) -> tuple[Array, Array]:
+    """Further functions of cells, and by which of all functions v z z' is spanned."""
+    v, a = loads_of(bound), _alpha(bound)
+    q, n = len(a), np.maximum(bound.sizes, 0) * (v > 0)
+    root = np.sqrt(n)
+    basis: list[Array] = [v, *bound.weights]
+    more: list[Array] = []
+    pairs = [(j, k) for j in range(q) for k in range(j, q)]
+    for j, k in pairs:
+        target = v * a[j] * a[k]
+        D = np.array(basis).T * root[:, None]
+        by = np.linalg.lstsq(D, target * root, rcond=1e-12)[0]
+        rest = np.where(n > 0, target - by @ np.array(basis), 0.0)
+        if (rest**2 @ n) > 1e-12 * (target**2 @ n):
+            more.append(rest / np.abs(rest).max())
+            basis.append(more[-1])
+    parts = np.zeros((len(basis), 1 + q, 1 + q))
+    parts[0, 0, 0] = 1.0
+    for j in range(q):
+        parts[1 + j, 0, 1 + j] = parts[1 + j, 1 + j, 0] = 1.0
+    D = np.array(basis).T * root[:, None]
+    for j, k in pairs:
+        by = np.linalg.lstsq(D, v * a[j] * a[k] * root, rcond=1e-12)[0]
+        parts[:, 1 + j, 1 + k] = parts[:, 1 + k, 1 + j] = by
+    return np.array(more).reshape(len(more), bound.weights.shape[1]), parts
+
+
+def _to_coefficients(bound: BoundStep) -> Array:
+    """K: of the coefficients of the weights, those of treatment."""
+    v = loads_of(bound)
+    found: Array = bound.n * np.linalg.inv((bound.rest * bound.sizes * v) @ bound.rest.T)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Law:
+    """The coefficients of treatment among members and the noise of them, in half steps.
+
+    Parameters
+    ----------
+    theta : (q,) array
+    covariance : (q, q) array
+        Of the noise.
+    means : (1 + q,) array
+        M: the mean of residuals, and how it varies with the weights.
+    psi : (q, C) array
+        By what a residual of a member of each cell moves the coefficients.
+    share : float
+        Of the sum of loads, what members have.
+    least : float
+        Largest ratio of the gate to the number of members of an arm: usable below 1.
+    """
+
+    theta: Array
+    covariance: Array
+    means: Array
+    psi: Array
+    share: float
+    least: float
+
+    @property
+    def usable(self) -> bool:
+        """Whether every arm has more members than five times the noise of their number."""
+        return 0 <= self.least < 1
+
+
+def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law:
+    """Return what follows from S, R, A, N and E, and from the noise of each.
+
+    Parameters
+    ----------
+    sums, sds : (2 + 2 q + e,) arrays
+        In the order of :class:`dprct.queries.members.Members`, without their weights.
+    """
+    chosen, q = bound.chosen, len(bound.weights)
+    assert chosen is not None
+    s = sums[[q, *range(q)]]
+    sd_s = sds[[q, *range(q)]]
+    order = [2 * q + 1, *range(q + 1, 2 * q + 1), *range(2 * q + 2, len(sums))]
+    p, sd_p = sums[order], sds[order]
+    G = np.tensordot(p, chosen.parts, 1)
+    v, z = loads_of(bound), np.vstack([np.ones(bound.weights.shape[1]), _alpha(bound)])
+    n = bound.sizes * v
+    whole = (z * n) @ z.T / n.sum()
+    w, V = np.linalg.eigh(whole)
+    half = V / np.sqrt(w) @ V.T
+    level, at = np.linalg.eigh(half @ G @ half)
+    noise = [
+        math.hypot(*(float(e @ half @ B @ half @ e) * sd for B, sd in
+                     zip(chosen.parts, sd_p.tolist(), strict=True)))
+        for e in at.T
+    ]  # fmt: skip
+    if not (level > gate * np.array(noise)).all():
+        lost = np.full((q, q), math.nan)
+        return Law(lost[0], lost, np.zeros(1 + q), np.zeros_like(bound.weights), math.nan, math.inf)
+    inverse = np.linalg.inv(G)
+    means = inverse @ s
+    K = _to_coefficients(bound)
+    by = [inverse[:, j] * sd for j, sd in enumerate(sd_s.tolist())]
+    by += [inverse @ (B @ means) * sd for B, sd in zip(chosen.parts, sd_p.tolist(), strict=True)]
+    J = K @ np.array(by).T[1:]
+    psi = K @ (inverse @ z)[1:] * v
+    return Law(
+        K @ means[1:],
+        J @ J.T,
+        means,
+        psi,
+        float(p[0] / n.sum()),
+        max(GATE * np.array(noise) / level),
+    )
+
+
+def noise_of(score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
+    """Units of each number of the effects in which the grid is counted, and their noise."""
+    w_r, w_n, w_a, w_e = score.factors
+    q, e = len(score.weights), len(score.more)
+    weight = [1.0] * q + [w_r / FINEST] + [w_a] * q + [w_n / FINEST] + [w_e] * e
+    unit = part.unit / GRID / FINEST / np.array(weight, float)
+    return unit, sd * unit
+
+
+def read_members(
+    bound: BoundStep, score: Members, part: OnGrid, units: Sequence[int], sd: float
+) -> Law:
+    """Coefficients among members from the released numbers."""
+    unit, noise = scaled(bound, score, part, sd)
+    return law_of(bound, np.array(units, float) * unit, noise)
+
+
+def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
+    """The unit of each released number, in half steps and rows, and its noise."""
+    unit, noise = noise_of(score, part, sd)
+    q = len(score.weights)
+    by = np.ones(len(unit))
+    by[:q] = by[q + 1 : 2 * q + 1] = bound.longest
+    return unit * by, noise * by
+
+
+@lru_cache(maxsize=256)
+def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
+    """Return what a plan expects where the effects have a mu of 1.
+
+    Parameters
+    ----------
+    reach : int
+        b of the residuals.
+    level : float
+        Their mean, in half steps.
+
+    Notes
+    -----
+    With another mu the covariance is over its square, and ``least`` over it.
+    """
+    chosen, q = bound.chosen, len(bound.weights)
+    score = bound.score(reach)
+    assert chosen is not None
+    assert isinstance(score, Members)
+    part = score.effects
+    _, noise = scaled(bound, score, part, math.sqrt(max(map(int, part.squared))))
+    n = bound.sizes * loads_of(bound)
+    sums = np.zeros(len(noise))
+    sums[q], sums[2 * q + 1] = chosen.share * n.sum() * level, chosen.share * n.sum()
+    sums[2 * q + 2 :] = chosen.share * (chosen.more @ bound.sizes)
+    return law_of(bound, sums, noise, gate=0.0)
