@@ -203,6 +203,10 @@ def on_moments(row: Regression | None, reason: str) -> str:
         ("same in all rows", "a regressor that the condition fixes"),
         ("linear regression", "another estimator"),
         ("random effects", "another estimator"),
+        ("fitted means", "another estimator"),
+        ("on an index", "another estimator"),
+        ("on a censored index", "another estimator"),
+        ("not effects on the mean", "another estimator"),
         ("scores of this", "a subgroup, with clusters"),
         ("intercept", "no intercept"),
     ):
