@@ -50,6 +50,7 @@ from dprct.errors import (
 )
 from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source
+from dprct.progress import saying
 from dprct.results.base import HoldsRows
 from dprct.results.plan import completed, planned_draws
 from dprct.results.receipt import Receipt, charged, resumable
@@ -611,6 +612,13 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         plan.check(confirm=confirm)
         for warning in plan.warnings if self.warns else ():
             warnings.warn(warning, DprctWarning, stacklevel=2)
+        with saying(f"fitting {type(self).__name__}"):
+            return self._spent(allocation, plan, accountant, rng)
+
+    def _spent(
+        self, allocation: Allocation, plan: Plan, accountant: Accountant | None, rng: object
+    ) -> AnyResult:
+        """Result of what a budget buys; the rows are asked, then the charge is made."""
         with _charged("nothing was charged"), self._table.asking("the sums of a fit"):
             draw = self._asked(allocation)
         noise, study = source(rng), self._study(allocation)
@@ -809,7 +817,8 @@ def _naming_options(constructor: Callable[..., None]) -> Callable[..., None]:
         for name in needed:
             if name not in options:
                 raise ParameterError(f"{kind_of(self)} needs ``{name}=``; give it")
-        constructor(self, *args, **options)
+        with saying(f"reading and checking the data of {type(self).__name__}"):
+            constructor(self, *args, **options)
 
     return checked
 

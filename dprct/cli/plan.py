@@ -10,7 +10,7 @@ import typer
 from dprct import disk
 from dprct.cli.check import say_same_data
 from dprct.cli.options import StudyFile
-from dprct.cli.show import say
+from dprct.cli.show import say, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
 
@@ -48,8 +48,10 @@ def plan(
         _check_page(html)
     if picture is not None:
         _check_picture(picture)
-    model = bound_model(study)
-    approval = approval_of(study, model)
+    with working("reading"):
+        model = bound_model(study)
+    with working("planning"):
+        approval = approval_of(study, model)
     say(str(approval.plan))
     say_same_data(study)
     say(f"Approval hash: {approval.sha256}")

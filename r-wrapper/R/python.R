@@ -69,6 +69,7 @@ check_python <- function(choice, call) {
 }
 
 start_python <- function(call) {
+  if (interactive()) message("dprct: starting Python; a session's first call takes some seconds")
   choice <- chosen_python()
   check_python(choice, call)
   # use_python() is ignored, with a warning, where RETICULATE_PYTHON is set
