@@ -167,6 +167,17 @@ test_that("declared regressions are served by one step, by name, formula or what
   expect_identical(nrow(glance(found)), 1L)
   expect_equal(coef(ols(re78 ~ treat + age, m)), coef(found))
   expect_equal(coef(ols(adjusted, m)), coef(found))
+  both <- list(
+    regression("re78 ~ treat + age", name = "adjusted", joint = "all"),
+    regression("age ~ treat", joint = "all")
+  )
+  m2 <- fit(private_moments(read_dta(nsw_file(), facts),
+    formulas = both, neighbors = "replace-one-design-public",
+    assignment = design_simple("treat", shares = 185 / 445)
+  ), epsilon = 8, delta = 1e-6, rng = 1)
+  together <- effects(m2, joint = "all")
+  expect_identical(names(coef(together)), c("re78: treat", "age: treat"))
+  expect_s3_class(wald_test(together, "`re78: treat` = `age: treat` = 0"), "dprct_wald")
   expect_error(ols(regression(re78 ~ age, name = "b"), m), "was not declared", class = "dprct_error")
   expect_error(
     private_moments(read_dta(nsw_file(), facts),
