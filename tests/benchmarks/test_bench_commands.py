@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 
@@ -37,3 +38,23 @@ def test_a_command_on_a_study(started, demonstration, benchmark):
     benchmark.group = "run: import pandas, commands on a study"
     own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "nsw.toml")
     benchmark.pedantic(_run, own, {"folder": demonstration}, rounds=3, warmup_rounds=1)
+
+
+@pytest.mark.parametrize("what", ["import pandas", "thornton.toml", "nsw.toml"])
+def test_protect(what, demonstration, tmp_path, benchmark):
+    """From a study to its file, a histogram and a calibrated one: each in a folder of its own."""
+    benchmark.group = "dprct protect: import pandas, a histogram, a calibrated file"
+    folders = (tmp_path / str(number) for number in range(99))
+
+    def fresh():
+        folder = next(folders)
+        folder.mkdir()
+        for path in [*demonstration.glob("*.toml"), *demonstration.glob("*.dta")]:
+            if "protected" not in path.name:
+                shutil.copy(path, folder)
+        own = ("-c", what) if what.startswith("import") else ("-m", "dprct", "protect", what, "-y")
+        return own, {"folder": folder}
+
+    benchmark.pedantic(_run, setup=fresh, rounds=3)
+    made = [*tmp_path.glob("*/*_protected.dta")]
+    assert len(made) == (0 if what.startswith("import") else 3)
