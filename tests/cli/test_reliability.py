@@ -17,6 +17,7 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
 from dprct.privacy.entries import digest_after, last_line
 from dprct.privacy.ledger import LedgerFile
+from dprct.study.study import load_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,3 +281,18 @@ def test_a_second_study_does_not_replace_the_papers_of_the_first(
     assert "written to survey_protected.dta" in shown
     assert "written to second.dta" in shown
     assert "free to resume" not in shown
+
+
+@posix
+def test_commands_take_little_memory(
+    dprct: Callable[..., Any],
+    study: Path,
+    shell: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """What reads a ledger or a certificate asks for no more than there is in it."""
+    assert dprct("protect", study, "--yes").code == 0
+    bound = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n"
+    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for command in (("ledger", study), ("verify", load_study(study).output)):
+        run = shell(*command, before=bound, env=one)
+        assert run.returncode == 0, run.stderr
