@@ -434,7 +434,7 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     data.write_text(f"letter,voted\n{rows}", "utf-8")
     reads = []
     read = package.read
-    monkeypatch.setattr(package, "read", lambda path: reads.append(path) or read(path))
+    monkeypatch.setattr(package, "read", lambda path, *of: reads.append(path) or read(path, *of))
     desk = opened(data, None)
     assert desk.state()["rows"] == 1200
     assert len(reads) == 1

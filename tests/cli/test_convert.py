@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from dprct.cli import convert as command
 from dprct.cli import main
 from dprct.io.convert import convert
 from dprct.io.stata import read_dta, write_dta
@@ -68,7 +67,7 @@ def test_a_scheduler_that_ends_it_finds_nothing_half_written(
         )
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(command, "convert_file", ended)
+    monkeypatch.setattr("dprct.io.convert.convert", ended)
     assert run(dta, dta.with_suffix(".parquet")) == 130
     assert "nothing half written is left" in capsys.readouterr().err
     assert [f.name for f in dta.parent.iterdir()] == ["a.dta"]

@@ -242,7 +242,7 @@ def test_missing_policies_are_accepted(study, policy):
         ({"missing": 0}, "missing_policy is a fact of a column"),
         ({"clip": ["y"]}, "clip is a fact of a column"),
         ({"largest_cluster": 9}, "largest is a fact of the design"),
-        ({"budget_shares": {"income": "half"}}, "a table of numbers"),
+        ({"budget_shares": {"income": "half"}}, "income = .half.; give a number"),
         ({"privacy_unit": "village"}, "allowed: person, cluster"),
         ({"legall": "strict"}, "did you mean 'legal'"),
         ({"neighbors": "add-remove"}, "allowed: 'replace-one-design-public'"),
