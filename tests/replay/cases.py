@@ -643,10 +643,6 @@ for policy in ("public", "private"):
 scores("CR1", {"formulas": ["y ~ w"], "cov_type": "CR1"}, private="y w pid", rows=2)
 scores("CR1, effects of persons", {"formulas": ["y ~ w | pid"], "cov_type": "CR1"},
        private="y w pid", rows=2)  # fmt: skip
-scores("CR1, villages that are assigned",
-       {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
-        "cov_type": "CR1", "neighbors": "replace-one-design-public", "attrition": True},
-       private="y w", public="t pid cluster", rows=2)  # fmt: skip
 
 
 def declared(name: str, given: dict[str, Any], **facts: Any) -> None:
@@ -731,6 +727,10 @@ declared("persons of several rows",
           "assignment": dprct.Cluster("t", cluster="pid")},
          private="y w", public="t pid pair x", rows=2, arms=("halves",),
          facts={"x": {"fate": "public"}})  # fmt: skip
+declared("villages that are assigned and are the unit",
+         {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
+          "cov_type": "CR1"},
+         private="y w", public="t pid cluster", rows=2)  # fmt: skip
 declared("persons of several rows, on and off",
          {"formulas": ["y ~ t + w | pid", "w ~ t + C(x)"], "assignment": dprct.Simple("t")},
          private="y w", public="t pid x", rows=2, facts={"x": {"fate": "public"}})  # fmt: skip
