@@ -28,7 +28,14 @@ from dprct.errors import DprctError, FormulaError
 from dprct.estimate.moments.declared import Regression as Declared
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.schema import Column, Schema, Unit
-from dprct.schema.conditions import as_in_stata, condition, named, reduced, texts
+from dprct.schema.conditions import (
+    as_in_stata,
+    columns_asked,
+    condition,
+    named,
+    reduced,
+    texts,
+)
 from dprct.study.moments_verdicts import Served
 from dprct.study.verdicts import Released, terms_of, verdicts
 
@@ -48,6 +55,7 @@ UNREAD = "its sample comes from the data"
 CONDITION_KIND = "some rows: a condition on the outcome, or one that is not read"
 PUBLIC = "valid if it is public who meets the condition"
 PRIVATE = "valid, and who meets the condition may be private"
+BY_NAME = "valid if a column that came with the data is the product that its name says"
 RANGES = "a name that only the header writes out"
 
 
@@ -275,6 +283,9 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
     if row.weights:
         return "weights"
     row = multiplied(row)
+    split, by_name = split_by_name(row)
+    if by_name:
+        row = split
     if any(not is_plain(word) or interacts(word, row) for word in row.treatments):
         return "interaction with treatment"
     if any(put_together(word, row.regressors) for word in row.treatments):
@@ -286,6 +297,7 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
     row = replace(prepared(row), groups="", sample=" & ".join([*parts, *levels]), remade=())
     try:
         where = rows_of(row)
+        row = replace(row, sample=where) if where == f"{CONDITION}==1" else row
         served = declared_for(row, where)
     except DprctError as error:
         return CONDITION_KIND if row.sample else str(error)
@@ -293,6 +305,8 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
         return "interaction with treatment"
     fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
     found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid" and by_name:
+        return BY_NAME
     if found.kind == "valid" and where:
         return PRIVATE if of_private_columns(row, where, outcomes) else PUBLIC
     if found.kind == "valid":
@@ -332,12 +346,31 @@ def multiplied(row: Regression) -> Regression:
     )
 
 
-def put_together(word: str, names: Iterable[str]) -> bool:
-    """Whether a column is named after two others: its data came with ``treatpost`` as a product."""
+def put_together(word: str, names: Iterable[str]) -> tuple[str, str] | None:
+    """Return two others that a column is named after: data come with ``treatpost`` as a product."""
     others = {name for name in names if name != word}
-    return any(
-        word.startswith(name) and word[len(name) :].removeprefix("_") in others for name in others
-    )
+    for name in others:
+        rest = word[len(name) :].removeprefix("_")
+        if word.startswith(name) and rest in others:
+            return name, rest
+    return None
+
+
+def split_by_name(row: Regression) -> tuple[Regression, bool]:
+    """Return a regression with columns named after an arm and a regressor spelled as products.
+
+    Whether there is one: an arm that is the product of three columns, by name, is left as it is.
+    """
+    made = {word: put_together(word, row.regressors) for word in row.treatments}
+    two = {word: names for word, names in made.items() if names}
+    parts = {name for names in two.values() for name in names}
+    if not two or any(put_together(name, row.regressors) for name in parts):
+        return row, False
+    products = {word: f"c.{first}#c.{rest}" for word, (first, rest) in two.items()}
+    arms = [word for word in row.treatments if word not in two]
+    arms += [first for first, _ in two.values()]
+    regressors = tuple(products.get(word, word) for word in row.regressors)
+    return replace(row, regressors=regressors, treatments=tuple(dict.fromkeys(arms))), True
 
 
 def rows_of(row: Regression) -> str | None:
@@ -351,6 +384,11 @@ def rows_of(row: Regression) -> str | None:
     there = {name for word in words for name in bare_names(word)}
     exact = as_in_stata(condition(row.sample), there)
     found = None if exact is None else reduced(exact, there)
+    if found is None and not columns_asked(condition(row.sample))[0] & {
+        str(row.outcome),
+        *row.treatments,
+    }:
+        return f"{CONDITION}==1"  # a public column, made of the two that are compared
     if found is None:
         raise FormulaError("the condition compares columns that may be missing")
     return found or None

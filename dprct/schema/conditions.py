@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import FormulaError
-from dprct.schema.expressions import CONDITION, computed, names_in, parse
+from dprct.schema.expressions import CONDITION, computed, names_in, parse, tree_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -50,7 +50,7 @@ def condition(text: str, what: str = "where") -> str:
     'not missing(wage) and (region == 1 or region == 2) and (not missing(name))'
     """
     try:
-        tree = _Read(what, text).visit(ast.parse(_in_python(text).strip(), mode="eval"))
+        tree = _Read(what, text).visit(tree_of(_in_python(text)))
         words = ast.unparse(tree)
     except FormulaError:
         raise

@@ -11,7 +11,10 @@ nothing is handed to Python.  Evaluation is total: what is undefined is missing.
 from __future__ import annotations
 
 import ast
+import keyword
 import math
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -158,7 +161,7 @@ def parse(expression: str, what: str = "derived", language: Language = _DERIVED)
     ['age', 'arm']
     """
     try:
-        tree = ast.parse(expression.strip(), mode="eval").body
+        tree = tree_of(expression).body
         deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(
@@ -171,12 +174,58 @@ def parse(expression: str, what: str = "derived", language: Language = _DERIVED)
         )
     wrong = refused(tree, language)
     if wrong is not None:
-        part = ast.get_source_segment(expression.strip(), wrong) or expression
+        part = ast.get_source_segment(_wide(expression), wrong) or expression
+        part = unicodedata.normalize("NFKC", part)
         raise FormulaError(
             f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_ALLOWED}"
             + (', and texts, as in ``name == "a"``' if language.text else "")
         )
     return tree
+
+
+def tree_of(text: str) -> ast.Expression:
+    """Return the syntax tree of a text in which a column may be called as a word of Python.
+
+    Python takes a word with a letter of full width for a name, and reads it as the plain letters.
+
+    Examples
+    --------
+    >>> sorted(names_in(tree_of("class == 8 and from < 3")))
+    ['class', 'from']
+    """
+    return ast.parse(_wide(text), mode="eval")
+
+
+def _wide(text: str) -> str:
+    """Return a text whose words of Python, but those of this language, begin with a wide letter."""
+    return _WORD.sub(
+        lambda found: chr(ord(found[0][0]) + 0xFEE0) + found[0][1:] if found["word"] else found[0],
+        text.strip(),
+    )
+
+
+_OURS = frozenset(
+    [
+        "and",
+        "or",
+        "not",
+        "if",
+        "else",
+        "in",
+        "is",
+        "for",
+        "lambda",
+        "True",
+        "False",
+        "None",
+        "await",
+    ]
+)
+_WORD = re.compile(
+    r"""(?:"[^"\n]*"|'[^'\n]*')|(?P<word>\b(?:"""
+    + "|".join(sorted({*keyword.kwlist} - _OURS))
+    + r")\b)"
+)
 
 
 def parents(expression: str) -> set[str]:

@@ -94,10 +94,7 @@ def test_each_reason(
         ({"sample": "age>9 & girl==1"}, "valid, and who meets the condition may be private"),
         ({"groups": "girl"}, "valid, and who meets the condition may be private"),
         ({"sample": 'age!=. & town=="a"'}, "valid, and who meets the condition may be private"),
-        (
-            {"sample": "age>schooling"},
-            "some rows: a condition on the outcome, or one that is not read",
-        ),
+        ({"sample": "age>schooling"}, "valid, and who meets the condition may be private"),
         ({"sample": "later==1"}, "valid if it is public who meets the condition"),
         ({"sample": "t!=2"}, "valid if it is public who meets the condition"),
         ({"sample": "y!=. & !missing(x)"}, "valid"),

@@ -120,3 +120,15 @@ def test_what_a_condition_asks_of_columns() -> None:
 def test_what_no_release_reads_is_refused_by_name(text: str, words: str) -> None:
     with pytest.raises(FormulaError, match=words):
         condition(text)
+
+
+@pytest.mark.parametrize("name", ["class", "from", "with", "pass", "return", "global", "def"])
+def test_a_column_may_be_called_as_a_word_of_python(name: str) -> None:
+    """Schools have classes: ``reg score treat if class == 8`` is a condition as any other."""
+    assert condition(f"{name}==8 & x < .") == f"{name} == 8 and (not missing(x))"
+    assert condition(condition(f'{name} == 8 | town == "{name}"')) == (
+        f"{name} == 8 or town == '{name}'"
+    )
+    assert columns_asked(condition(f"!({name}>=1)"))[0] == {name}
+    with pytest.raises(FormulaError, match=rf"'{name} @ 3' is not"):
+        condition(f"{name} @ 3 == 1")
