@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,7 +69,11 @@ def ols(
         if formula is None and not effects and joint is None:
             say(json.dumps(_described(moments), indent=2) if as_json else moments.summary())
             return
-        chosen = _groups(moments, where or [])
+        chosen = None
+        if formula is None or (asked := _declared(moments, formula, where or [])) is None:
+            chosen = _groups(moments, where or [])
+        else:
+            formula = asked
         found: Any = (
             moments.joint(joint)
             if joint is not None
@@ -76,7 +81,7 @@ def ols(
             if formula is None
             else moments.margins(formula, family=margins)
             if margins is not None
-            else moments.ols(formula, cov_type=cov_type, where=chosen)
+            else _regression(moments, formula, cov_type, chosen)
         )
         tested = found.wald_test(test) if test else None
     if tested is not None:
@@ -85,6 +90,25 @@ def ols(
         say(found.tidy().to_json(orient="records", indent=2, double_precision=15))
     else:
         say(found.summary())
+
+
+def _regression(
+    moments: Moments, formula: str, cov_type: str | None, where: Mapping[str, Any] | None
+) -> Any:
+    """The regression of a formula or a name; with an instrument two-stage least squares."""
+    instrumented = {one.title for one in moments.instrumented}
+    fit: Any = moments.iv if "[" in formula or formula in instrumented else moments.ols
+    return fit(formula, cov_type=cov_type, where=where)
+
+
+def _declared(moments: Moments, formula: str, where: list[str]) -> str | None:
+    """Title of the declared regression that has a formula and these levels as its condition."""
+    if not where:
+        return None
+    pairs = [tuple(part.strip() for part in re.split("==?", text, maxsplit=1)) for text in where]
+    said = " & ".join(" == ".join(pair) for pair in pairs)
+    of = (one.title for one in moments.declared if (one.formula, one.where) == (formula, said))
+    return next(of, None)
 
 
 def _described(moments: Moments) -> dict[str, Any]:

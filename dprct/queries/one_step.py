@@ -277,9 +277,9 @@ def most_together(
     --------
     >>> women = np.array([True, False])
     >>> parts = [np.array([4]), np.array([3]), np.array([2])]
-    >>> most_together(parts, [women, ~women, None], both=False)
+    >>> int(most_together(parts, [women, ~women, None], both=False))
     6
-    >>> most_together(parts, [women, ~women, None], both=True)
+    >>> int(most_together(parts, [women, ~women, None], both=True))
     9
     """
     always = sum(

@@ -25,8 +25,8 @@ def facts_in_words(column: Column) -> str:
     >>> from dprct.schema import Column
     >>> facts_in_words(Column("y", role="outcome", bounds=(0, 10), bins=5, missing=()))
     'outcome, 0 to 10, 5 bins, never missing'
-    >>> facts_in_words(Column("arm", levels=("a", "b"), missing=(".a",), missing_policy="public"))
-    'levels a, b, missing .a (public)'
+    >>> facts_in_words(Column("arm", levels=(0, 1), missing=(".a",), missing_policy="public"))
+    'levels 0, 1, missing .a (public)'
     """
     return ", ".join(_words(column))
 

@@ -361,8 +361,8 @@ class Schema:
         Examples
         --------
         >>> facts = Schema((Column("y", bounds=(0, 10), role="outcome"),)).to_frame()
-        >>> facts.loc[0, ["name", "role", "low", "high"]].tolist()
-        ['y', 'outcome', 0.0, 10.0]
+        >>> facts.loc[0, ["name", "role"]].tolist(), float(facts.loc[0, "high"])
+        (['y', 'outcome'], 10.0)
         """
         return facts_table(self.columns)
 

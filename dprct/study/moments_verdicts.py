@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
-from dprct.dofile.varlists import bare_names
+from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import ColumnError, DprctError
 from dprct.estimate.moments.declared import outcome_unlike
 from dprct.estimate.moments.robust_errors import Scored
@@ -193,7 +193,7 @@ class Served:
         terms : tuple of str
             Its right side, as a formula has it.
         """
-        if (why := self._another_estimator(row)) is not None:
+        if (why := self._another_estimator(row, terms)) is not None:
             return "artefact", *why
         declared = self._declared(row, terms)
         if row.command in MARGINS:
@@ -266,7 +266,7 @@ class Served:
             return (
                 "artefact",
                 f"{row.command} is not linear, and its coefficients are not released",
-                f'declare it: [[regression]] formula = "{formula}", for {after}',
+                f'declare it: [[regression]] formula = "{formula}", for {after} of a factor',
             )
         if any(":" in term for term in terms):
             return "artefact", f"it has products, of which {after} prints means over people", ""
@@ -274,7 +274,8 @@ class Served:
         if (why := outcome_unlike(column, family)) is not None:
             return "artefact", why, ""
         title, arms = next((one[0], one[6]) for one in self.steps if f'"{one[0]}"' in declared[2])
-        if bare := [word for word in row.regressors if word in arms]:
+        named = (word for word in row.regressors if is_plain(word))
+        if bare := [w for w in named if w in arms or any(a.startswith(f"C({w})") for a in arms)]:
             return (
                 "artefact",
                 f"{bare[0]} is no factor in it: {after} prints a derivative, which is no effect",
@@ -287,9 +288,9 @@ class Served:
         said = declared[1].replace("the coefficients are served", f"what {after} prints is served")
         return "effects only", said, command
 
-    def _another_estimator(self, row: Regression) -> tuple[str, str] | None:
+    def _another_estimator(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str] | None:
         if (why := _NOT_MARGINS.get(row.command)) is not None:
-            linear = formula_of(row, tuple(row.regressors)) if row.status == "read" else ""
+            linear = formula_of(row, terms) if row.status == "read" else ""
             remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
             return why, remedy if linear and isinstance(row.outcome, str) else ""
         known = _IV if row.endogenous else _LEAST_SQUARES | MARGINS.keys()

@@ -109,7 +109,8 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
     >>> found.formula, found.cluster, sorted(found.used)
     ('y ~ t + age', 'v', ['age', 't', 'v', 'y'])
     """
-    rows, known = [_by_column(row) for row in rows], set(columns)
+    known = set(columns)
+    rows = _products_told([_by_column(row) for row in rows], known)
     experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
     margins = [
         row
@@ -141,6 +142,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
             [row for row in (*experiment, *margins) if _is_served(row, cluster)],
             known,
             {*chosen, *outcomes},
+            {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
         ),
     )
 
@@ -163,6 +165,21 @@ def _by_column(row: Regression) -> Regression:
     """The regression with treatments by their columns, where they are factors: ``i.treat``."""
     names = [_factor_of(word) or word for word in row.treatments]
     return replace(row, treatments=tuple(dict.fromkeys(names)))
+
+
+def _products_told(rows: Sequence[Regression], known: set[str]) -> list[Regression]:
+    """The regressions, of whose products (``i.treat##c.age``) it is told which column is treatment.
+
+    A product of treatment is marked as a whole; its treatment is what another regression has alone.
+    """
+    arms = {name for row in rows for name in row.treatments if _is_arm(name, row, known)}
+    found = []
+    for row in rows:
+        words = [word for word in row.treatments if "#" in word]
+        parts = [re.sub(r"^(c|i\w*)\.", "", part) for w in words for part in re.split("#+", w)]
+        own = [name for name in parts if name in arms]
+        found.append(replace(row, treatments=tuple(dict.fromkeys([*row.treatments, *own]))))
+    return found
 
 
 def _factor_of(word: str) -> str:
@@ -197,7 +214,9 @@ def _of_persons(row: Regression) -> bool:
     return counted and len(row.absorb) == 1 and row.absorb == row.cluster
 
 
-def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[Printed, ...]:
+def _printed(
+    rows: Sequence[Regression], known: set[str], others: set[str], moved: set[str]
+) -> tuple[Printed, ...]:
     """Every regression once; of two that differ in errors alone, the clustered one."""
     found: dict[tuple[str, str, str], Printed] = {}
     for row in rows:
@@ -205,7 +224,7 @@ def _printed(rows: Sequence[Regression], known: set[str], others: set[str]) -> t
         made = [term for terms in products.values() for term in terms or ()]
         plain = tuple(word for word, terms in products.items() if terms == ())
         covariates = _terms(replace(row, regressors=plain), known, others)
-        where, weights = _where(row, known), sampling_weights(row)
+        where, weights = _where(row, known, moved), sampling_weights(row)
         if covariates is None or where is None or None in products.values():
             continue
         if weights is None or not {weights} <= known | {""}:
@@ -265,8 +284,11 @@ def sampling_weights(row: Regression) -> str | None:
     return name if sampled and is_plain(name) and name not in row.derived else None
 
 
-def _where(row: Regression, known: set[str]) -> str | None:
-    """Return the condition of a regression as a declared one has it; None if it has no such."""
+def _where(row: Regression, known: set[str], moved: set[str]) -> str | None:
+    """Return the condition of a regression as a declared one has it; None if it has no such.
+
+    None, too, if it is on an outcome or a treatment of the do-files, which no regression may be.
+    """
     if not row.sample:
         return ""
     try:
@@ -276,7 +298,7 @@ def _where(row: Regression, known: set[str]) -> str | None:
     words = (str(row.outcome), *row.regressors, *row.absorb)
     there = {name for word in words for name in bare_names(word)}
     exact = as_in_stata(found, there)  # which columns are never missing is declared later
-    if exact is None or not named(found) <= known or row.remade:
+    if exact is None or not named(found) <= known or row.remade or named(exact) & moved:
         return None
     return reduced(exact, there)
 

@@ -458,8 +458,8 @@ def _for_subgroups(row: Regression, released: Released) -> str:
             f"{named[0]} is a block of the design"
         )
     return (
-        f'release these rows alone, or method = "moments" with subgroups = [{listed}], which are '
-        f"{kind}"
+        f'release these rows alone, or method = "moments", a [[regression]] with this condition as '
+        f"its where, or subgroups = [{listed}], which are {kind}"
     )
 
 
@@ -568,11 +568,11 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
 
 def _remedy(reason: str, row: Regression, valid: Validity) -> str:
     if valid.declared:
-        return (
-            ""
-            if "n.r." in reason or "was released" in reason
-            else ("declare it: [[regression]] with its formula, and where = for its condition")
-        )
+        if "n.r." in reason or "was released" in reason:
+            return ""
+        if row.weights or any("#" in word for word in row.regressors):
+            return 'no file carries it: declare it with method = "moments", as a [[regression]]'
+        return "declare it: [[regression]] with its formula, and where = for its condition"
     if "were not released; released" in reason:
         return f"name {row.outcome} as an outcome of the formula"
     if "declared" in reason:

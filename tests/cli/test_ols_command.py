@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dprct.assignment import Simple
+from dprct.assignment import Complete, Simple
+from dprct.errors import ParameterError
 from dprct.estimate import Moments, PrivateMoments
+from dprct.estimate.moments.declared import Regression
 from dprct.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -88,3 +90,39 @@ def test_an_edited_file(dprct: Callable[..., Any], file: Path) -> None:
     ran = dprct("ols", file)
     assert ran.code == 2
     assert "was changed after it was written" in ran.err
+
+
+def test_declared_regressions_are_found_by_condition_and_by_name(
+    dprct: Callable[..., Any], tmp_path: Path
+) -> None:
+    rng, never = np.random.default_rng(8), {"missing": ()}
+    two = {"levels": (0.0, 1.0), **never}
+    schema = Schema(
+        (
+            Column("kids", bounds=(0.0, 8.0), sd=1.0, **never),
+            Column("took", "byte", **two),
+            Column("girl", "byte", **two),
+            Column("aid", "byte", **two),
+        )
+    )
+    aid = np.arange(3000) % 2.0
+    took = (rng.random(3000) < 0.2 + 0.6 * aid) * 1.0
+    frame = pd.DataFrame(
+        {"kids": rng.poisson(1, 3000) + took, "took": took, "girl": rng.integers(0, 2, 3000) * 1.0,
+         "aid": aid}
+    ).clip(upper=8.0)  # fmt: skip
+    girls = Regression("kids ~ aid", where="girl == 1")
+    path = PrivateMoments(
+        frame, schema, assignment=Complete("aid", shares=0.5),
+        formulas=["kids ~ aid", girls, Regression("kids ~ [took ~ aid]", name="iv")],
+        neighbors="replace-one-design-public",
+    ).fit(epsilon=4, delta=1e-6).save(tmp_path / "a.moments.json")  # fmt: skip
+    moments = Moments.load(path)
+    for said in ("girl=1", "girl == 1"):
+        ran = dprct("ols", path, "kids ~ aid", "--where", said)
+        assert ran.out.strip() == moments.ols(girls).summary().strip()
+    assert dprct("ols", path, "kids ~ aid", "--where", "girl=0").code == 2
+    for asked in ("iv", "kids ~ [took ~ aid]"):
+        assert dprct("ols", path, asked).out.strip() == moments.iv("iv").summary().strip()
+    with pytest.raises(ParameterError, match=r"ask for it with iv\(\)"):
+        moments.ols("iv")

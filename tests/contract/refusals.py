@@ -465,6 +465,7 @@ case(**CONTROL, name="everything", donor_weights="auto", pre_fit=True, placebos=
      "mean": 0.2, "pre_fit": 0.2, "placebos": 0.2})  # fmt: skip
 case(**CONTROL | {"private": "y x"}, name="predictors", predictors={"x": 2.0, "y(2001/2003)": 1.0})
 case(**CONTROL, name="all placebos", placebos="all")
+case(**CONTROL, name="changes", changes=(-2, 2))
 case(**CONTROL, name="treated protected", protect_treated=True, noise="gaussian", delta=1e-3)
 case(**CONTROL, name="concentrated", donor_weights="ridge", noise="concentrated", delta=1e-3,
      budget_shares={"donor_weights": 0.4, "prediction": 0.6})  # fmt: skip

@@ -97,7 +97,6 @@ def test_clusters_are_counted_as_clusters() -> None:
         (Complete([2, 1], arm="code"), {}, "control="),
         (Complete("t"), {"treatment": "code"}, "the design has t"),
         (Complete("t"), {"privacy_unit": "cluster"}, "design of clusters"),
-        (Complete("t"), {"privacy_unit": "village"}, "allowed: person, cluster"),
         (Complete("t"), {"blocks": "pool"}, "allowed: weight, ignore"),
         (Complete("t", shares=0.1), {}, "not one of the design"),
         (FACTORIAL, {}, "blocks=.ignore."),

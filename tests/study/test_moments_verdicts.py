@@ -12,10 +12,12 @@ import pytest
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.cli import main
+from dprct.dofile import Regression
 from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
-from dprct.schema import Schema
+from dprct.schema import Column, Schema
+from dprct.study.moments_verdicts import Served
 from dprct.study.protect import bound_model, protected, study_of, written_files
 from dprct.study.verdicts import of_file, of_study
 
@@ -323,7 +325,7 @@ DECLARED = [
      'declare it: [[regression]] formula = "work ~ aid"'),
     ("reg work aid age if age > 0, cluster(village)", "artefact", "with where = "),
     ("reg work aid age if town==1 | town==2 | town==5, cluster(village)", "valid", '"north"'),
-    ("reg work aid age if town==1, cluster(village)", "artefact", '"town == 1", if it is public'),
+    ("reg work aid age if town==1, cluster(village)", "artefact", '"town == 1", if its columns'),
     ("reg work aid age if town==1 | town==2 | town==5, robust", "effects only", '"north"'),
     ("logit work i.aid age, cluster(village)", MARGINAL, '"work ~ aid + age" --margins logit'),
     ("logistic work i.aid age, cluster(village)", MARGINAL, "--margins logit"),
@@ -344,7 +346,7 @@ DECLARED = [
 ]  # fmt: skip
 
 
-PANEL = """\
+WAVES = """\
 version = 1
 data = "waves.dta"
 dataset_id = "waves"
@@ -406,7 +408,7 @@ def test_regressions_of_a_panel_are_those_of_the_do_file(tmp_path: Path) -> None
         "aid": person % 2, "after": (wave == 3) * 1.0, "wave": wave, "person": person,
     })  # fmt: skip
     write_dta(frame, Schema.from_frame(frame), tmp_path / "waves.dta")
-    (tmp_path / "waves.toml").write_text(PANEL)
+    (tmp_path / "waves.toml").write_text(WAVES)
     (tmp_path / "waves.do").write_text(
         "".join(f"use waves, clear\n{text}\n" for text, _ in IN_WAVES)
     )
@@ -453,3 +455,18 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
                 if one.kind == MARGINAL:
                     of = moments.margins(title, family=one.remedy.split()[-1])
                 assert "aid" in of.params.index
+
+
+def test_a_logit_with_plain_treatment_is_not_served_where_its_factor_is_declared() -> None:
+    schema = Schema((Column("work", levels=(0.0, 1.0), missing=()), Column("age", missing=())))
+    declared = "work ~ C(aid) + age"
+    step = declared, declared, (), ("age",), "", "", ("C(aid)[T.1]",)
+    served = Served("a", schema, frozenset(), {}, steps=(step,), arms=frozenset({"aid"}))
+    run = {"outcome": "work", "vce": "robust", "dataset": "a.dta"}
+    factor = Regression("a.do", 1, "logit", regressors=("i.aid", "age"), **run)
+    assert served.verdict(factor, ("C(aid)", "age"))[0] == MARGINAL
+    plain = Regression("a.do", 1, "logit", regressors=("aid", "age"), **run)
+    kind, _, remedy = served.verdict(plain, ("aid", "age"))
+    assert (kind, remedy) == ("artefact", "write i.aid")
+    probit = Regression("a.do", 1, "probit", regressors=("i.aid", "age"), **run)
+    assert 'formula = "work ~ C(aid) + age"' in served.verdict(probit, ("C(aid)", "age"))[2]

@@ -165,3 +165,35 @@ def test_a_draft_is_what_do_files_are_for(folder: Path, command_line: Callable[.
     ran = command_line(main)("describe", folder / "farms.dta", "--do", folder / "tables.do")
     assert ran.code == 2
     assert "give --draft and --treatment too" in ran.err
+
+
+def test_products_and_logits_with_factors_are_offered_and_conditions_on_outcomes_are_not() -> None:
+    run = {"outcome": "kids", "status": "read", "dataset": "a.dta", "vce": "robust"}
+    rows = [
+        Regression("a.do", 1, "regress", regressors=("aid", "age"), treatments=("aid",), **run),
+        Regression(
+            "a.do", 2, "regress", regressors=("i.aid##c.age",), treatments=("i.aid##c.age",), **run
+        ),
+        Regression(
+            "a.do", 3, "logit", regressors=("i.aid", "age"), treatments=("i.aid",),
+            **{**run, "outcome": "work"},
+        ),
+        Regression(
+            "a.do", 4, "logit", regressors=("aid", "age"), treatments=("aid",),
+            **{**run, "outcome": "late"},
+        ),
+        *(
+            Regression(
+                "a.do", 5, "regress", regressors=("aid", "age"), treatments=("aid",), sample=said,
+                **run,
+            )
+            for said in ("work == 1", "aid == 1 | girl == 1", "girl == 1")
+        ),
+    ]  # fmt: skip
+    found = prefilled(rows, ["kids", "work", "late", "aid", "age", "girl"])
+    assert {(one.formula, one.where) for one in found.regressions} == {
+        ("kids ~ aid + age", ""),
+        ("kids ~ aid + age + aid:age", ""),
+        ("work ~ C(aid) + age", ""),
+        ("kids ~ aid + age", "girl == 1"),
+    }

@@ -223,6 +223,17 @@ def declared_results(
             "their number"
         )
         notes = (*notes, f"Not estimated, for {why}: {', '.join(lost)}.")
+    below = [
+        name
+        for name, variance in zip(of.terms, np.diag(drawn.sampling).tolist(), strict=True)
+        if variance <= 0 and name not in lost
+    ]
+    if below:
+        notes = (
+            *notes,
+            f"The sampling variance of {', '.join(below)} was drawn at 0 or below: its printed "
+            "error is that of noise. Intervals cover over all draws, and some are short.",
+        )
     nobs = of.nobs
     if drawn.rows is not None:
         nobs = max(0, round(np.nan_to_num(drawn.rows)))

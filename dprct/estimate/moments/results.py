@@ -310,6 +310,10 @@ class Moments(ReleasedMoments):
                 f"{formula.title!r} was not declared for this release; declared: "
                 f"{self._declared_said()}"
             )
+        if self._named(formula, self.instrumented) is not None:
+            raise ParameterError(
+                f"{formula!r} is a declared regression with an instrument; ask for it with ``iv()``"
+            )
         parsed = self._parsed(formula, "ols")
         self._check_withheld(f"ols({parsed.text!r})")
         if parsed.endogenous:

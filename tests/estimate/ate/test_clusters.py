@@ -94,7 +94,7 @@ def test_a_plan_assumes_a_correlation_that_is_declared_or_a_guess() -> None:
         ({"icc": 0.1, "privacy_unit": "cluster", "largest": 19}, "needs privacy_unit"),
         ({"cluster_mean_bounds": (0.5, 0.1)}, "below the second"),
         ({"cluster_mean_bounds": (-0.5, 0.1)}, "beyond its bounds"),
-        ({"cluster_mean_bounds": 0.5}, "give a list of a number or a dict"),
+        ({"cluster_mean_bounds": 0.5}, "give a list of numbers, a dict of lists by name"),
         ({"cluster_mean_bounds": {"z": (0.1, 0.5)}}, "no column 'z'"),
     ],
 )
