@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from dprct.privacy.aggregates import CellCounts, IntegerVector
+from dprct.privacy.aggregates import CellCounts, IntegerTable, IntegerVector
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import gdp_epsilon, gdp_mu
 from dprct.privacy.histograms import HistogramRelease, SparseHistogram, StabilityHistogram
 from dprct.privacy.mechanisms import (
     AnalyticGaussian,
+    CubeNoise,
     DiscreteGaussian,
     DiscreteLaplace,
 )
@@ -29,6 +30,8 @@ from tests.statistical.auditing import AuditResult, lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
 ALPHA = 1e-9
 DRAWS = 100_000
@@ -57,6 +60,26 @@ def test_discrete_laplace(l1: int) -> None:
     assert not audit.refutes(float(claim)), audit
     assert audit.refutes(too_little_for), audit
     assert audit.epsilon > 0.8 * claim
+
+
+CUBES = 20_000
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_noise_in_cubes(size: int) -> None:
+    """All statistics move at once; the coordinate that is furthest out tells the most."""
+    claim, too_little_for = Fraction(20, 9), 1.5
+    mechanism = CubeNoise(claim, reach=1, size=size)
+
+    def furthest(by: int) -> NDArray[np.int64]:
+        rows = [IntegerVector(np.full(CUBES, by), l1=1, relation="replace-one")] * size
+        drawn = mechanism.release(IntegerTable(rows, reach=1), source())
+        units = np.array([row.units for row in drawn], np.int64)
+        return units[np.abs(units).argmax(axis=0), np.arange(CUBES)]
+
+    audit = lower_bound(furthest(0), furthest(1), delta=0, alpha=ALPHA)
+    assert not audit.refutes(float(claim)), audit
+    assert audit.refutes(too_little_for), audit
 
 
 def test_analytic_gaussian() -> None:
