@@ -222,7 +222,7 @@ def test_the_regressions_as_the_paper_prints_them(
         ("income ~ treat*age", {"where": "female == 1"}, "private condition"),
         ("income ~ treat", {"weights": "age"}, "weights"),
         ("income ~ [works ~ treat + age]", {}, "clusters were assigned"),
-        ("income ~ treat", {"cluster": "village district"}, "no column of the design"),
+        ("income ~ treat", {"cluster": "village district"}, "no column 'village district'"),
     ],
 )
 def test_what_the_page_says_is_refused(formula: str, more: dict[str, str], said: str) -> None:
@@ -321,11 +321,13 @@ def test_predictors_of_a_synthetic_control(capsys: pytest.CaptureFixture[str]) -
     data = data.assign(lnincome=10.0, age15to24=0.2, beer=20.0)
     never = {name: {"bounds": ends, "missing": "never"} for name, ends in facts.items()}
     schema = dprct.Schema.from_frame(data).declare(**never)
-    (block,) = blocks("docs/synthetic_control.md", "python")
+    changes, block = blocks("docs/synthetic_control.md", "python")
     exec(compile(block, "a block", "exec"), {"dprct": dprct, "data": data, "schema": schema})
     plan = capsys.readouterr().out
     assert "beer(1984(1)1988) (0 to 50, weight 4)" in squeezed(plan)
     assert "lambda 520" in plan  # 20 times 19 years and the weights
+    exec(compile(changes, "a block", "exec"), {})
+    assert "sales (changes)" in capsys.readouterr().out
 
 
 def test_no_block_of_python_is_left_out() -> None:

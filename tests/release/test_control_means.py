@@ -17,7 +17,13 @@ from scipy import stats
 
 import dprct
 from dprct.certificate.valid_regressions import Validity
-from dprct.estimate.ate.release import CountedOutcome, Outcome, control_law, mechanisms_of
+from dprct.estimate.ate.release import (
+    CountedOutcome,
+    Outcome,
+    control_law,
+    drawn_alone,
+    mechanisms_of,
+)
 from dprct.estimate.noise_law import correction, quantile
 from dprct.io import read
 from dprct.privacy.noise import source
@@ -187,7 +193,7 @@ def laws_of(
     outcome = Outcome(Column("y", bounds=(0.0, 1.0)), Arms(codes, (sizes,)), Fraction(1))
     frame = table(pd.DataFrame({"y": (rng.random(sum(sizes)) < p) * 1.0}))
     parts = tuple(mechanisms_of(outcome, epsilon).values())
-    law = control_law(outcome, outcome.release(frame, epsilon, parts, source(1)))
+    law = control_law(outcome, drawn_alone(outcome, frame, epsilon, parts, source(1)))
     assert law is not None
     (b,), (spread,) = law.scales, law.variances
     means = shares[0] + rng.laplace(0, b, RUNS)

@@ -54,7 +54,7 @@ def coefficients(treat, y, draws, seed):
     found = []
     for _ in range(draws):
         beta = proxies(released, fit.beta, fit.sigma2, settings.B, rng).beta
-        found.append(noisy_mean(beta[1], sd, share, settings, rng)[0])
+        found.append(noisy_mean(beta[1], sd, share, settings, rng, "t")[0])
     return np.array(found)
 
 
