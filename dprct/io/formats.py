@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from dprct import disk
-from dprct.arguments import checked
+from dprct.arguments import check_choice, checked
 from dprct.disk import path_of
 from dprct.errors import FileError, ParameterError
-from dprct.io.stata.names import under_stata_names
+from dprct.io.stata.names import Names, under_stata_names
 
 if TYPE_CHECKING:
     import os
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dprct.io.stata.names import Names
     from dprct.schema.schema import Schema
 
 
@@ -93,6 +92,7 @@ def read(path: str | os.PathLike[str], names: Names = "same") -> tuple[pd.DataFr
     ['inc_total']
     """
     source = path_of(path)
+    check_choice("names", names, get_args(Names))
     reader = _reader(_extension(source, READABLE, "read"))
     if source.is_dir():
         raise FileError(f"{str(source)!r} is a folder; name a file")

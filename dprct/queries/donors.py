@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -65,21 +65,23 @@ class Scale:
         Smallest and largest legal number.
     """
 
+    option: ClassVar[str] = "bound"
+
     low: float
     high: float
 
     def __post_init__(self) -> None:
         finite = math.isfinite(self.low) and math.isfinite(self.high)
+        given = f"``{self.option}=({self.low:g}, {self.high:g})``"
         if not (finite and self.low < self.high and EXTREMES[0] <= self.bound <= EXTREMES[1]):
             raise ParameterError(
-                f"``bound=({self.low:g}, {self.high:g})``; give a positive number B of at most "
-                f"{EXTREMES[1]:g}, or the smallest and the largest number that are possible, from "
-                "public knowledge"
+                f"{given}; give a positive number B of at most {EXTREMES[1]:g}, or the smallest "
+                "and the largest number that are possible, from public knowledge"
             )
         if self.width < _FEWEST_STEPS:
             raise ParameterError(
-                f"``bound=({self.low:g}, {self.high:g})`` is narrow for numbers of that size; "
-                "subtract a public constant from the outcome"
+                f"{given} is narrow for numbers of that size; subtract a public constant from the "
+                "outcome"
             )
 
     @property
@@ -142,6 +144,8 @@ class ChangeScale(Scale):
     and a function of this unit's own numbers.  Replacing a donor replaces its row by another within
     the bounds of changes, so that every sensitivity is that of :class:`Scale` with these.
     """
+
+    option: ClassVar[str] = "changes"
 
     levels: Scale
     T0: int

@@ -91,3 +91,10 @@ def test_what_is_no_path_is_refused(bad: object) -> None:
         read(bad)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="give a file name"):
         write(DATA, SCHEMA, bad)  # type: ignore[arg-type]
+
+
+def test_names_are_the_file_s_or_stata_s(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    write(DATA, SCHEMA, str(path))
+    with pytest.raises(ParameterError, match="names='r'; allowed: same, stata"):
+        read(path, names="r")  # type: ignore[arg-type]

@@ -293,6 +293,7 @@ ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
 EFFECT = "estimate.PrivateATE: two arms"
+TOGETHER = "estimate.PrivateATE: two outcomes"
 HISTOGRAM = "release.MVHistogram: all columns"
 MARGINALS = "release.Marginals: all columns"
 ADDITIVE, WEIGHTED = "estimate.PrivateAdditive: plain", "estimate.IPW: the effect"
@@ -301,6 +302,9 @@ EVERYTHING = {"y": 1.0, "x": 2.0, "g": "b"}
 FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     "Laplace noise 10 % small, an effect": (
         small_laplace, lambda: pair(EFFECT, y=1.0), "loss: log ratio",
+    ),
+    "noise of two outcomes together 10 % small": (
+        small_laplace, lambda: pair(TOGETHER, y=1.0, y2=1.0), "loss: log ratio",
     ),
     "Laplace noise 10 % small, all cells": (
         small_laplace, lambda: pair(HISTOGRAM, **EVERYTHING), "loss: log ratio",

@@ -30,6 +30,7 @@ from dprct.estimate.synthetic_control.panel import (
     PanelFacts,
     check_keys,
     check_named,
+    ends_of,
     likely_panels,
     noted_name,
     number,
@@ -189,9 +190,8 @@ class SyntheticControlSpec(Spec[PanelFacts]):
         levels = scale_of(self.bound, facts.schema.column(self.outcome))
         if self.changes is None:
             return levels
-        ends = scale_of(self.changes, name="changes")
         T0 = facts.panel.T0 if isinstance(facts, PanelFacts) else 1
-        return ChangeScale(ends.low, ends.high, levels, T0)
+        return ChangeScale(*ends_of(self.changes, "changes"), levels, T0)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -382,7 +382,7 @@ def _find(
     )
 
 
-def scale_of(bound: Bound | None, column: Column | None = None, name: str = "bound") -> Scale:
+def scale_of(bound: Bound | None, column: Column | None = None) -> Scale:
     """Return public bounds: those given, or those of the schema."""
     if bound is None:
         declared = None if column is None else column.bounds
@@ -393,6 +393,11 @@ def scale_of(bound: Bound | None, column: Column | None = None, name: str = "bou
                 "never from the data, or give ``bound=``"
             )
         return Scale(float(declared[0]), float(declared[1]))
+    return Scale(*ends_of(bound, "bound"))
+
+
+def ends_of(bound: Bound, name: str) -> tuple[float, float]:
+    """Return the ends of bounds that an option gives: of one number B, -B and B."""
     pair = isinstance(bound, (tuple, list))
     ends = tuple(map(number, bound)) if isinstance(bound, (tuple, list)) else (number(bound),)
     if len(ends) != 1 + pair or any(math.isnan(end) for end in ends):
@@ -400,7 +405,7 @@ def scale_of(bound: Bound | None, column: Column | None = None, name: str = "bou
             f"``{name}={given(bound)}``; give a positive number B, or ``(low, high)``, "
             "from public knowledge"
         )
-    return Scale(ends[0], ends[1]) if pair else Scale(-ends[0], ends[0])
+    return (ends[0], ends[1]) if pair else (-ends[0], ends[0])
 
 
 _OF_TABLES = {

@@ -72,6 +72,6 @@ def test_a_common_shift_of_levels_changes_nothing() -> None:
 
 
 def test_bounds_of_changes_are_checked() -> None:
-    for wrong in ((3, -3), "wide", (1,), float("nan")):
-        with pytest.raises(ParameterError):
+    for wrong in ((3, -3), "wide", (1,), float("nan"), 0, (0, float("inf"))):
+        with pytest.raises(ParameterError, match="changes="):
             control(panel(), changes=wrong)
