@@ -87,7 +87,7 @@ class NoisyVariance:
     rho : float
         b_V / b^2; public.
     size : int
-        How many outcomes have their noise together, uniform in cubes; 1 is Laplace noise.
+        How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
     """
 
     value: float
@@ -138,7 +138,7 @@ class NoisyEffect:
     variances : tuple of Variance
         Of its independent parts.
     size : int
-        How many outcomes have their noise together, uniform in cubes; 1 is Laplace noise.
+        How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
 
     Examples
     --------

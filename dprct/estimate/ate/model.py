@@ -467,8 +467,8 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectRe
         ``delta`` it says how the noise is divided among outcomes, too; every outcome is clipped at
         its own bounds, and nothing else.
     outcome : str or sequence of str
-        One or more outcome columns.  Several outcomes have their noise together, uniform in cubes,
-        which costs each of them less than a part of epsilon (:class:`~dprct.privacy.CubeNoise`).
+        One or more outcome columns.  The noise of several outcomes is drawn jointly, and is
+        smaller than with a share of epsilon for each (:class:`~dprct.privacy.CubeNoise`).
     treatment : str or sequence of str, optional
         0/1 treatment columns.  Rows with all zeros form the control group.
     assignment : Design, optional

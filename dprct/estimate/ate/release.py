@@ -136,7 +136,7 @@ class Outcome:
 
     @property
     def size(self) -> int:
-        """How many outcomes have their noise together."""
+        """How many outcomes have jointly drawn noise."""
         return len(self.beside) or 1
 
     def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
@@ -374,7 +374,7 @@ class HiddenOutcome:
 
     @property
     def size(self) -> int:
-        """How many outcomes have their noise together."""
+        """How many outcomes have jointly drawn noise."""
         return len(self.beside) or 1
 
     def sealed(self, frame: Rows) -> tuple[IntegerVector, ...]:
@@ -686,7 +686,7 @@ def _pooled(
 
 
 def together(outcomes: Sequence[AnyOutcome]) -> tuple[AnyOutcome, ...]:
-    """Outcomes that have their noise together, where they can: uniform in cubes.
+    """Outcomes whose noise is drawn jointly, uniform in cubes, where it can be.
 
     Notes
     -----

@@ -50,7 +50,7 @@ def with_members(
     holds = {text: kinds.holds(text) for text in conditions}
     shares = share_of(kinds)
     for one in found:
-        if one.step.choosing and not holds[one.step.choosing].any():
+        if one.step.choosing and not _possible(kinds, holds[one.step.choosing], shares):
             raise ParameterError(
                 f"{one.step.title!r}: ``where=`` holds for nobody, whatever a row has; give a "
                 "condition that holds for some"
@@ -62,6 +62,12 @@ def with_members(
         ))
         for one in found
     ), kinds  # fmt: skip
+
+
+def _possible(kinds: Kinds, holds: NDArray[np.bool_], shares: Array) -> bool:
+    """Whether some row that the declared levels allow meets a condition."""
+    of_levels = all(one.column.levels and not one.column.missing for one in kinds.asked)
+    return bool(holds.any()) and not (of_levels and shares[holds].sum() == 0)
 
 
 def share_of(kinds: Kinds) -> Array:

@@ -122,8 +122,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         for outcomes and covariates; an outcome's ``sd`` and ``missing_policy`` are used as for
         :class:`dprct.PrivateATE`.
     outcome : str or sequence of str, optional
-        One or more outcome columns, whose differences in means are released.  Several outcomes
-        have their noise together.
+        One or more outcome columns, whose differences in means are released.  The noise of
+        several outcomes is drawn jointly.
     formulas : str, Regression, or sequence of these, optional
         Instead of ``outcome``, the paper's own regressions, such as ``"y ~ treat + age | block"``
         (:class:`dprct.Regression` with ``name``, ``where`` and ``cluster``).  With a ``delta`` the

@@ -219,6 +219,15 @@ def test_a_file_does_not_carry_who_meets_a_private_condition() -> None:
         dprct.Calibrated(ROWS, schema, formulas=LEVELS, assignment=PEOPLE)
 
 
+def test_a_condition_that_declared_levels_rule_out_is_refused() -> None:
+    with pytest.raises(ParameterError, match="holds for nobody"):
+        model(
+            ROWS.fillna({"female": 0.0}),
+            SCHEMA.declare(female={"levels": (0, 1), "missing": "never"}), assignment=PEOPLE,
+            formulas=[Regression("y ~ treat", where="female == 3")],
+        )  # fmt: skip
+
+
 def test_several_rows_of_a_person_are_refused() -> None:
     unit = dprct.schema.Unit("person", id="village", max_rows=40)
     one = Regression("y ~ treat + x", where="age > 30", name="old")
