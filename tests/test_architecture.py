@@ -88,7 +88,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/bound_step.py", "BoundStep.longest", "max"): "public weights",
     ("dprct/estimate/moments/one_step.py", "_of_clusters", "unique"): "arms of clusters, public",
     ("dprct/estimate/moments/one_step.py", "_same_columns", "max"): "public weights",
-    ("dprct/estimate/moments/one_step.py", "_together", "max"): "public weights",
+    ("dprct/estimate/moments/one_step.py", "together", "max"): "public weights",
     ("dprct/estimate/moments/plan.py", "planned_release", "describe"): "a mechanism says its law",
     ("dprct/estimate/noise_law.py", "_shortfall", "max"): "coverages, of public numbers alone",
     ("dprct/estimate/experiment.py", "_largest", "max"): "sizes of clusters, which are public",

@@ -180,7 +180,8 @@ outcome_index <- function(moments, outcomes, scales = NULL, signs = NULL, where 
 #' are in both.
 #'
 #' @param object Released moments, or what [effects()] or [ols()] returned.
-#' @param hypothesis Text such as `"t1 = t2"`, or several of them.
+#' @param hypothesis Text such as `"t1 = t2"`, or several of them; of released moments, and of
+#'   regressions that are tested together, that all are 0 if it is left out.
 #' @param combination Text such as `"t1 - t2"`, or weights by name: `c(t1 = 1, t2 = -1)`. A name
 #'   with signs or blanks in it, such as `(Intercept)`, is written in backquotes.
 #' @return `wald_test()`: an object of class `dprct_wald`, a list with `statistic`, `p.value`, `df`,
@@ -206,7 +207,7 @@ NULL
 
 #' @rdname combinations
 #' @export
-wald_test <- function(object, hypothesis) {
+wald_test <- function(object, hypothesis = NULL) {
   check_ours(object)
   dprct_call("moments_wald",
     result = object, hypothesis = weights_by_name(hypothesis), .call = sys.call()

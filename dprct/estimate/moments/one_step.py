@@ -729,7 +729,7 @@ def _planned(
     squares: float, design: Design | None,
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
-    several, of_squares = (_together(steps.bound, both=both) for both in (False, True))
+    several, of_squares = (together(steps.bound, both=both) for both in (False, True))
     # in units of what a person moves them by, products add as much as the squares of a regression
     squares = squares * of_squares / math.hypot(of_squares, math.sqrt(len(steps.crosses)))
     clips, planned = [], []
@@ -863,7 +863,7 @@ def _times(bound: BoundStep) -> float:
     return 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
 
 
-def _together(bounds: Sequence[BoundStep], *, both: bool) -> float:
+def together(bounds: Sequence[BoundStep], *, both: bool) -> float:
     """Return by how much longer all regressions together move than the one that moves most.
 
     ``both`` is as :func:`dprct.queries.one_step.most_together` takes it: who leaves one of them and

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.layout import GUESS, VIF
+from dprct.estimate.moments.one_step import together
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.robust_errors import SHARE
 from dprct.estimate.moments.system import GATE
@@ -97,6 +98,13 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
         if not share:
             continue
         yield PlannedNumber("shares of mu squared", float(share), why=name)
+    bounds = facts.steps.bound
+    if facts.steps.kinds is not None and len(bounds) > 1:
+        why = (
+            f"of {len(bounds)} regressions, whose effects share the budget as so many do: of those "
+            "that nobody can be in two of, such as levels of a column, one counts"
+        )
+        yield PlannedNumber("regressions that count", together(bounds, both=False) ** 2, why=why)
     planned = zip(facts.steps.bound, facts.declared, allocation.planned, strict=True)
     for bound, one, errors in planned:
         kind = f"{one.cov_type}, {one.groups} clusters" if one.groups else one.cov_type

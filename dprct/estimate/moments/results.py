@@ -709,12 +709,17 @@ class Moments(ReleasedMoments):
             self.drawn.steps, self.declared, crosses, family, self.guarantee, self.n
         )
 
-    def wald_test(self, hypothesis: str | Sequence[str], *, joint: str | None = None) -> WaldTest:
+    def wald_test(
+        self, hypothesis: str | Sequence[str] | None = None, *, joint: str | None = None
+    ) -> WaldTest:
         """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``.
 
-        With ``joint`` it is of the coefficients of :meth:`joint`, across declared regressions.
+        Without any it tests that all are 0.  With ``joint`` it is of the coefficients of
+        :meth:`joint`, across declared regressions.
         """
-        return (self.effects() if joint is None else self.joint(joint)).wald_test(hypothesis)
+        found = self.effects() if joint is None else self.joint(joint)
+        wanted = [f"`{name}` = 0" for name in found.params.index]
+        return found.wald_test(wanted if hypothesis is None else hypothesis)
 
     def lincom(
         self, combination: str | Mapping[str, float], *, joint: str | None = None

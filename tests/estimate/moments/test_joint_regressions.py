@@ -109,6 +109,7 @@ def test_combinations_have_the_error_that_the_covariance_gives() -> None:
     assert 0.8 * exact < other.bse.iloc[0] ** 2 < 1.8 * exact  # with noise, and raised for it
     assert m.lincom("`y: t` - `pay: t`", joint="all").bse.iloc[0] == other.bse.iloc[0]
     assert m.wald_test("`y: t` = `pay: t`", joint="all").df == 1
+    assert m.wald_test(joint="all") == found.wald_test()
     # each interval is that of its own regression
     alone = m.ols("y ~ t + x").conf_int().iloc[0]
     np.testing.assert_allclose(found.conf_int().iloc[0], alone)

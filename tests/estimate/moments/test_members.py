@@ -151,12 +151,14 @@ LEVELS = [
 
 def test_levels_of_a_partition_cost_as_one_and_overlapping_conditions_do_not() -> None:
     both = [*LEVELS, Regression("y ~ treat + x", where="age >= 40", name="old")]
-    noise = [
-        model(assignment=PEOPLE, formulas=asked).plan(1, 1e-6).value("noise_sd", regression="men")
+    plans = [
+        model(assignment=PEOPLE, formulas=asked).plan(1, 1e-6)
         for asked in (LEVELS[1:], LEVELS, both)
     ]
+    noise = [plan.value("noise_sd", regression="men") for plan in plans]
     assert noise[1] == pytest.approx(noise[0], rel=0.15)
     assert noise[2] > 1.3 * noise[1]
+    assert [plan.value("regressions that count") for plan in plans[1:]] == pytest.approx([1, 2])
 
 
 def test_a_regression_of_everybody_stands_beside_them() -> None:
