@@ -31,6 +31,7 @@ JOBS ?= auto
 # workers that each run several linear-algebra threads only get in each other's way
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+export REHEARSAL
 
 sources := $(shell find dprct data -type f ! -path '*/__pycache__/*' 2>/dev/null)
 dev := $(VENV)/.made-for-development
@@ -59,6 +60,7 @@ test-full: $(dev) r browser java latex
 check: lint types test
 
 # the audits take about 50 minutes of processor; torture is a marker of the tests, as audit is
+check-all: export REHEARSAL ?= 1
 check-all: check test-full test-versions audit bench release
 	$(pytest) -m torture -n $(JOBS) $(PYTEST_ARGS)
 

@@ -15,7 +15,13 @@ from pathlib import Path
 import dprct
 
 TOP = Path(__file__).resolve().parents[1]
-AWAY = {"SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md", "README.md": "index.md"}
+AWAY = {
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+    "README.md": "index.md",
+    "r-wrapper/README.md": "r.md",
+    "r-wrapper/vignettes/from_r.Rmd": "from_r.md",
+}
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -89,9 +95,9 @@ def main(arguments: list[str]) -> None:
     out.mkdir(parents=True)
     for page in sorted((TOP / "docs").glob("*.md")):
         (out / page.name).write_text(moved(page.read_text("utf-8"), page.parent), encoding="utf-8")
-    for picture in sorted((TOP / "docs").glob("*.svg")):
+    for picture in sorted([*(TOP / "docs").glob("*.svg"), *(TOP / "docs").glob("*.png")]):
         shutil.copy(picture, out)
-    for name, page_name in AWAY.items():
+    for name, page_name in list(AWAY.items())[:3]:
         text = (TOP / name).read_text("utf-8")
         (out / page_name).write_text(moved(text, TOP), encoding="utf-8")
     from_r = (TOP / "r-wrapper" / "vignettes" / "from_r.Rmd").read_text("utf-8")

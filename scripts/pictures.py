@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/pictures.py
 
-raw_and_protected.svg: one regression on a confidential and on a protected file.  It is drawn with a
+table.svg: a paper's table on the confidential file and as released.  It is drawn with a
 seed, so that it can be drawn again; a seed has no guarantee, and the picture says so.
 epsilon.svg: what epsilon costs, from the plans of PrivateATE, which read public facts alone.
 flow.svg: how a release flows, and what passes from the confidential rows.
@@ -22,77 +22,92 @@ import dprct
 
 TOP = Path(__file__).resolve().parents[1]
 SEED, EPSILON = 1, 1
-COMMAND = "regress got any, vce(robust)"
-LINE, LETTER, MARGIN = 19, 7.9, 16
 SIZES, EPSILONS = (500, 2000, 8000), np.geomspace(0.1, 8, 14)
 
 
-def tables() -> tuple[list[str], list[str]]:
-    """Return the lines of the regression on both files."""
+FORMULAS = ("got ~ any", "got ~ any + age + distvct")
+_ROWS = (("any", "any incentive"), ("age", "age"), ("distvct", "distance, km"))
+
+
+def columns() -> list[dict[str, tuple[float, float] | None]]:
+    """Coefficients and errors of each column of the table: raw, released, raw, released."""
     path = TOP / "data" / "thornton_hiv.dta"
-    schema = dprct.Schema.from_dta(path)
+    two = {"levels": [0, 1], "missing": [".a"], "missing_policy": "public"}
     facts = {
-        "got": {
-            "levels": [0, 1],
-            "missing": [".a"],
-            "missing_policy": "public",
-            "fate": "modelled",
-        },
-        "any": {"levels": [0, 1], "missing": "never", "fate": "public"},
+        "got": two,
+        "any": two,
+        "age": {"bounds": (10, 90), "sd": 14, "centre": 33, "missing": ["."]}
+        | {"missing_policy": "public"},
+        "distvct": {"bounds": (0, 6), "sd": 1.3, "centre": 2, "missing": "never"},
     }
-    schema = schema.declare(**facts, confirm_header=True).declare_rest("withheld").seal()
+    schema = dprct.Schema.from_dta(path).declare(**facts, confirm_header=True)
+    schema = schema.declare_rest("withheld").seal()
     data, _ = dprct.read_dta(path)
-    data = data[data["any"].notna()]
-    model = dprct.Calibrated.from_formula("got ~ any", data, schema, treatment="any")
+    data = data[data["any"].notna() & data["got"].notna() & data["age"].notna()]
+    model = dprct.PrivateMoments(
+        data, schema, assignment=dprct.Simple("any", shares=0.78), formulas=FORMULAS,
+        neighbors="replace-one-design-public",
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed has no guarantee is what the picture says
-        release = model.fit(epsilon=EPSILON, rng=SEED)
-        return lines_of(dprct.ols("got ~ any", data)), lines_of(dprct.ols("got ~ any", release))
+        released = model.fit(epsilon=EPSILON, delta=1e-6, rng=SEED)
+    found = []
+    for formula in FORMULAS:
+        for fit in (dprct.ols(formula, data), released.ols(formula)):
+            found.append({
+                name: (fit.params[name], fit.bse[name]) if name in fit.params else None
+                for name, _ in _ROWS
+            })  # fmt: skip
+    return found
 
 
-def lines_of(fit: dprct.results.LinearResults) -> list[str]:
-    """Return the line of the effect, under its headings, and the number of rows."""
-    low, high = fit.conf_int().loc["any"]
-    return [
-        f"{'got':<6}{'coef':>9}{'std err':>10}{'[0.025':>9}{'0.975]':>9}",
-        f"{'any':<6}{fit.params['any']:>9.4f}{fit.bse['any']:>10.4f}{low:>9.4f}{high:>9.4f}",
-        "",
-        f"{fit.nobs:,} rows used, HC1, t({fit.df_inference:g})",
-    ]
-
-
-def drawn(raw: list[str], protected: list[str]) -> str:
-    """Return both tables, one beside the other, as SVG."""
-    sides = (
-        ("The confidential file", raw, "stays with its custodian"),
-        ("The protected file", protected, f"epsilon = {EPSILON}; the error holds the noise"),
-    )
-    width = max(map(len, raw + protected)) * LETTER + 2 * MARGIN
-    height = (len(raw) + 4) * LINE + 2 * MARGIN
-    whole = 2 * width + MARGIN
+def paper_table(columns: list[dict[str, tuple[float, float] | None]], n: int) -> str:
+    """Table of a paper as SVG: each regression on the confidential rows and as released."""
+    left, width, row = 150, 128, 21
+    whole, top = left + 4 * width + 16, 96
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole:.0f} {height + LINE:.0f}" '
-        f'width="{whole:.0f}" role="img" aria-label="The same regression on both files">',
-        "<style>text{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#1f2933;"
-        "white-space:pre}.h{font-weight:bold}.s{fill:#52606d}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {top + 9 * row + 34}" '
+        f'width="{whole}" role="img" aria-label="Two regressions, confidential and released">',
+        "<style>text{font:13px system-ui,sans-serif;fill:#1f2933}.h{font-weight:bold}.s"
+        "{fill:#52606d}.n{font-variant-numeric:tabular-nums}</style>",
+        f'<rect width="{whole}" height="{top + 9 * row + 34}" rx="8" fill="#fff"/>',
     ]
-    for side, (title, lines, below) in enumerate(sides):
-        x, fill = side * (width + MARGIN), ("#f5f7fa", "#eaf6ef")[side]
+    for side in (1, 3):
+        x = left + side * width
         parts.append(
-            f'<rect x="{x:.0f}" width="{width:.0f}" height="{height}" rx="8" fill="{fill}"/>'
+            f'<rect x="{x}" y="30" width="{width - 8}" height="{top + 7 * row - 34}" rx="6" '
+            'fill="#eaf6ef"/>'
         )
-        texts = [(title, "h"), (f". {COMMAND}", "s"), ("", ""), *((one, "") for one in lines)]
-        for row, (text, kind) in enumerate([*texts, (below, "s")]):
-            y = MARGIN + LINE * (row + 0.75)
-            parts.append(
-                f'<text class="{kind}" x="{x + MARGIN:.0f}" y="{y:.0f}" xml:space="preserve">'
-                f"{escape(text)}</text>"
-            )
-    note = f"Thornton (2008). Drawn with seed {SEED} for this picture, which is a simulation."
-    parts.append(
-        f'<text class="s" x="{MARGIN}" y="{height + LINE - 4}">{escape(note)}</text></svg>'
+
+    def write(x: float, y: float, text: str, kind: str = "", middle: bool = True) -> None:
+        place = ' text-anchor="middle"' if middle else ""
+        parts.append(f'<text class="{kind}" x="{x}" y="{y}"{place}>{escape(text)}</text>')
+
+    write(12, 22, "Came to learn the result of an HIV test (Thornton 2008)", "h", middle=False)
+    for at in range(4):
+        x = left + at * width + (width - 8) / 2
+        write(x, 50, f"({at // 2 + 1})", "s")
+        write(x, 70, ("confidential", "released")[at % 2], "h")
+        for line, (name, _) in enumerate(_ROWS):
+            y, cell = top + 2 * line * row, columns[at][name]
+            if cell is None:
+                own = at >= 2
+                write(x, y, "n.r." if own else "", "s")
+                continue
+            write(x, y, f"{cell[0]:.3f}", "n")
+            write(x, y + row - 3, f"({cell[1]:.3f})", "n s")
+        write(x, top + 6 * row, f"{n:,}", "n")
+    for line, (_, words) in enumerate(_ROWS):
+        write(12, top + 2 * line * row, words, middle=False)
+    write(12, top + 6 * row, "people", middle=False)
+    notes = (
+        f"Robust errors in parentheses; released ones contain the noise. Epsilon = {EPSILON:g} and",
+        "delta = 1e-6 per person, for both regressions together. n.r.: not released.",
+        f"Drawn with seed {SEED} for this picture, which is a simulation (scripts/pictures.py).",
     )
-    return "\n".join(parts) + "\n"
+    for line, words in enumerate(notes):
+        write(12, top + 7 * row + 14 + 18 * line, words, "s", middle=False)
+    return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def planned(n: int, width: float) -> list[float]:
@@ -255,7 +270,7 @@ def draw_coverage(page: str, path: Path) -> None:
 
 if __name__ == "__main__":
     DOCS = TOP / "docs"
-    (DOCS / "raw_and_protected.svg").write_text(drawn(*tables()), encoding="utf-8")
+    (DOCS / "table.svg").write_text(paper_table(columns(), 2829), encoding="utf-8")
     draw_epsilon(DOCS / "epsilon.svg")
     (DOCS / "flow.svg").write_text(flow(), encoding="utf-8")
     draw_coverage((DOCS / "coverage.md").read_text("utf-8"), DOCS / "coverage.svg")

@@ -57,22 +57,35 @@ def test_the_first_protected_file(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    block, _ = blocks("README.md", "python")
+    (block,) = blocks("README.md", "python")
+    assert len(block.splitlines()) == 10
     ran(block)
     printed = capsys.readouterr().out
     for words in ("Plan: Calibrated", "Calibrated: the errors of treat contain", "no other level"):
         assert words in printed
     assert verify(folder / "nsw_protected.dta")
-    assert len((TOP / "README.md").read_text("utf-8").splitlines()) <= 120
+    first_screen = (TOP / "README.md").read_text("utf-8").partition("\n## ")[0]
+    assert len(first_screen.splitlines()) <= 45
+    assert len(re.findall(r"\]\((?:docs|r-wrapper)/\w+\.md\)", first_screen)) == 9
 
 
-def test_the_clustered_effect_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
-    _, block = blocks("README.md", "python")
+def test_the_document_that_answers_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its tables of prices are plans and compositions, which are the same in every run."""
+    monkeypatch.chdir(tmp_path)
     data, schema = villages()
-    exec(block, {"dprct": dprct, "data": data, "schema": schema})
-    printed = squeezed(capsys.readouterr().out)
-    for words in ("by one step, income clipped to [0, 25], CR1, 200 clusters", "of village"):
-        assert words in printed
+    names: dict[str, Any] = {"dprct": dprct, "data": data, "schema": schema}
+    for block in blocks("docs/validation_server.md", "python"):
+        exec(block, names)
+    assert capsys.readouterr().out.endswith("0.87 1.28 2.12 3.14\n3.73 5.33\n")
+    page = (TOP / "docs/validation_server.md").read_text("utf-8")
+    asked = (names["paper"], 4), ([*names["paper"], "income ~ treat + age"], 4)
+    for formulas, epsilon in (*asked, (["income ~ treat + age"], 1)):
+        plan = names["release_of"](formulas).plan(epsilon=epsilon, delta=1e-6).to_frame()
+        first = plan.drop_duplicates("quantity").set_index("quantity")["value"]
+        error, noise = (f"{first[name]:.3f}"[1:] for name in ("std_error", "noise_sd"))
+        assert f"| {error} | {noise} |" in page
 
 
 def test_a_calibrated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -344,6 +357,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "plans.md",
         "private_moments.md",
         "synthetic_control.md",
+        "validation_server.md",
         "which_correction.md",
     }
     assert len(blocks("docs/first_file.md", "python")) == 2
