@@ -190,9 +190,12 @@ def page(
     effects: Annotated[
         Path | None, typer.Option(help="The page on effects that vary, whose tables are renewed.")
     ] = None,
+    commit: Annotated[
+        str | None, typer.Option(help="At which the runs were made; this checkout's by default.")
+    ] = None,
 ) -> None:
     """Write one page on all papers from what the other commands left."""
-    write_page(states, out, effects)
+    write_page(states, out, effects, commit)
     say(f"wrote {out}" + (f" and the tables of {effects}" if effects else ""))
 
 
