@@ -456,6 +456,8 @@ class Score:
         then move by pattern, not by cell.
     holds : (J,) array of bool, or None
         Kinds of people that count, where private columns choose them; all if None.
+    counted : (C,) array of bool, or None
+        Cells whose rows count, where errors are classical; None where they are not.
 
     Notes
     -----
@@ -476,6 +478,10 @@ class Score:
     most C_c^2.  Released are the numbers sum a_jc a_lc e^2 of all j <= l: those of one cell are a
     public vector times sum e^2, and move together by |a_jc a_lc| C_c^2.
 
+    *Classical errors.*  Released is sum e^2 alone, over the rows that count, whatever weights their
+    cells have: the covariance of the coefficients is a public matrix times it.  Each row of a
+    person moves it by C_c^2 at most.
+
     *Squares of clusters.*  E_g = sum of e over the actual rows of a cluster, clipped to C_c.  One
     person moves it by d = 2 b at most, and so its square, of two numbers within [-C, C] that are d
     apart, by f(d) = d (2 C - d) if d <= C, else C^2: (x - y)(x + y) is largest at x = C and
@@ -492,6 +498,7 @@ class Score:
     loads: Whole | None = None
     members: Whole | None = None
     holds: NDArray[np.bool_] | None = None
+    counted: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -569,6 +576,8 @@ class Score:
 
         ``most`` has one number for each cell; without ``joint``, for each coefficient.
         """
+        if self.counted is not None:
+            return OnGrid(self._of_a_person(np.array([[int(c) ** 2 for c in most]], dtype=object)))
         if self.members is not None:
             return self._squares_of_persons(most)
         if joint:
@@ -861,7 +870,9 @@ class ResidualRows:
 
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
-        counts = np.array([any(column) for column in score.weights.T], bool)
+        counts = score.counted
+        if counts is None:
+            counts = np.array([any(column) for column in score.weights.T], bool)
         key = counts.tobytes() + (b"" if score.holds is None else score.holds.tobytes())
         if key not in self._counting:
             here = (self._cells >= 0) & counts[self._cells]
@@ -901,6 +912,8 @@ class ResidualRows:
     ) -> list[int]:
         """Squares of residuals or clusters of one regression, whole."""
         one = residual, score, centre, most
+        if score.counted is not None:
+            return [sum(total for _, _, total in self._of_rows(one, one))]
         if score.members is None and (both or not score.clusters):
             return self._products(one, one, score.pairs)
         inside, size = self._inside(score), score.weights.shape[1]

@@ -106,9 +106,9 @@ confirm = false
 _REGRESSIONS = """
 # The regressions of the do-files, as the paper prints them: for method = "moments", with a
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
-# else a covariate. Errors are clustered where clusters were assigned, and robust otherwise. Keep a
-# where only if its columns were fixed before treatment, or are public; of a missing value it does
-# not hold, even if Stata's did.
+# else a covariate. Errors are those of the do-files, where one step has them. Keep a where only if
+# its columns were fixed before treatment, or are public; of a missing value it does not hold, even
+# if Stata's did.
 # [moments]
 # neighbors = "replace-one-design-public"
 """
@@ -268,8 +268,10 @@ def _regressions(filled: Prefill) -> str:
         more = f"; {len(one.places) - _MOST_PLACES} more" if len(one.places) > _MOST_PLACES else ""
         said = "; ".join(f"{_one_line(f)}, line {n}" for f, n in one.places[:_MOST_PLACES]) + more
         lines = ["", said, "[[regression]]", f"formula = {_text(one.formula)}"]
-        more_keys = {"where": one.where, "weights": one.weights, "cluster": one.cluster}
+        more_keys = {"where": one.where, "weights": one.weights, "cluster": one.cluster,
+                     "cov_type": one.cov_type}  # fmt: skip
         lines += [f"{key} = {_text(value)}" for key, value in more_keys.items() if value]
+        lines += ["count_effects = true"] if one.count_effects else []
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
 

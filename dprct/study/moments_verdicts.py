@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
@@ -67,6 +67,32 @@ _NOT_MARGINS = {
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
+class ServedStep(NamedTuple):
+    """A regression that one step serves, as verdicts compare it with a do-file's.
+
+    Parameters
+    ----------
+    where, weights : str
+        The condition on rows, and the column of weights; empty for none.
+    terms : tuple of str
+        The coefficients of treatment.
+    cov_type : str
+        What its errors are robust to: "HC1", "CR1" or "nonrobust".
+    counted : bool
+        Whether these count absorbed effects among the coefficients.
+    """
+
+    title: str
+    formula: str
+    clusters: Names
+    covariates: Names
+    where: str
+    weights: str
+    terms: Names
+    cov_type: str
+    counted: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """What a release of moments holds, planned or made.
@@ -87,10 +113,8 @@ class Served:
         The column of the units, where these have several rows.
     columns : tuple of str
         Names of what is released.
-    steps : tuple of (str, str, tuple of str, tuple of str, str, str, tuple of str)
-        Regressions that one step serves: name, formula, clusters of its errors, covariates, the
-        condition on rows, empty for all, the column of weights, empty for none, and the
-        coefficients of treatment.
+    steps : tuple of ServedStep
+        Regressions that one step serves.
     withheld : str
         Why no errors are read off the moments; empty if they are.
     arms : frozenset of str
@@ -105,7 +129,7 @@ class Served:
     filled: tuple[str, ...] = ()
     unit: str | None = None
     columns: tuple[str, ...] = ()
-    steps: tuple[tuple[str, str, Names, Names, str, str, Names], ...] = ()
+    steps: tuple[ServedStep, ...] = ()
     withheld: str = ""
     arms: frozenset[str] = frozenset()
 
@@ -123,7 +147,7 @@ class Served:
             unit=(schema.unit.id or schema.unit.name) if schema.unit.max_rows > 1 else None,
             columns=tuple(one.name for one in variables),
             steps=tuple(
-                (
+                ServedStep(
                     s.title,
                     s.text,
                     s.clusters,
@@ -131,6 +155,8 @@ class Served:
                     s.regression.condition or "",
                     s.regression.weights or "",
                     tuple(x.name for x in s.treatment),
+                    s.cov_type,
+                    s.counted,
                 )
                 for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
@@ -162,7 +188,7 @@ class Served:
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
             steps=tuple(
-                (
+                ServedStep(
                     s.title,
                     s.formula,
                     s.clusters,
@@ -170,6 +196,8 @@ class Served:
                     s.where or "",
                     s.weights or "",
                     s.terms,
+                    s.cov_type,
+                    s.count_effects is not False,
                 )
                 for s in (
                     *moments.declared,
@@ -230,7 +258,7 @@ class Served:
         formula = formula_of(row, right) + (f" | {self.unit}" if own else "")
         if self.withheld:
             clusters = row.cluster if row.vce == "cluster" else ()
-            served = any({*one[2]} == {*clusters} for one in self.steps)
+            served = any({*one.clusters} == {*clusters} for one in self.steps)
             plain = not (row.endogenous or where or ":" in formula)
             remedy = f'declare it: [[regression]] formula = "{formula}"' if served and plain else ""
             return "artefact", f"it is not declared, and {self.withheld}", remedy
@@ -273,7 +301,9 @@ class Served:
         column = self.schema.column(str(row.outcome))
         if (why := outcome_unlike(column, family)) is not None:
             return "artefact", why, ""
-        title, arms = next((one[0], one[6]) for one in self.steps if f'"{one[0]}"' in declared[2])
+        title, arms = next(
+            (one.title, one.terms) for one in self.steps if f'"{one.title}"' in declared[2]
+        )
         named = (word for word in row.regressors if is_plain(word))
         if bare := [w for w in named if w in arms or any(a.startswith(f"C({w})") for a in arms)]:
             return (
@@ -323,32 +353,34 @@ class Served:
         known = self._there(row)
         same = [
             one for one in self.steps
-            if (_meaning(one[1], twos), reduced(one[4], known) if one[4] else "", one[5]) == asked
+            if (_meaning(one.formula, twos), reduced(one.where, known) if one.where else "",
+                one.weights) == asked
         ]  # fmt: skip
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
         clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
-        title, _, there, covariates, *_ = next((s for s in same if {*s[2]} == {*clusters}), same[0])
-        estimand = estimand_words(covariates, ADJUSTED if covariates else DIFFERENCE)
-        command = f'dprct ols {self.file} "{title}"'
+        counts = _counts(row)
+        one = max(same, key=lambda s: (_same_errors(s, row, clusters), counts == s.counted))
+        estimand = estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
+        command = f'dprct ols {self.file} "{one.title}"'
         if row.endogenous:
-            command = f'Moments.load("{self.file}").iv("{title}")'
-        less = row.command == "xtreg" or (row.command == "reghdfe" and {*row.absorb} & {*clusters})
-        uncounted = bool(row.absorb) and bool(less)
-        if self.unit in row.absorb:  # effects of persons are not counted here either
-            uncounted = not less
-        if row.vce in ("robust", "cluster") and {*there} == {*clusters} and not uncounted:
+            command = f'Moments.load("{self.file}").iv("{one.title}")'
+        alike = _same_errors(one, row, clusters)
+        otherwise = counts != one.counted
+        if alike and row.vce != "bootstrap" and not otherwise:
             return "valid", "", f"{command}, {estimand}"
         mine = "the coefficients are served, their errors are not"
-        if uncounted:
+        if otherwise:
+            said_as = "true" if counts else "false"
             return (
                 "effects only",
                 f"{mine}: {row.command} counts absorbed effects otherwise",
-                command,
+                f"declare it: count_effects = {said_as}; {command}",
             )
-        kind = f"those clustered by {' '.join(there)}" if there else "robust ones"
+        kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
+        kind = kinds.get(one.cov_type, f"those clustered by {' '.join(one.clusters)}")
         said = f"{mine}: {kind} are released for it"
-        if row.vce == "bootstrap" and {*there} == {*clusters}:
+        if alike:
             said += ", which estimate what a bootstrap does"
         return "effects only", said, command
 
@@ -504,6 +536,22 @@ def _meaning(formula: str, twos: Collection[str] = ()) -> tuple[object, ...]:
 def _as_step(regression: Asked, reduced: Step, _: Step) -> Step:
     """Regression with an instrument as if one step served it."""
     return replace(reduced, regression=regression)
+
+
+def _counts(row: Regression) -> bool:
+    """Whether a command counts effects of blocks or persons among the coefficients."""
+    if not row.absorb or row.command == "areg" or row.vce == "classical":
+        return True
+    return row.command == "reghdfe" and not {*row.absorb} & {*row.cluster}
+
+
+def _same_errors(one: ServedStep, row: Regression, clusters: Sequence[str]) -> bool:
+    """Whether the errors of a served regression are those of a do-file's, or a bootstrap's."""
+    robust = "CR1" if clusters else "HC1"
+    kind = {"classical": "nonrobust", "robust": "HC1"}.get(row.vce, robust)
+    known = row.vce in ("robust", "cluster", "bootstrap")
+    known |= row.vce == "classical" and row.command not in MARGINS
+    return known and one.cov_type == kind and {*one.clusters} == {*clusters}
 
 
 def formula_of(row: Regression, terms: Sequence[str]) -> str:

@@ -55,6 +55,10 @@ class Printed:
         The condition on its rows; empty for all.
     weights : str
         The variable of its sampling weights; empty for none.
+    cov_type : str
+        Its errors, where they are not those of the clusters of most regressions; else empty.
+    count_effects : bool
+        Whether the effects of persons count, as of ``areg``.
     """
 
     formula: str
@@ -62,6 +66,8 @@ class Printed:
     cluster: str = ""
     where: str = ""
     weights: str = ""
+    cov_type: str = ""
+    count_effects: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,7 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
             known,
             {*chosen, *outcomes},
             {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
+            robust="HC1" if cluster else "",
         ),
     )
 
@@ -210,15 +217,18 @@ def _is_served(row: Regression, cluster: str) -> bool:
 
 def _of_persons(row: Regression) -> bool:
     """Whether each unit of the errors' clusters has an effect, and may have several rows."""
-    counted = row.command in ("xtreg", "reghdfe")
-    return counted and len(row.absorb) == 1 and row.absorb == row.cluster
+    absorbs = row.command in ("xtreg", "reghdfe", "areg")
+    return absorbs and len(row.absorb) == 1 and row.absorb == row.cluster
 
 
 def _printed(
-    rows: Sequence[Regression], known: set[str], others: set[str], moved: set[str]
+    rows: Sequence[Regression], known: set[str], others: set[str], moved: set[str], *, robust: str
 ) -> tuple[Printed, ...]:
-    """Every regression once; of two that differ in errors alone, the clustered one."""
-    found: dict[tuple[str, str, str], Printed] = {}
+    """Every regression once; of two that differ in errors alone, the clustered, then the robust.
+
+    ``robust`` are errors of rows where others are clustered.
+    """
+    found: dict[tuple[str, str, str], list[Regression]] = {}
     for row in rows:
         products = {word: _multiplied(word, row, known) for word in row.regressors}
         made = [term for terms in products.values() for term in terms or ()]
@@ -240,12 +250,27 @@ def _printed(
             (unit,) = row.absorb
             others_of = [term for term in right if term != f"C({unit})"]
             formula = f"{row.outcome} ~ {' + '.join(others_of)} | {unit}"
-        key = formula, where, weights
-        before = found.get(key, Printed(formula, ()))
-        places = tuple(dict.fromkeys([*before.places, (row.file, row.line)]))
-        cluster = before.cluster or "".join(row.cluster)
-        found[key] = Printed(formula, places, cluster, where, weights)
-    return tuple(found.values())
+        found.setdefault((formula, where, weights), []).append(row)
+    return tuple(_once(*key, of, robust) for key, of in found.items())
+
+
+def _once(
+    formula: str, where: str, weights: str, rows: Sequence[Regression], robust: str
+) -> Printed:
+    """Return a regression that several rows run, with the errors that one step has for it."""
+    cluster = next(("".join(row.cluster) for row in rows if row.cluster), "")
+    classical = all(row.vce == "classical" and row.command in _LINEAR for row in rows)
+    if where or weights or ":" in formula:  # classical errors of these are not offered
+        classical = False
+    return Printed(
+        formula,
+        tuple(dict.fromkeys((row.file, row.line) for row in rows)),
+        cluster,
+        where,
+        weights,
+        "" if cluster else "nonrobust" if classical else robust,
+        all(row.command == "areg" and _of_persons(row) for row in rows),
+    )
 
 
 def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] | None:

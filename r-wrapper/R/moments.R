@@ -19,6 +19,9 @@
 #' @param joint Of `regression()`: what a family of regressions is called whose coefficients are tested
 #'   together, as after Stata's `suest`. Of `effects()`: the family whose coefficients are returned, with
 #'   their covariance, for [wald_test()] and [lincom()].
+#' @param count_effects Whether errors of a declared regression count the effects after `|` among the
+#'   coefficients, as Stata's `areg` counts those of persons; by default those of blocks count, and
+#'   those of persons do not.
 #' @param name What [ols()] finds a declared regression by; by default its formula.
 #' @param assignment One of the [designs]; every arm is a group of its own.
 #' @param control The arm to compare with, where the design has no group that is in no arm.
@@ -47,6 +50,7 @@
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.
+#'   Of `regression()`: its own errors, where they are not those of the clusters of the design.
 #'   Of a fit, `"scores"`, where they were released; `"by group"` or `"nonrobust"`; by default errors
 #'   have a variance of their own in every group that the formula tells apart.
 #' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
@@ -113,8 +117,12 @@ declared_text <- function(x, data = NULL) {
 
 #' @rdname moments
 #' @export
-regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL) {
-  said <- list(where = where, weights = weights, cluster = cluster, name = name, joint = joint)
+regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL,
+                       cov_type = NULL, count_effects = NULL) {
+  said <- list(
+    where = where, weights = weights, cluster = cluster, name = name, joint = joint,
+    cov_type = cov_type, count_effects = count_effects
+  )
   structure(
     c(list(formula = formula), Filter(Negate(is.null), said)),
     class = "dprct_regression"

@@ -256,6 +256,35 @@ def test_products_of_clipped_sums_move_as_said(d: int, other: int) -> None:
     assert largest == product_move(d, most, other, most_of_other)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_classical_errors_are_one_number_that_a_person_moves_as_said(rows: int) -> None:
+    """All rows of a person change; a cell without weights counts, another does not."""
+    rng = np.random.default_rng(11)
+    largest, cell = 0.0, np.array([0, 1, 1, 3, 3, 2, 0])
+    members = None if rows == 1 else np.array([[0, 0, 1, 1], [1, 2, 1, 2]])
+    counted = np.array([True, True, False, True])
+    score = Score(GRID + GRID // 4, weights(rng, 2), np.array([0, 0, -1, 1]), members=members,
+                  counted=counted)  # fmt: skip
+    score.weights[:, 1] = 0
+    for _ in range(12):
+        data = frame(rng, 7).assign(arm=cell % 2 * 1.0, block=cell // 2 * 1.0)
+        most = [int(rng.choice([GRID // 8, GRID])) if here else 0 for here in counted]
+        centre = [0, GRID // 2, 0, -GRID]
+        found = []
+        for y, x in ENDS:
+            data.loc[: rows - 1, ["y", "x"]] = [y, x]
+            (squares,) = numbers(data, score, centre, most)[2]
+            e = residuals_of(data, fit()).to_numpy() - np.array(centre)[cell]
+            plain = int((np.clip(e, -np.array(most)[cell], np.array(most)[cell]) ** 2).sum())
+            assert [squares] == score.squares(most).rounded([plain])
+            found.append(squares)
+        _, l2_squared, _ = Vector((score.squares(most),)).sensitivities
+        moved = (max(found) - min(found)) ** 2
+        assert moved <= l2_squared
+        largest = max(largest, (moved / l2_squared) ** 0.5)
+    assert largest > 0.9
+
+
 @pytest.mark.parametrize("clusters", [False, True])
 def test_squares_and_products_of_two_regressions_move_together_as_said(clusters: bool) -> None:
     """One person's two outcomes change; both regressions have the same weights."""

@@ -722,6 +722,21 @@ for engine in (False, True):
               "assignment": dprct.Simple("t")},
              private="y w", public="t pair", engine=engine,
              facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    declared("classical errors" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w | block", cov_type="nonrobust"),
+                           dprct.Regression("w ~ t | block", cov_type="nonrobust",
+                                            where="pair >= 200", count_effects=False),
+                           dprct.Regression("y ~ t | block", cov_type="HC1")],
+              "assignment": dprct.Block("t", block="block")},
+             private="y w", public="t block pair", engine=engine,
+             facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+declared("classical errors of persons of several rows",
+         {"formulas": [dprct.Regression("w ~ t + C(x)", cov_type="nonrobust"),
+                       dprct.Regression("w ~ t:x + C(x) | pid", count_effects=True)],
+          "assignment": dprct.Cluster("t", cluster="pid")},
+         private="w", public="t pid pair x", rows=2, arms=("halves",),
+         facts={"x": {"fate": "public"}})  # fmt: skip
 declared("persons of several rows",
          {"formulas": ["y ~ t + w + C(x)", "w ~ t:x + C(x) | pid"],
           "assignment": dprct.Cluster("t", cluster="pid")},

@@ -17,7 +17,7 @@ from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
-from dprct.study.moments_verdicts import Served
+from dprct.study.moments_verdicts import Served, ServedStep
 from dprct.study.protect import bound_model, protected, study_of, written_files
 from dprct.study.verdicts import of_file, of_study
 
@@ -289,6 +289,16 @@ name = "wages"
 formula = "work ~ aid + age"
 where = "town == 1 | town == 2 | town == 5"
 name = "north"
+[[regression]]
+formula = "age ~ aid"
+cov_type = "nonrobust"
+[[regression]]
+formula = "age ~ aid"
+cov_type = "HC1"
+[[regression]]
+formula = "wage ~ aid | town"
+count_effects = false
+name = "as xtreg"
 [header]
 confirm = true
 [columns.wage]
@@ -321,8 +331,14 @@ DECLARED = [
     ("reg work aid age, robust", "effects only", ""),
     ("reg work aid age, cluster(town)", "effects only", ""),
     ("xtreg wage aid age, fe i(town) cluster(village)", "effects only", ""),
-    ("reg work aid, cluster(village)", "artefact",
-     'declare it: [[regression]] formula = "work ~ aid"'),
+    ("reg wage aid, cluster(village)", "artefact",
+     'declare it: [[regression]] formula = "wage ~ aid"'),
+    ("reg age aid", "valid", '"age ~ aid, classical errors"'),
+    ("reg age aid, robust", "valid", '"age ~ aid, robust errors"'),
+    ("reg age aid, cluster(village)", "effects only", "age ~ aid"),
+    ("xtreg wage aid, fe i(town) cluster(village)", "valid", '"as xtreg"'),
+    ("areg wage aid, absorb(town) cluster(village)", "effects only", "count_effects = true"),
+    ("reg wage aid i.town, cluster(village)", "effects only", "count_effects = true"),
     ("reg work aid age if age > 0, cluster(village)", "artefact", "with where = "),
     ("reg work aid age if town==1 | town==2 | town==5, cluster(village)", "valid", '"north"'),
     ("reg work aid age if town==1, cluster(village)", "artefact", '"town == 1", if its columns'),
@@ -366,6 +382,9 @@ cluster = "person"
 [moments]
 formulas = ["wage ~ aid:after + C(wave) | person", "wage ~ aid + age + C(wave)"]
 neighbors = "replace-one-design-public"
+[[regression]]
+formula = "wage ~ aid:after + C(wave) | person"
+count_effects = true
 [header]
 confirm = true
 [columns.wage]
@@ -394,7 +413,8 @@ missing = "never"
 IN_WAVES = [
     ("xtreg wage c.aid#c.after i.wave, fe i(person) cluster(person)", "valid"),
     ("reghdfe wage c.aid#c.after i.wave, absorb(person) cluster(person)", "valid"),
-    ("areg wage c.aid#c.after i.wave, absorb(person) cluster(person)", "effects only"),
+    ("areg wage c.aid#c.after i.wave, absorb(person) cluster(person)", "valid"),
+    ("areg wage aid age i.wave, absorb(person) cluster(person)", "artefact"),
     ("reg wage aid age i.wave, cluster(person)", "valid"),
     ("reg wage aid age i.wave, robust", "effects only"),
 ]
@@ -460,7 +480,9 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
 def test_a_logit_with_plain_treatment_is_not_served_where_its_factor_is_declared() -> None:
     schema = Schema((Column("work", levels=(0.0, 1.0), missing=()), Column("age", missing=())))
     declared = "work ~ C(aid) + age"
-    step = declared, declared, (), ("age",), "", "", ("C(aid)[T.1]",)
+    step = ServedStep(
+        declared, declared, (), ("age",), "", "", ("C(aid)[T.1]",), "HC1", counted=True
+    )
     served = Served("a", schema, frozenset(), {}, steps=(step,), arms=frozenset({"aid"}))
     run = {"outcome": "work", "vce": "robust", "dataset": "a.dta"}
     factor = Regression("a.do", 1, "logit", regressors=("i.aid", "age"), **run)

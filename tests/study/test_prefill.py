@@ -86,7 +86,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         "xtreg crop rain seed, fe i(village) cluster(village)\n"
         "areg crop seed rain, absorb(soil) vce(robust)\nreg crop seed rain, cluster(soil)\n"
         "reg crop seed both rain\nreg crop seed [pw=phone]\nxtreg crop seed, fe i(soil)\n"
-        "reg wet hoe if women == 1\nreg wet rain\nreg crop seed hoe\n"
+        "reg wet hoe if women == 1\nreg wet hoe rain\nreg wet rain\nreg crop seed hoe\n"
     )
     study = folder / "study.toml"
     ran = command_line(main)(
@@ -97,7 +97,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
     text = study.read_text("utf-8")
     assert "regression" not in tomllib.loads(text)
     block = text[text.index("# [moments]\n# neighbors") : text.index("\n# The tables of the paper")]
-    assert "# tables.do, line 6; more.do, line 11\n# [[regression]]\n" in block
+    assert "# tables.do, line 6; more.do, line 12\n# [[regression]]\n" in block
     lines = [line.removeprefix("# ") for line in block.splitlines()]
     document = tomllib.loads("\n".join("#" + x if ", line " in x else x for x in lines))
     village = {"cluster": "village"}
@@ -109,10 +109,11 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ seed + hoe", **village},
         {"formula": "wet ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
         {"formula": "crop ~ seed + rain | village", **village},
-        {"formula": "crop ~ seed + rain + C(soil)"},
-        {"formula": "crop ~ seed + rain + seed:rain"},
-        {"formula": "crop ~ seed", "weights": "phone"},
-        {"formula": "wet ~ hoe", "where": "women == 1"},
+        {"formula": "crop ~ seed + rain + C(soil)", "cov_type": "HC1"},
+        {"formula": "crop ~ seed + rain + seed:rain", "cov_type": "HC1"},
+        {"formula": "crop ~ seed", "weights": "phone", "cov_type": "HC1"},
+        {"formula": "wet ~ hoe", "where": "women == 1", "cov_type": "HC1"},
+        {"formula": "wet ~ hoe + rain", "cov_type": "nonrobust"},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])
     spec = MomentsSpec(
@@ -127,7 +128,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         for name in NAMES
     ))  # fmt: skip
     assert all(not isinstance(steps, str) for steps in spec.served(schema).values())
-    assert {step.cov_type for step in spec.steps(schema)} == {"CR1"}
+    assert {step.cov_type for step in spec.steps(schema)} == {"CR1", "HC1", "nonrobust"}
 
 
 def test_a_condition_that_all_regressions_share_is_offered_as_the_sample(folder: Path) -> None:

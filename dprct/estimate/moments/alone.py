@@ -112,6 +112,12 @@ class DeclaredSpec(MomentsSpec):
                 f"{one.title!r} has an instrument, and a file carries regressions without; declare "
                 "its reduced form and its first stage, or release it by ``PrivateMoments``"
             )
+        if one.cov_type is not None or one.count_effects is not None:
+            raise ParameterError(
+                f"{one.title!r} asks for other errors than a file carries: those of the design, "
+                "which count effects of blocks; leave ``cov_type=`` and ``count_effects=`` out, or "
+                "release it by ``PrivateMoments``"
+            )
         clusters = tuple(getattr(self.assignment, "cluster_columns", ()))
         if one.cluster is not None and one.cluster not in self.assignment.uses:
             raise ParameterError(

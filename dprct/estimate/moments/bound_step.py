@@ -150,6 +150,25 @@ class BoundStep:
         return of_rest
 
     @property
+    def classical(self) -> bool:
+        """Whether its errors are classical."""
+        return self.step.cov_type == "nonrobust"
+
+    @property
+    def gram(self) -> Array:
+        """The covariance of the coefficients where residuals have the variance 1; (q, q)."""
+        found: Array = (self.weights * self.sizes) @ self.weights.T / self.n**2
+        return found
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows that count of one person."""
+        if self.members is None:
+            return 1
+        pattern, rows = self.members
+        return int(np.bincount(pattern, rows * (self.sizes > 0)).max())
+
+    @property
     def inflation(self) -> float:
         """The factor of small samples, as Stata has it."""
         return self.inflated(self.n)
@@ -175,7 +194,10 @@ class BoundStep:
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
                 counts=np.any(whole != 0, axis=0),
             )  # fmt: skip
-        return Score(reach, whole, self.blocks, bool(self.clusters), self.loads, self.members)
+        return Score(
+            reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,
+            counted=self.sizes > 0 if self.classical else None,
+        )  # fmt: skip
 
     @property
     def loaded(self) -> Array:

@@ -161,6 +161,18 @@ class RegressionContent(TypedDict):
         bool,
         "whether coefficients are average effects of 0/1 columns: margins",
     ]
+    errors: NotRequired[
+        Annotated[
+            Literal["nonrobust"],
+            "classical errors, where they are not robust: all of the covariance is one draw",
+        ]
+    ]
+    count_effects: NotRequired[
+        Annotated[
+            bool,
+            "whether errors count absorbed effects, where there are any",
+        ]
+    ]
     drawn: StepContent
 
 

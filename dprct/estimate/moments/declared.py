@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 _INSTRUMENTS = re.compile(r"\[(?P<endogenous>[^~\]]+)~(?P<by>[^\]]+)\]")
 
-StepErrors = Literal["HC1", "CR1"]
+StepErrors = Literal["HC1", "CR1", "nonrobust"]
+
+_KINDS = {"HC1": "robust", "CR1": "clustered", "nonrobust": "classical"}
 
 
 @checked
@@ -83,6 +85,13 @@ class Regression:
     joint : str, optional
         What a family of regressions is called whose coefficients are tested together, as after
         Stata's ``suest``: all that have this label, and all outcomes of one formula.
+    cov_type : {"HC1", "CR1", "nonrobust"}, optional
+        Its errors, where they are not those of the clusters of the design: robust ones of rows, as
+        after Stata's ``robust``, or classical ones, as of ``regress`` without an option.
+    count_effects : bool, optional
+        Whether errors count the effects after ``|`` among the coefficients: ``areg`` counts those
+        of persons, ``xtreg, fe`` with clusters does not count those of blocks.  By default those of
+        blocks count, and those of persons do not.
 
     Raises
     ------
@@ -102,8 +111,11 @@ class Regression:
     name: str | None = None
     family: str | None = None
     joint: str | None = None
+    cov_type: StepErrors | None = None
+    count_effects: bool | None = None
 
     def __post_init__(self) -> None:
+        self._check_errors()
         if self.family is not None:
             raise ParameterError(
                 f"``family={given(self.family)}`` is not offered; leave it out, which is least "
@@ -116,6 +128,23 @@ class Regression:
                 "instruments, which are tested together"
             )
         self.parsed, self.condition  # noqa: B018 -- refuses what is no formula or condition
+
+    def _check_errors(self) -> None:
+        """Refuse errors that contradict another option, or that Stata does not have either."""
+        asked = f"``cov_type={given(self.cov_type)}``"
+        if self.cov_type in ("HC1", "nonrobust") and self.cluster is not None:
+            raise ParameterError(f"{asked} and ``cluster=`` are both given; give one of them")
+        if self.cov_type != "nonrobust":
+            return
+        for there, what, instead in (
+            (self.weights is not None, "sampling weights", "robust errors, as Stata has"),
+            (self.joint is not None, "``joint=``", "robust errors, as after ``suest``"),
+            (self.parsed.endogenous, "instruments", "robust errors"),
+        ):
+            if there:
+                raise ParameterError(
+                    f"{asked} is not offered with {what}; leave it out, for {instead}"
+                )
 
     @property
     def parsed(self) -> Formula:
@@ -193,6 +222,9 @@ class Regression:
             return self.name
         more = {"where": self.condition, "weights": self.weights, "cluster": self.cluster}
         said = [f"{key} {value}" for key, value in more.items() if value is not None]
+        said += [] if self.cov_type is None else [f"{_KINDS[self.cov_type]} errors"]
+        if self.count_effects is not None:
+            said.append(f"effects {'' if self.count_effects else 'not '}counted")
         return ", ".join([self.parsed.text, *said])
 
 
@@ -296,8 +328,16 @@ class Step:
 
     @property
     def cov_type(self) -> StepErrors:
-        """Robust to variances that vary, or to dependence within clusters too."""
+        """Classical, robust to variances that vary, or to dependence within clusters too."""
+        if self.regression.cov_type == "nonrobust":
+            return "nonrobust"
         return "CR1" if self.clusters else "HC1"
+
+    @property
+    def counted(self) -> bool:
+        """Whether errors count the effects of blocks or persons among the coefficients."""
+        asked = self.regression.count_effects
+        return self.unit not in self.absorbed if asked is None else asked
 
     @property
     def needed(self) -> bool:
@@ -335,6 +375,10 @@ class Declared:
     average : bool
         Whether coefficients are average effects of 0/1 columns over all rows that count: shares of
         the arms are declared alike in all blocks.
+    errors : str or None
+        "nonrobust" where they are classical.
+    count_effects : bool or None
+        Whether errors count the effects of blocks or persons; None without any.
     """
 
     title: str
@@ -351,11 +395,18 @@ class Declared:
     where: str | None = None
     weights: str | None = None
     average: bool = False
+    errors: str | None = None
+    count_effects: bool | None = None
+
+    @property
+    def classical(self) -> bool:
+        """Whether its errors are classical: one number, the mean square of residuals."""
+        return self.errors == "nonrobust"
 
     @property
     def cov_type(self) -> str:
-        """HC1 or CR1."""
-        return "CR1" if self.groups else "HC1"
+        """HC1, CR1 or nonrobust."""
+        return self.errors or ("CR1" if self.groups else "HC1")
 
     @property
     def df(self) -> int:
@@ -534,6 +585,11 @@ def steps_of(
         return products
     if products and unit is not None:
         return f"{products[0][0]} is a product, and one {schema.unit.name} may have several rows"
+    if products and regression.cov_type == "nonrobust":
+        return (
+            f"{products[0][0]} is a product of treatment and a private covariate, with classical "
+            "errors"
+        )
     if products and regression.weights:
         return f"{products[0][0]} is a product of treatment and a private covariate, with weights"
     features = tuple(dict.fromkeys(j for _, _, j in products))
@@ -544,9 +600,19 @@ def steps_of(
     clusters = tuple(getattr(design, "cluster_columns", ())) or (() if unit is None else (unit,))
     if regression.cluster is not None:
         clusters = (regression.cluster,)
+    if regression.cov_type in ("HC1", "nonrobust"):
+        clusters = ()
+    if regression.cov_type == "CR1" and not clusters:
+        return "no clusters were assigned, and ``cluster=`` names none"
+    if regression.cov_type == "HC1" and unit is not None:
+        return f"one {schema.unit.name} may have several rows, which robust errors take for others"
     where, members = _divided(regression, schema, design)
     if members and unit is not None:
         return "a person has several rows, and private columns choose people"
+    if unit in absorbed and regression.cov_type == "nonrobust":
+        return f"each {schema.unit.name} has an effect, which classical errors would take for noise"
+    if members and regression.cov_type == "nonrobust":
+        return "it has classical errors, among people of a private condition"
     if members and products:
         return (
             f"{products[0][0]} is a product with a covariate, among people of a private condition"

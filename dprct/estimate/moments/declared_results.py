@@ -364,6 +364,8 @@ def _combined(drawn: DrawnStep, of: Declared, row: Array, shift: float) -> Combi
     s = drawn.spread[np.ix_(used, used)]
     square = np.outer(w * w, w * w) * s * s
     om = math.sqrt(float(np.trace(square) + 2 * (square.sum() - np.trace(square))))
+    if of.classical:  # all entries are one draw
+        om = float(w @ s @ w)
     return Combined(
         value=float(row @ drawn.params) + float(shift),
         parts=np.array([float(w @ V @ w)]),
@@ -387,6 +389,10 @@ def _covariance(drawn: DrawnStep, of: Declared) -> Array:
         for s, v in zip(each, noise.tolist(), strict=True)
     ]
     sampling = positive(np.nan_to_num(drawn.sampling, nan=0.0))
+    if of.classical:
+        most = max(r / s for r, s in zip(raised, each, strict=True))
+        whole: Array = sampling + most * drawn.spread + noise_of(drawn)
+        return whole
     if drawn.basis is not None:
         sampling = drawn.basis @ sampling @ drawn.basis.T
     found: Array = sampling + np.diag(np.array(raised)) + noise_of(drawn)

@@ -449,7 +449,8 @@ def _declared(
             covariance = _square(there, q, True) * (math.nan if lost else 1.0)
         sampling = _square(numbers["sampling"], q, made.joint)
         spread = _square(numbers["spread"], q, True)
-        _require(bool((spread > 0).all()), "the noise of a variance is missing")
+        least = np.diag(spread) if made.classical else spread  # of one draw, covariances have signs
+        _require(bool((least > 0).all()), "the noise of a variance is missing")
         found.append(made)
         (rows,) = numbers.get("rows", (None,))
         rows = math.nan if rows is None and "rows" in numbers else rows

@@ -260,7 +260,9 @@ def bound_steps(
         _check_nested(owner, clusters, next(iter(names)))
     found = [
         replace(
-            _bound(one, values, sizes, codes, (clusters, assigned), number, lacking, holding),
+            _bound(
+                one, values, sizes, codes, (clusters, assigned, owner), number, lacking, holding
+            ),
             uneven=uneven,
             members=members,
         )
@@ -350,6 +352,8 @@ def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
         for one in bounds:
             if one.step.products:
                 title, why = one.step.title, "multiplies treatment by private covariates"
+            elif one.classical:
+                title, why = one.step.title, "has classical errors"
             elif one.chosen is not None:
                 title, why = one.step.title, "is of people whom private columns choose"
             elif not one.joint:
@@ -369,12 +373,12 @@ def _bound(
     values: Sequence[Mapping[str, Any]],
     sizes: NDArray[np.int64],
     codes: NDArray[np.int64],
-    clustered: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None],
+    clustered: tuple[NDArray[np.int64] | None, ...],
     number: NDArray[Any],
     lacking: Mapping[str, str],
     holding: Mapping[str, str],
 ) -> BoundStep:
-    """Weigh the cells for one regression; clusters are those of errors, and those assigned."""
+    """Weigh the cells for one regression; clusters are those of errors, those assigned, persons."""
     T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
     W = np.array([[_value(one, cell) for cell in values] for one in step.controls])
     named = [step.outcome, *step.beside, *(a.column for c in step.covariates for a in c.atoms)]
@@ -408,7 +412,10 @@ def _bound(
     blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
     n = np.where(counts, sizes, 0)
     own = np.where(counts, own, 0.0) / own[counts].max()
+    wanted, assigned, owner = clustered
     rest, rank = _less_public(step, T, W, n * own, levels, counts)
+    if owner is not None and step.unit in step.absorbed and step.counted:
+        rank += len(np.unique(owner[counts[codes]])) - 1
     inner = (rest * n * own) @ rest.T
     scale = np.sqrt((np.where(counts, T, 0.0) ** 2 * n * own).sum(axis=1))
     if not (scale > 0).all() or np.linalg.eigvalsh(inner / np.outer(scale, scale))[0] < 1e-9:
@@ -428,7 +435,6 @@ def _bound(
     spread = np.array([(weights**2 * n).sum(1)] * 2)
     groups, joint = 0, True
     if step.clusters:
-        wanted, assigned = clustered
         assert wanted is not None
         assert assigned is not None
         inside = counts[codes]
@@ -509,7 +515,8 @@ def _less_public(
         rows = np.bincount(at, n, minlength=len(block))
         means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in found])
         found = np.where(counts, found - (means / np.where(rows > 0, rows, 1))[:, at], 0.0)
-        groups = 1 if step.unit in step.absorbed else int((rows > 0).sum())
+        one = step.unit in step.absorbed or not step.counted
+        groups = 1 if one else int((rows > 0).sum())
     left = np.sqrt((found**2 * n).sum(axis=1)) > 1e-9 * size
     rest, others = found[: len(T)], found[len(T) :][left[len(T) :]]
     if not len(others):
@@ -612,7 +619,8 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
         step.title, step.text, step.outcome, bounds, step.names,
         tuple(one.name for one in step.covariates), bound.n, bound.coefficients, step.clusters,
         bound.clusters, bound.joint, step.regression.condition, step.regression.weights,
-        bound.average,
+        bound.average, "nonrobust" if bound.classical else None,
+        step.counted if step.absorbed else None,
     )  # fmt: skip
 
 
@@ -788,8 +796,10 @@ def _planned_one(
     c = _clip(bound, place, sd, reach, icc, squares)
     d = 2 * bound.farthest * reach
     move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
-    om = bound.inflation * move / squares / n**2
-    kap = float(np.interp(om / noise, _RATIOS, _KAPPAS))
+    om: Any = bound.inflation * move / squares / n**2
+    if bound.classical:
+        om = bound.most_rows * c * c / squares / (n - bound.coefficients) * rows / n**2
+    kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     half = residual_of(place, None).half_step
     ideal = guess if bound.step.covariates else 0.0
     errors = Planned(
@@ -877,8 +887,14 @@ def together(bounds: Sequence[BoundStep], *, both: bool) -> float:
 def _clip(
     bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float
 ) -> float:
-    """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance."""
+    """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance.
+
+    Of classical errors it is that of e.
+    """
     rows, whole = bound.spread.sum(axis=0)
+    if bound.classical:
+        return _clip_at(bound, place, sd, reach, icc, squares / bound.most_rows,
+                        (bound.n, bound.n, 1.0))  # fmt: skip
     return _clip_at(bound, place, sd, reach, icc, squares, (rows, whole, bound.longest))
 
 
@@ -906,6 +922,8 @@ def _squares_clip(
     bound: BoundStep, c: float, reach: int, weights: Array | None = None
 ) -> tuple[int, ...]:
     """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
+    if bound.classical:
+        return tuple(min(2 * reach, math.floor(c)) if n else 0 for n in bound.sizes.tolist())
     weights = bound.weights if weights is None else weights
     length = np.sqrt((weights**2).sum(axis=0))
     if not bound.joint or bound.members is not None:
@@ -1049,6 +1067,11 @@ def drawn_steps(
             )
             continue
         theta, own = one
+        if bound.classical:
+            unit = part.unit / GRID * half**2 / (bound.n - bound.coefficients)
+            sampling, spread = (x * unit * bound.gram for x in (*units, laws[SQUARES].noise_sd))
+            found.append(DrawnStep(theta * half, sampling, spread, own * half))
+            continue
         scale = part.unit / GRID * (bound.longest / FINEST * half / bound.n) ** 2 * bound.inflation
         sampling, spread = _matrices(bound, score, units, laws[SQUARES].noise_sd, scale)
         found.append(DrawnStep(theta * half, sampling, spread, own * half))

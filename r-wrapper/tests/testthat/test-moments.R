@@ -167,6 +167,13 @@ test_that("declared regressions are served by one step, by name, formula or what
   expect_identical(nrow(glance(found)), 1L)
   expect_equal(coef(ols(re78 ~ treat + age, m)), coef(found))
   expect_equal(coef(ols(adjusted, m)), coef(found))
+  plain <- regression(re78 ~ treat, cov_type = "nonrobust", count_effects = FALSE, name = "plain")
+  expect_output(print(plain), "cov_type nonrobust, count_effects FALSE, name plain|name plain, cov_type")
+  m3 <- fit(private_moments(read_dta(nsw_file(), facts),
+    formulas = plain, neighbors = "replace-one-design-public",
+    assignment = design_simple("treat", shares = 185 / 445)
+  ), epsilon = 8, delta = 1e-6, rng = 1)
+  expect_output(print(ols("plain", m3)), "nonrobust")
   both <- list(
     regression("re78 ~ treat + age", name = "adjusted", joint = "all"),
     regression("age ~ treat", joint = "all")
