@@ -133,11 +133,12 @@ replicate-ippw: $(dev)
 papers-page: $(dev)
 	$(VENV)/bin/python -m papers page --effects docs/heterogeneous_effects.md
 
-# without network; --strict: a link that leads nowhere ends it
+# without network; -W: a link that leads nowhere ends it
 docs:
 	@scripts/venv .venv-docs --editable '.[docs]'
 	@.venv-docs/bin/python scripts/pages.py build/pages
-	@.venv-docs/bin/mkdocs build --quiet --strict && echo "wrote build/site/index.html"
+	@.venv-docs/bin/python -m sphinx -q -W --keep-going -j auto -d build/doctrees -c docs build/pages build/site
+	@echo "wrote build/site/index.html"
 
 r: $(dev)
 	@scripts/r-for-tests $(VENV)

@@ -524,9 +524,10 @@ class GenModel(ModelInformed[GenModelSpec]):
 
     Parameters
     ----------
-    data, schema, formula, treatment, assignment, families, x_method, zeta, missing_outcomes,
-    attrition, keep
+    data, schema, formula, treatment, assignment, families, x_method, zeta
         As for :class:`dprct.published.Hybrid`.
+    missing_outcomes, attrition, keep
+        The same.
     allocation : Allocation, optional
         How epsilon is divided; :meth:`Allocation.section4` by default.
     B : int, default 5000

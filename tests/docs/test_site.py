@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-MADE = {"index.md", "security.md", "changelog.md", "api.md", "r.md", "from_r.md"}
+MADE = {"api.md", "r_help.md", "contents.md"}
 
 
 @pytest.fixture(scope="module")
@@ -25,38 +25,59 @@ def script(checkout: Path) -> ModuleType:
     return module
 
 
-def test_every_page_is_in_the_navigation(checkout: Path) -> None:
-    nav = (checkout / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
-    named = set(re.findall(r": (\w+\.md)$", nav, re.MULTILINE))
-    assert named == {page.name for page in (checkout / "docs").glob("*.md")} | MADE
+def test_every_page_and_vignette_is_in_the_contents(script: ModuleType, checkout: Path) -> None:
+    named = {f"{page}.md" for pages in script.contents().values() for _, page in pages}
+    docs = {page.name for page in (checkout / "docs").glob("*.md")}
+    vignettes = {f"vignette_{path.stem}.md" for path in (checkout / "vignettes").glob("*.py")}
+    moved = set(script.AWAY.values()) - {"index.md"}
+    assert named == docs | vignettes | moved | MADE
 
 
 def test_links_lead_to_pages_of_the_site_or_are_only_names(
     script: ModuleType, checkout: Path
 ) -> None:
     pages = {page.name for page in (checkout / "docs").glob("*.*")} | MADE
-    for page in [
-        *(checkout / "docs").glob("*.md"),
-        *(checkout / name for name in list(script.AWAY)[:3]),
-    ]:
+    pages |= set(script.AWAY.values())
+    pages |= {f"vignette_{path.stem}.md" for path in (checkout / "vignettes").glob("*.py")}
+    read = [*(checkout / "docs").glob("*.md"), *(checkout / name for name in script.COPIED)]
+    for page in read:
         text = script.moved(page.read_text("utf-8"), page.parent)
         links = set(re.findall(r"[^!]\]\((?!https?:|#)([^)#\s]+)", text))
         assert links <= pages, (page.name, links - pages)
 
 
 def test_what_is_not_on_the_site_is_named(script: ModuleType, checkout: Path) -> None:
-    text = "[a](../vignettes/ipw.py), [b](ipw.md#defaults), [c](../SECURITY.md), [d](#here)"
+    text = "[a](../scripts/pages.py), [b](ipw.md#defaults), [c](../SECURITY.md), [d](#here)"
     moved = script.moved(text, checkout / "docs")
     assert moved == "a, [b](ipw.md#defaults), [c](security.md), [d](#here)"
 
 
-def test_the_api_has_every_public_name(script: ModuleType) -> None:
+def test_the_api_has_every_public_name_in_a_room(script: ModuleType) -> None:
     import dprct
 
-    page = script.api()
-    assert [n for n in dprct.__all__ if n[0] != "_" and f".{n}\n" not in page] == []
+    names = {name for room in script.rooms().values() for name in room}
+    public = {f"dprct.{name}" for name in dprct.__all__ if name[0] != "_"}
+    assert public <= names
+    assert all(script.rooms().values())
 
 
 def test_a_vignette_of_r_is_a_page(script: ModuleType) -> None:
     text = '---\ntitle: "From R"\n---\n\n```{r, include = FALSE}\nx\n```\n\n```{r}\nols()\n```\n'
-    assert script.vignette(text) == "# From R\n\n\n```r\nols()\n```\n"
+    assert script.r_vignette(text) == "# From R\n\n\n```r\nols()\n```\n"
+
+
+def test_a_vignette_of_python_is_a_page(script: ModuleType) -> None:
+    text = "# ---\n# head\n# ---\n\n# %% [markdown]\n# # One\n#\n# two\n\n# %%\nx = 1\n"
+    assert script.vignette(text, "a").startswith("# One\n\ntwo\n\n```python\nx = 1\n```\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("csv", "faq.md"), ("GDPR", "faq.md"), ("HIPAA", "faq.md"), ("FAQ", "faq.md"),
+        ("glossary", "glossary.md"), ("synthpop", "comparison.md"),
+        ("referee", "validation_server.md"),
+    ],
+)  # fmt: skip
+def test_words_that_readers_search_are_on_a_page(checkout: Path, word: str, page: str) -> None:
+    assert re.search(rf"\b{word}\b", (checkout / "docs" / page).read_text("utf-8"), re.IGNORECASE)
