@@ -90,6 +90,8 @@ def _r_function(name: str, first: tuple[str, ...], page: str) -> str:
         "...", *(f"{key} = NULL" for key in rest),
     ]  # fmt: skip
     texts = {"formulas": "formula_texts(formulas, data, schema)"}
+    if name == OF_MOMENTS:
+        texts["columns"] = "column_texts(columns, data)"
     passed = [*(f"{key} = {texts.get(key, key)}" for key in (*first, *rest)), "..."]
     call = f'  model("{name}", {"formula" if formula else "NULL"}, data, schema,'
     return "\n".join([

@@ -74,6 +74,12 @@ class _R(Dialect):
         plain = not any(isinstance(one, ast.List | ast.Tuple | ast.Dict) for one in elements)
         return f"{'c' if plain else 'list'}({', '.join(items)})"
 
+    def written(self, node: ast.expr) -> str:
+        # a number of R's is a double, whole or not
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            return f"{node.value:.15g}"
+        return super().written(node)
+
     def key(self, node: ast.expr) -> str:
         name = str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
         plain = name[:1].isalpha() and name.replace("_", "").replace(".", "").isalnum()

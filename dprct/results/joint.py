@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,48 @@ def restrictions(
     >>> found = restrictions("t1 = t2 = 0", ("t1", "t2"))
     >>> found.weights.tolist(), found.values.tolist()
     ([[1.0, -1.0], [0.0, 1.0]], [0.0, 0.0])
+
+    Of coefficients named outcome: term, what names terms alone is asked of every outcome:
+
+    >>> restrictions("t = 0", ("y: t", "z: t")).weights.tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
+    try:
+        return _read(wanted, names)
+    except ParameterError:
+        found = _of_each_outcome(wanted, names)
+        if found is None:
+            raise
+        return found
+
+
+def _of_each_outcome(wanted: Any, names: Sequence[str]) -> Restrictions | None:
+    """Return restrictions on terms for every outcome in turn; None if they cannot be read so."""
+    split = [name.rpartition(": ") for name in names]
+    outcomes = dict.fromkeys(outcome for outcome, _, _ in split)
+    parts = []
+    for outcome in outcomes:
+        places = [at for at, one in enumerate(split) if one[0] == outcome]
+        try:
+            own = _read(wanted, [split[at][2] for at in places])
+        except ParameterError:
+            return None
+        weights = np.zeros((len(own.weights), len(names)))
+        weights[:, places] = own.weights
+        texts = tuple(f"{outcome}: {text}" for text in own.texts)
+        parts.append(replace(own, texts=texts, weights=weights))
+    if len(parts) < 2:
+        return None
+    return Restrictions(
+        tuple(text for one in parts for text in one.texts),
+        np.vstack([one.weights for one in parts]),
+        np.concatenate([one.values for one in parts]),
+    )
+
+
+def _read(
+    wanted: str | Mapping[str, float] | Sequence[str | Mapping[str, float]], names: Sequence[str]
+) -> Restrictions:
     one = isinstance(wanted, (str, Mapping)) or not isinstance(wanted, Sequence)
     several: list[Any] = [wanted] if one else list(wanted)
     texts: list[str] = []

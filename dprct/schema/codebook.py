@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from dprct.schema.columns import shown
+from dprct.schema.columns import date_kind, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from dprct.schema.columns import Column
 
+_DAY_ZERO = dt.datetime(1960, 1, 1)
 MOST_LEVELS = 5
 """From which number of levels on only their number is written."""
 
@@ -31,12 +33,23 @@ def facts_in_words(column: Column) -> str:
     return ", ".join(_words(column))
 
 
+def _end(column: Column, end: float) -> str:
+    """A bound as people write it: that of days or times as a date."""
+    kind = date_kind(column.format)
+    if kind == "d":
+        return (_DAY_ZERO + dt.timedelta(days=end)).date().isoformat()
+    if kind == "c":
+        return (_DAY_ZERO + dt.timedelta(milliseconds=end)).isoformat(sep=" ")
+    return f"{end:g}"
+
+
 def _words(column: Column) -> Iterator[str]:
     if column.role is not None:
         yield column.role
     if column.bounds is not None:
         clipped = ", clipped" * column.clip
-        yield f"{column.bounds[0]:g} to {column.bounds[1]:g}{clipped}"
+        low, high = (_end(column, end) for end in column.bounds)
+        yield f"{low} to {high}{clipped}"
     if column.levels is not None:
         few = len(column.levels) <= MOST_LEVELS
         yield f"levels {_listed(column.levels)}" if few else f"{len(column.levels)} levels"

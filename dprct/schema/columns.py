@@ -59,6 +59,18 @@ DATASET = "_dta"
 """Owner of the characteristics and notes of the data set as a whole."""
 
 
+def date_kind(display_format: str) -> str | None:
+    """Return d, c, w, m, q, h or y for a Stata date format that has a calendar meaning, or None.
+
+    Examples
+    --------
+    >>> date_kind("%tdD_m_Y"), date_kind("%d"), date_kind("%9.0g")
+    ('d', 'd', None)
+    """
+    match = re.match(r"%-?(?:t([dcwmqhy])|(d))", display_format)
+    return None if match is None else match[1] or match[2]
+
+
 def shown(text: str) -> str:
     """Text as it can be printed: undecodable bytes become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

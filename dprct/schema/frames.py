@@ -5,7 +5,6 @@ Types come from the dtypes alone, never from a look at the values.
 
 from __future__ import annotations
 
-import re
 import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ColumnError, DprctWarning, ParameterError, SchemaError
-from dprct.schema.columns import Code, Column, FileFacts, shown
+from dprct.schema.columns import Code, Column, FileFacts, date_kind, shown
 from dprct.schema.schema import Schema
 
 if TYPE_CHECKING:
@@ -277,18 +276,6 @@ def _decoded(schema: Schema, column: Column, values: pd.Series[Any]) -> pd.Serie
         return _decoded_categories(values, labels)
     kind = date_kind(column.format)
     return values if kind is None else pd.Series(_instants(values.to_numpy(), kind), values.index)
-
-
-def date_kind(display_format: str) -> str | None:
-    """Return d, c, w, m, q, h or y for a Stata date format that has a calendar meaning, or None.
-
-    Examples
-    --------
-    >>> date_kind("%tdD_m_Y"), date_kind("%d"), date_kind("%9.0g")
-    ('d', 'd', None)
-    """
-    match = re.match(r"%-?(?:t([dcwmqhy])|(d))", display_format)
-    return None if match is None else match[1] or match[2]
 
 
 def _decoded_categories(values: pd.Series[Any], labels: Mapping[float, str]) -> pd.Series[Any]:

@@ -4,7 +4,9 @@
 #' the confidential one. On a protected file it knows which of its numbers were released, and says
 #' in its notes what a standard error does not contain.
 #'
-#' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`.
+#' @param formula An R formula; `factor()`, `I()`, `log()`, `exp()`, `sqrt()`, `abs()`, `:`, `*`. After
+#'   `|` stand columns whose fixed effects are absorbed, as in `feols()` of \pkg{fixest}; errors are
+#'   those of `cov_type` all the same.
 #' @param data A data frame, tibble or data.table, or a release; or released [moments], whose errors
 #'   contain the privacy noise.
 #'   A release and `protected(release)` bring their guarantee, and so does a protected file that
@@ -42,12 +44,15 @@ ols <- function(formula, data, cov_type = "HC1", cluster = NULL, weights = NULL,
     refuse("parameter", "where is for released moments; for rows give subset = a condition")
   }
   release <- if (inherits(data, "dprct_release")) data
+  if (inherits(absorb, "formula")) absorb <- all.vars(absorb)
+  asked <- without_absorbed(formula, absorb)
+  formula <- asked$formula
+  absorb <- asked$absorb
   data <- texts_as_factors(data, formula)
   rows <- if (!missing(subset)) eval(substitute(subset), frame_of(data), parent.frame())
   cluster <- clusters_named(cluster, ways = 2L)
   if (!missing(weights)) weights <- eval(substitute(weights), frame_of(data), parent.frame())
   if (inherits(weights, "formula")) weights <- all.vars(weights)
-  if (inherits(absorb, "formula")) absorb <- all.vars(absorb)
   read <- formula_text(formula, frame_of(data), spelled = TRUE)
   check_columns(c(named_by(formula), cluster, if (is.character(weights)) weights, absorb), data)
   frame <- frame_of(data, used = named_in(read$text, cluster, weights, absorb))
@@ -303,9 +308,14 @@ predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
   check_level(level)
   check_flag(se.fit, "se.fit")
   rows <- as_fitted(newdata, object$variables)
-  found <- dprct_call("ols_predict", estimate = object, data = rows)
+  found <- dprct_call("ols_predict", estimate = object, data = rows, alpha = 1 - level)
   fit <- stats::setNames(found$fit, row.names(rows))
-  if (interval != "none") {
+  if (interval != "none" && inherits(object, "dprct_private")) {
+    if (interval == "prediction") {
+      refuse("parameter", "interval is 'prediction', which needs the law of a single row; released moments have that of means: give interval = \"confidence\"")
+    }
+    fit <- cbind(fit = fit, lwr = found$low, upr = found$high)
+  } else if (interval != "none") {
     spread <- found$se.fit
     if (interval == "prediction") spread <- sqrt(spread^2 + sigma(object)^2)
     half <- stats::qt(1 - (1 - level) / 2, object$df.inference) * spread
@@ -320,9 +330,21 @@ predict.dprct_ols <- function(object, newdata, se.fit = FALSE,
   )
 }
 
+#' @export
+predict.dprct_private <- function(object, newdata, ...) {
+  tolerate(...)
+  refuse("parameter", paste(
+    "only the coefficients of treatment were released, so that no row can be predicted; ols() of",
+    "released moments predicts where it is no declared regression"
+  ))
+}
+
 #' @importFrom generics augment
 #' @export
 generics::augment
+
+#' @export
+augment.dprct_private <- function(x, data, newdata, ...) predict.dprct_private(x)
 
 #' @rdname predictions
 #' @method augment dprct_ols

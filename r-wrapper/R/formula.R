@@ -5,7 +5,8 @@
 #
 # `spelled` gives, besides the text, what lm() calls its factors and their levels; then a logical is
 # a factor, as in lm(), and an ordered factor, whose contrasts lm() takes from polynomials, refused.
-formula_text <- function(formula, data = NULL, spelled = FALSE) {
+# `known` are factors of released moments instead, by name, with their labels where these are public.
+formula_text <- function(formula, data = NULL, spelled = FALSE, known = NULL) {
   if (is.character(formula) && length(formula) == 1L && !is.na(formula)) {
     read <- tryCatch(stats::as.formula(formula), error = function(e) NULL)
     if (is.null(read)) return(if (spelled) list(text = formula) else formula) # [d ~ z] is Python's
@@ -17,18 +18,20 @@ formula_text <- function(formula, data = NULL, spelled = FALSE) {
     )
   }
   is_factor <- function(x) is.factor(x) || (spelled && is.logical(x))
-  factors <- names(data)[vapply(data, is_factor, NA)]
+  factors <- c(names(known), names(data)[vapply(data, is_factor, NA)])
   left <- if (length(formula) == 3L) formula[[2L]]
   right <- without_dot(formula[[length(formula)]], all.vars(left), data)
   if (spelled) check_as_lm(left, right, data)
   lapply(as.list(formula)[-1L], check_functions, call = user_call())
-  if (has_r_operators(right, if (spelled) c(":", "*"))) right <- expanded(right)
+  # lm()'s order of products; released ones are found by what they are
+  if (has_r_operators(right, if (spelled && is.null(known)) c(":", "*"))) right <- expanded(right)
   words <- paste("~", term_text(right, factors))
   text <- if (is.null(left)) words else paste(outcome_text(left), words)
   if (!spelled) return(text)
   list(text = text, spelling = list(
     formula = paste(deparse(formula, width.cutoff = 500L), collapse = " "),
-    terms = spelling_of(right, factors), levels = levels_in(right, data[factors])
+    terms = spelling_of(right, factors),
+    levels = if (is.null(known)) levels_in(right, data[factors]) else lapply(known, labels_by_code)
   ))
 }
 
@@ -40,12 +43,48 @@ check_as_lm <- function(left, right, data) {
       as.character(left)
     ))
   }
-  if (is.call(right) && identical(right[[1L]], quote(`|`))) {
+  if (is.call(left) && identical(left[[1L]], quote(cbind))) {
     refuse("formula", sprintf(
-      "'|' in a formula is not offered; for fixed effects give absorb = %s",
-      paste(deparse(all.vars(right[[3L]])), collapse = "")
+      "ols() fits one outcome, and %s are %d; fit each by itself, or use itt_table()",
+      paste(deparse(left), collapse = ""), length(left) - 1L
     ))
   }
+}
+
+labels_by_code <- function(labels) stats::setNames(as.list(labels), seq_along(labels))
+
+# y ~ x | village, as feols() has it: the effects of what stands after the bar are absorbed.
+without_absorbed <- function(formula, absorb) {
+  if (is.character(formula)) {
+    formula <- tryCatch(stats::as.formula(formula), error = function(e) formula)
+  }
+  right <- if (inherits(formula, "formula")) formula[[length(formula)]]
+  if (!is_bar(right)) return(list(formula = formula, absorb = absorb))
+  if (is_bar(right[[2L]])) {
+    refuse("formula", paste(
+      "a second '|' in a formula is not offered, for ols() takes no instruments here; give",
+      "y ~ x | village, or iv() released moments"
+    ))
+  }
+  if (!is.null(absorb)) {
+    refuse("formula", "fixed effects stand after '|' and in absorb; leave one of the two out")
+  }
+  effects <- right[[3L]]
+  if (!is_sum_of_names(effects)) {
+    refuse("formula", sprintf(
+      "'%s' after '|' is not offered; name columns, such as y ~ x | village + year",
+      paste(deparse(effects), collapse = "")
+    ))
+  }
+  formula[[length(formula)]] <- right[[2L]]
+  list(formula = formula, absorb = if (length(all.vars(effects))) all.vars(effects))
+}
+
+is_bar <- function(x) is.call(x) && identical(x[[1L]], quote(`|`))
+
+is_sum_of_names <- function(x) {
+  if (is.name(x) || identical(x, 0)) return(TRUE)
+  is.call(x) && identical(x[[1L]], quote(`+`)) && all(vapply(as.list(x)[-1L], is_sum_of_names, NA))
 }
 
 # A function that the grammar lacks, before Python refuses a character of it.

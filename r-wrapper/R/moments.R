@@ -9,8 +9,9 @@
 #' is left out, or `NULL`, has that default.
 #'
 #' @inheritParams estimates
-#' @param columns What is released besides the columns of the formulas: names, `"C(region)"` for
-#'   levels, and products such as `"age:female"` or `"I(age ** 2)"`.
+#' @param columns What is released besides the columns of the formulas: names, those of factors for
+#'   their levels, `"factor(region)"` of a column that is none, and products such as `"age:female"`
+#'   or `"I(age^2)"`.
 #' @param formulas Regressions to serve best, which are public: an R formula, text, what
 #'   `regression()` returns, or a list of these. One step serves those on a treatment that was
 #'   assigned; any other regression on released columns remains possible.
@@ -90,9 +91,10 @@ private_moments <- function(data, schema = NULL, ..., columns = NULL, formulas =
                             attrition = NULL, cov_type = NULL, clipped = NULL, weights = NULL,
                             neighbors = NULL) {
   model("PrivateMoments", NULL, data, schema,
-    columns = columns, formulas = formula_texts(formulas, data, schema), assignment = assignment,
-    control = control, subgroups = subgroups, radius = radius, attrition = attrition,
-    cov_type = cov_type, clipped = clipped, weights = weights, neighbors = neighbors, ...
+    columns = column_texts(columns, data), formulas = formula_texts(formulas, data, schema),
+    assignment = assignment, control = control, subgroups = subgroups, radius = radius,
+    attrition = attrition, cov_type = cov_type, clipped = clipped, weights = weights,
+    neighbors = neighbors, ...
   )
 }
 # end of methods
@@ -104,6 +106,18 @@ formula_texts <- function(formulas, data, schema) {
   frame <- frame_of(data, schema)
   if (inherits(formulas, c("formula", "dprct_regression"))) formulas <- list(formulas)
   lapply(unname(as.list(formulas)), declared_text, data = frame)
+}
+
+# Columns to release, each a term as R writes it: a factor by its levels, I(age^2), age:female.
+column_texts <- function(columns, data) {
+  if (!is.character(columns)) return(columns)
+  factors <- names(data)[vapply(data, is.factor, NA)]
+  vapply(columns, function(text) {
+    read <- if (!text %in% names(data) || text %in% factors) {
+      tryCatch(str2lang(text), error = function(e) NULL)
+    }
+    if (is.name(read) || is.call(read)) term_text(read, factors) else text
+  }, "", USE.NAMES = FALSE)
 }
 
 # A formula as text, of a declared regression with what else it says.
@@ -273,12 +287,25 @@ ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
       rows[1L]
     ), call)
   }
+  read <- if (inherits(formula, "dprct_regression")) list(text = declared_text(formula)) else {
+    formula_text(formula, spelled = TRUE, known = as.list(moments$factors))
+  }
   found <- dprct_call("moments_fit",
-    moments = moments, formula = declared_text(formula), kind = "ols", cov_type = cov_type,
-    where = where, .call = call
+    moments = moments, formula = read$text, spelling = read$spelling, kind = "ols",
+    cov_type = cov_type, where = where, .call = call
   )
   found$call <- plain_call(call)
+  if (inherits(found, "dprct_ols")) found$variables <- variables_of_moments(formula, moments)
   found
+}
+
+# What predict() must know of the columns: a factor whose labels are public is told apart by these.
+variables_of_moments <- function(formula, moments) {
+  used <- all.vars(stats::as.formula(formula))
+  lapply(stats::setNames(used, used), function(name) {
+    labels <- moments$factors[[name]]
+    if (length(labels)) labels else structure(character(), kind = "any")
+  })
 }
 
 # R reads y ~ age | d ~ z from the left: as (y ~ age | d) ~ z.

@@ -180,7 +180,8 @@ check_schema <- function(object) {
 #' @param .schema A [schema()], or a data frame, whose schema is then declared: all columns that it has
 #'   by then, also those that were added or renamed since.
 #' @param ... One argument per column, a list of facts: `bounds` (two numbers), `levels`, `bins`,
-#'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur), `role`,
+#'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur: `NA` is `"."`,
+#'   and `tagged_na("a")` of \pkg{haven} `".a"`), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`,
 #'   `made_of` (names of the columns of which it is made, where no expression says how).
 #' @param facts The same as a named list, for columns whose names are arguments here, such as
@@ -196,6 +197,7 @@ declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL
                     confirm_header = FALSE, rest = NULL) {
   facts <- c(list(...), facts)
   check_facts(facts)
+  facts <- lapply(facts, crossing)
   declared <- dprct_call("schema_declare",
     schema = if (is.data.frame(.schema)) schema_now(.schema) else schema(.schema),
     facts = facts, dataset_id = dataset_id,
@@ -203,6 +205,26 @@ declare <- function(.schema, ..., facts = list(), dataset_id = NULL, unit = NULL
     confirm_header = confirm_header, rest = rest
   )
   if (is.data.frame(.schema)) with_schema(.schema, declared) else declared
+}
+
+# A column's facts as they cross: times in milliseconds since 1960, NA as the missing code that it is.
+crossing <- function(fact) {
+  for (key in intersect(c("bounds", "levels"), names(fact))) {
+    if (inherits(fact[[key]], "POSIXt")) {
+      fact[[key]] <- list(time = (as.numeric(as.POSIXct(fact[[key]])) + 3653 * 86400) * 1000)
+    }
+  }
+  if ("missing" %in% names(fact)) fact$missing <- missing_codes(fact$missing)
+  fact
+}
+
+missing_codes <- function(x) {
+  if (is.character(x)) return(replace(x, is.na(x), "."))
+  if (!is.atomic(x) || !length(x) || !all(is.na(x))) return(x)
+  vapply(as.double(x), function(na) {
+    letter <- writeBin(na, raw(), endian = "little")[5L] # where haven's tagged_na() has it
+    if (letter == 0) "." else paste0(".", rawToChar(letter))
+  }, "")
 }
 
 # The schema of a data frame as it is now: what came with it says nothing of columns that are new or

@@ -60,6 +60,11 @@ study_call <- function(export, study, ..., .call = sys.call(-1L)) {
   dprct_call(export, path = study$path, output = study$chosen, ..., .call = .call)
 }
 
+check_words <- function(value, name, give, most = 1L) {
+  if (is.null(value) || (is.character(value) && !anyNA(value) && length(value) <= most)) return()
+  refuse("parameter", sprintf("%s is %s; give %s, or leave it out", name, class(value)[1L], give))
+}
+
 #' @rdname study
 #' @export
 check <- function(study) study_call("study_check", study)
@@ -68,6 +73,8 @@ check <- function(study) study_call("study_check", study)
 #' @export
 protect <- function(study, approved = NULL, resume = NULL, accept_no_guarantee = FALSE) {
   check_flag(accept_no_guarantee, "accept_no_guarantee")
+  check_words(approved, "approved", "the approval of plan(study)")
+  check_words(resume, "resume", "the entry that ledger(study) shows")
   study_call("study_protect", study,
     approved = approved, resume = resume, accept_no_guarantee = accept_no_guarantee
   )
@@ -76,6 +83,7 @@ protect <- function(study, approved = NULL, resume = NULL, accept_no_guarantee =
 #' @rdname study
 #' @export
 package <- function(study, folder = NULL, approved = NULL) {
+  check_words(approved, "approved", "the approval of plan(study), of several data sets each", Inf)
   if (!is.null(folder)) folder <- file_name(folder)
   study_call("study_package", study, folder = folder, approved = approved)
 }

@@ -32,6 +32,11 @@ itt_table <- function(data, outcomes, arms, covariates = NULL, blocks = NULL, ..
       data, if (!missing(outcomes)) outcomes, if (!missing(arms)) arms, given, sys.call()
     ))
   }
+  for (needed in c("outcomes", "arms")[c(missing(outcomes), missing(arms))]) {
+    refuse("parameter", sprintf(
+      "%s are missing; name columns: itt_table(data, outcomes = \"y\", arms = \"treat\")", needed
+    ))
+  }
   if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   if (is.character(outcomes) && is.character(arms)) check_columns(c(outcomes, arms), data)
   used <- named_in(NULL, outcomes, arms, covariates, blocks, options)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     [
         ("declare ``bounds=(low, high)`` from", "declare bounds = c(low, high) from"),
         ("``bounds=`` is ``float``; give", "bounds is a number; give"),
-        ("give ``sd={'y': 1.0}``", "give sd = list(y = 1.0)"),
+        ("give ``sd={'y': 1.0}``", "give sd = list(y = 1)"),
         ("give ``columns=[...]``", "give columns = c(...)"),
         ("such as ``[('x1', 'x2')]``", "such as list(c('x1', 'x2'))"),
         ("(``schema.declare_rest('withheld')``)", "(declare(schema, rest = 'withheld'))"),

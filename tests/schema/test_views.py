@@ -7,7 +7,8 @@ import pytest
 from dprct.errors import ColumnError
 from dprct.missing import tagged
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.frames import date_kind, decode
+from dprct.schema.columns import date_kind
+from dprct.schema.frames import decode
 
 NAN = float("nan")
 

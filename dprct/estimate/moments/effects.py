@@ -592,9 +592,8 @@ class EffectResults(ByOutcome, GaussianResults):
         asked = restrictions(wanted, list(self.params.index))
         moved = self.combinations.transformed(asked.weights)
         moved = replace(moved, offsets=moved.offsets - asked.values)
-        names = (
-            asked.texts if len(asked.weights) == 1 else _numbered(asked.texts, len(asked.weights))
-        )
+        each = len(asked.texts) == len(asked.weights)
+        names = asked.texts if each else _numbered(asked.texts, len(asked.weights))
         return tabulated(
             moved,
             names,

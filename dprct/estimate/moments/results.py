@@ -821,13 +821,17 @@ class Moments(ReleasedMoments):
 
     def summary(self) -> str:
         """Release, its noise and the guarantee, as text."""
+        return self.as_text()
+
+    def as_text(self, width: int = _WIDTH) -> str:
+        """:meth:`summary` in lines of at most ``width`` characters."""
         lines = ["Released moments"]
-        width = max(len(key) for key, _ in self.facts())
+        room = max(len(key) for key, _ in self.facts())
         for key, value in self.facts():
-            text, after = f"{key:<{width}}  {value}", " " * (width + 4)
-            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent=after))
+            text, after = f"{key:<{room}}  {value}", " " * (room + 4)
+            lines.append(textwrap.fill(text, width, initial_indent="  ", subsequent_indent=after))
         notes = (self._estimand(), *str(self.guarantee).splitlines())
-        lines += [textwrap.fill(note, _WIDTH) for note in notes]
+        lines += [textwrap.fill(note, width) for note in notes]
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -183,7 +183,7 @@ def release_write(release: Release, path: str) -> Record:
 @export("estimate_interval")
 def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
     """Return intervals by the law of the estimate."""
-    return Matrix.of(estimate.conf_int(alpha))
+    return Matrix.of(getattr(estimate, "shown", estimate).conf_int(alpha))
 
 
 @export("result_band")

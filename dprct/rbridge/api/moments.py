@@ -10,14 +10,20 @@ from dprct.errors import ParameterError, SimulationError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import document_of, parts_of
 from dprct.estimate.moments.effects import EffectResults
+from dprct.estimate.moments.regression import RegressionResults
 from dprct.estimate.moments.results import Moments
+from dprct.formula import parse
+from dprct.rbridge.api.regressions import Fitted
 from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
-from dprct.rbridge.api.spelling import in_r_names
+from dprct.rbridge.api.spelling import r_name_of, r_words, spelled
 from dprct.rbridge.convert import Record
 from dprct.rbridge.registry import export, revives
+from dprct.schema.columns import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from dprct.schema import Schema
 
 
 def moments_record(moments: Moments) -> Record:
@@ -26,20 +32,32 @@ def moments_record(moments: Moments) -> Record:
     return Record(
         ("dprct_moments",),
         {
-            "columns": list(moments.columns),
+            "columns": [r_name_of(name) for name in moments.columns],
+            "factors": _factors(moments),
             "arms": list(moments.arms),
             "groups": [group.name for group in moments.groups],
             "outcomes": list(moments.outcomes),
             "nobs": moments.n,
             "clipped": None if moments.clipped is None else asdict(moments.clipped),
-            "facts": dict(moments.facts()),
+            "facts": {name: r_words(said) for name, said in moments.facts()},
             "guarantee": guarantee_record(moments.guarantee),
             "ledger": moments.ledger,
             "document": None if simulated else json.dumps(document_of(moments)),
-            "text": moments.summary(),
+            "text": r_words(moments.summary()),
         },
         live=moments,
     )
+
+
+def _factors(moments: Moments) -> dict[str, list[str]]:
+    """Columns released by their levels alone, with the labels where all are public, else none."""
+    parts = [part for place in moments.layout.places for part in place.variable.parts]
+    found = {part.column.name: list[str]() for part in parts if part.level is not None}
+    for name in found:
+        labels = moments.schema.labels_of(name)
+        if moments.schema.column(name).confirmed and [*labels] == [*range(1, len(labels) + 1)]:
+            found[name] = [shown(words) for words in labels.values()]
+    return {name: labels for name, labels in found.items() if name not in moments.columns}
 
 
 @revives("dprct_moments")
@@ -83,13 +101,14 @@ def moments_effects(
                 "``joint=`` names a family of declared regressions of released moments; give it "
                 "alone"
             )
-        return estimate_record(in_r_names(result.joint(joint)), "dprct_private")
+        return estimate_record(spelled(result.joint(joint), None), "dprct_private")
     if not isinstance(result, Moments | EffectResults):
         raise ParameterError(
             "these effects are not of private_ate() with delta, which has subgroups; give what "
             "its fit() returned"
         )
-    return estimate_record(result.effects(outcomes, where=_groups(where)), "dprct_private")
+    found = spelled(result.effects(outcomes, where=_groups(where)), None)
+    return estimate_record(found, "dprct_private")
 
 
 @export("moments_fit")
@@ -99,21 +118,33 @@ def moments_fit(
     kind: str = "ols",
     cov_type: str | None = None,
     where: Mapping[str, Any] | None = None,
+    spelling: Mapping[str, Any] | None = None,
 ) -> Record:
     """Return a regression (``"ols"``), a declared one too, or one with instruments (``"iv"``)."""
     if kind not in ("ols", "iv"):
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
     fit: Any = moments.ols if kind == "ols" else moments.iv
     (asked,) = declared_of(formula)
-    found = in_r_names(fit(asked, cov_type=cov_type, where=_groups(where)))
+    result = fit(asked, cov_type=cov_type, where=_groups(where))
+    found = spelled(result, spelling)
+    if isinstance(result, RegressionResults) and " | " not in result.formula:
+        live = Fitted(result, found, _levels_of(result.formula, moments.schema), dated=False)
+        return estimate_record(found, "dprct_ols", "dprct_private", live=live)
     return estimate_record(found, "dprct_private")
+
+
+def _levels_of(formula: str, schema: Schema) -> dict[str, tuple[Any, ...]]:
+    """Return the declared levels of the factors of a formula, by which new rows are read."""
+    terms = parse(formula).terms
+    names = {factor.names[0] for term in terms for factor in term if factor.kind == "C"}
+    return {name: tuple(schema.column(name).levels or ()) for name in names}
 
 
 @export("moments_margins")
 def moments_margins(moments: Moments, formula: Any, family: str = "logit") -> Record:
     """Return the average marginal effects of a declared regression, as after logit or Poisson."""
     (asked,) = declared_of(formula)
-    return estimate_record(in_r_names(moments.margins(asked, family=family)), "dprct_private")
+    return estimate_record(spelled(moments.margins(asked, family=family), None), "dprct_private")
 
 
 @export("moments_table")
@@ -149,11 +180,15 @@ def moments_wald(result: Any, hypothesis: Any) -> Record:
 @export("moments_lincom")
 def moments_lincom(result: Any, combination: Any) -> Record:
     """Return a linear combination of effects, or of coefficients."""
-    return estimate_record(_combined(result).lincom(combination), "dprct_private")
+    found = _combined(result)
+    if isinstance(found, Moments):
+        found = spelled(found.effects(), None)
+    return estimate_record(found.lincom(combination), "dprct_private")
 
 
 def _combined(result: Any) -> Any:
     """Estimates that have a joint law; released moments have that of their effects."""
+    result = getattr(result, "shown", result)
     if not hasattr(result, "lincom"):
         raise ParameterError(
             "this result has no combinations of coefficients; give released moments, or what "
@@ -173,7 +208,7 @@ def moments_index(
     """Return the effects on the mean of outcomes, each in units of its scale."""
     directions = None if signs is None else {name: int(sign) for name, sign in signs.items()}
     found = moments.outcome_index(outcomes, scales=scales, signs=directions, where=_groups(where))
-    return estimate_record(found, "dprct_private")
+    return estimate_record(spelled(found, None), "dprct_private")
 
 
 def _groups(where: Any) -> Any:

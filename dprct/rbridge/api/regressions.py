@@ -18,17 +18,18 @@ from dprct.rbridge.convert import Matrix
 from dprct.rbridge.registry import export
 from dprct.results.base import Origin
 from dprct.results.itt import itt_table as table_of_effects
+from dprct.results.ols import OLSResults, with_law
 from dprct.results.ols import ols as least_squares
-from dprct.results.ols import with_law
-from dprct.schema.columns import Column
-from dprct.schema.frames import date_kind
+from dprct.schema.columns import Column, date_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.regression import RegressionResults
     from dprct.privacy.budget import Guarantee
     from dprct.rbridge.convert import Record, Table
-    from dprct.results.ols import OLSResults
     from dprct.schema.schema import Schema
 
 
@@ -40,8 +41,8 @@ STATA_DAYS = 3_653
 class Fitted:
     """Least squares, under R's names too, and the levels of its factors for a prediction."""
 
-    result: OLSResults
-    shown: OLSResults
+    result: OLSResults | RegressionResults
+    shown: OLSResults | RegressionResults
     levels: Mapping[str, tuple[Any, ...]]
     dated: bool
     """Whether its dates are days, and its times seconds, since 1970."""
@@ -116,10 +117,13 @@ def ols_interval(estimate: Fitted, alpha: float) -> Matrix:
 
 
 @export("ols_predict")
-def ols_predict(estimate: Fitted, data: Table) -> pd.DataFrame:
-    """Return fitted values of new rows and their errors, missing where a regressor is."""
+def ols_predict(estimate: Fitted, data: Table, alpha: float = 0.05) -> pd.DataFrame:
+    """Return fitted values of new rows and their errors, missing where a regressor is.
+
+    Of released moments with the ends of intervals, which have a law of their own.
+    """
     result = estimate.result
-    if result.absorbed is not None:
+    if isinstance(result, OLSResults) and result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
     given = _dated_as_in_r(data) if estimate.dated else data.data
     for name, known in estimate.levels.items():
@@ -135,7 +139,23 @@ def ols_predict(estimate: Fitted, data: Table) -> pd.DataFrame:
     fitted[rows.used] = used @ result.params.to_numpy()
     squares = np.sum((used @ result.cov_params().to_numpy()) * used, axis=1)
     errors[rows.used] = np.sqrt(np.maximum(squares, 0))
-    return pd.DataFrame({"fit": fitted, "se.fit": errors})
+    found = pd.DataFrame({"fit": fitted, "se.fit": errors})
+    if not isinstance(result, OLSResults):
+        found[["low", "high"]] = np.nan
+        found.loc[rows.used, ["low", "high"]] = _ends(result, used, alpha)
+    return found
+
+
+def _ends(result: RegressionResults, X: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+    """Return the ends of the intervals of X b (n, 2), each distinct row once."""
+    distinct, places = np.unique(X, axis=0, return_inverse=True)
+    names = list(map(str, result.params.index))
+    asked = [
+        {name: float(weight) for name, weight in zip(names, row, strict=True) if weight}
+        for row in distinct
+    ]
+    ends = np.array([result.lincom(one).conf_int(alpha).to_numpy()[0] for one in asked])
+    return ends[places.ravel()]
 
 
 def _with_levels(schema: Schema, levels: Mapping[str, tuple[Any, ...]]) -> Schema:

@@ -13,6 +13,7 @@ import pandas as pd
 from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.api.session import whole
+from dprct.rbridge.api.spelling import guarantee_in_r, spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.dialect import in_r, method_in_r
 from dprct.rbridge.registry import export, revives
@@ -46,11 +47,12 @@ _ENDS = {
 
 def guarantee_record(guarantee: Guarantee) -> Record:
     """Return a guarantee as R's ``dprct_guarantee``."""
-    facts = guarantee.to_dict()
+    said = guarantee_in_r(guarantee)
+    facts = said.to_dict()
     budget = guarantee.budget
     if budget is not None:
         facts |= {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
-    return Record(("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(guarantee)})
+    return Record(("dprct_guarantee",), {**facts, "holds": guarantee.holds, "text": str(said)})
 
 
 def _plan_in_r(plan: Plan) -> Plan:
@@ -92,7 +94,7 @@ def result_record(result: Any, call: str = "dprct_private", like: Likeness | Non
     if isinstance(result, Release):
         return release_record(result, like)
     if isinstance(result, LinearResults):
-        return estimate_record(result, call)
+        return estimate_record(spelled(result, None), call)
     return other_record(result)
 
 
@@ -104,7 +106,7 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
         ("dprct_release",),
         {
             "protected": Table(release.protected, release.schema, looks, attach=True),
-            "estimates": estimate_record(estimates, "dprct_private")
+            "estimates": estimate_record(spelled(estimates, None), "dprct_private")
             if isinstance(estimates, LinearResults)
             else None,
             "guarantee": guarantee_record(release.guarantee),
@@ -169,10 +171,10 @@ def release_again(saved: Mapping[str, Any]) -> SavedRelease:
     return SavedRelease(saved["protected"], Certificate.from_dict(json.loads(certificate)))
 
 
-def estimate_record(result: LinearResults, first: str, live: Any = None) -> Record:
+def estimate_record(result: LinearResults, *classes: str, live: Any = None) -> Record:
     """Return coefficients with inference as R's ``dprct_estimate``."""
     return Record(
-        (first, "dprct_estimate"),
+        (*classes, "dprct_estimate"),
         {
             "coefficients": result.params,
             "vcov": Matrix.of(result.cov_params()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,14 @@ from dprct.io.compare import compare as compared
 from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export
-from dprct.schema.columns import Unit, shown
-from dprct.schema.frames import date_kind
+from dprct.schema.columns import Unit, date_kind, shown
 from dprct.schema.schema import Schema, declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.io.compare import Comparison
+    from dprct.schema import Column
 
 _WHOLE = ("bins", "decimals")
 _VALUES = ("bounds", "levels")
@@ -91,7 +92,7 @@ def schema_declare(
     # not by keyword: a column may be called unit
     new = schema.with_columns(
         [
-            declared(schema.column(name), _fact(dict(fact), schema, name))
+            _said(declared(schema.column(name), _fact(dict(fact), schema, name)), schema, fact)
             for name, fact in (facts or {}).items()
         ]
     )
@@ -100,18 +101,36 @@ def schema_declare(
     return schema_record(new if rest is None else new.declare_rest(rest))
 
 
+def _said(column: Column, schema: Schema, fact: Mapping[str, Any]) -> Column:
+    """Return a factor as confirmed, of which R declared every label: it says no more than these."""
+    labels = [shown(words) for words in schema.labels_of(column.name).values()]
+    given = fact.get("levels")
+    named = isinstance(given, list) and bool(labels) and sorted(map(str, given)) == sorted(labels)
+    alone = named and not column.label and not column.format and column.type == "long"
+    return replace(column, confirmed=True) if alone else column
+
+
 def _fact(fact: dict[str, Any], schema: Schema, name: str) -> dict[str, Any]:
     """Return one column's facts in Python's types: R has vectors where these are lists."""
     plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in fact.items()}
+    _check_order(plain.get("bounds"), name)
     plain |= {k: _in_file(plain[k], schema, name) for k in _VALUES if k in plain}
     for name in _WHOLE:
         if name in plain:
             plain[name] = whole_numbers(plain[name])
     if "levels" in plain and not isinstance(plain["levels"], list):
         plain["levels"] = [plain["levels"]]
-    if isinstance(plain.get("missing"), str) and plain["missing"] != "never":
-        plain["missing"] = [plain["missing"]]
     return plain
+
+
+def _check_order(bounds: Any, name: str) -> None:
+    """Refuse reversed dates as they were written: in the file they are numbers."""
+    dates = isinstance(bounds, list) and all(isinstance(one, dt.date) for one in bounds)
+    if dates and len(bounds) == 2 and bounds[0] >= bounds[1]:
+        raise SchemaError(
+            f"column {name!r}: bounds {bounds[0]} and {bounds[1]} are reversed or empty; give the "
+            "earlier date first"
+        )
 
 
 def _in_file(values: Any, schema: Schema, name: str) -> Any:
@@ -119,6 +138,8 @@ def _in_file(values: Any, schema: Schema, name: str) -> Any:
     if isinstance(values, list):
         return [_in_file(value, schema, name) for value in values]
     column = schema.column(name)
+    if isinstance(values, dict) and values.keys() == {"time"}:
+        return _of_times(values["time"], column)
     if isinstance(values, bool) and not column.is_text:
         return int(values)
     if isinstance(values, dt.date) and not column.is_text:
@@ -133,6 +154,16 @@ def _in_file(values: Any, schema: Schema, name: str) -> Any:
             + (f"its labels are {', '.join(codes)}" if codes else "it holds numbers: give these")
         )
     return codes[values]
+
+
+def _of_times(times: Any, column: Column) -> list[float]:
+    """Return times, in milliseconds since 1960, as a column has them."""
+    kind = None if column.is_text else date_kind(column.format)
+    if kind not in ("c", "d"):
+        raise SchemaError(f"column {column.name!r} holds no times; give its numbers")
+    each = np.atleast_1d(np.asarray(times, np.float64))
+    found: list[float] = (each if kind == "c" else each // _DAY_IN_MS).tolist()
+    return found
 
 
 @export("compare")

@@ -10,67 +10,116 @@ import pandas as pd
 
 from dprct.formula import parse
 from dprct.formula.design_matrix import INTERCEPT
+from dprct.rbridge.dialect import in_r
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dprct.formula.syntax import Term
-    from dprct.results.base import LinearResults
-    from dprct.results.ols import OLSResults
+    from dprct.privacy.budget import Guarantee
 
 
-def spelled(result: OLSResults, spelling: Mapping[str, Any]) -> OLSResults:
+def spelled(result: Any, spelling: Mapping[str, Any] | None) -> Any:
     """Return a fit whose coefficients and formula are spelled as in R.
 
     Parameters
     ----------
-    spelling : mapping
+    spelling : mapping, optional
         ``formula``, the text of R's; ``terms``, R's words for the factors of the formula; and
         ``levels``, of each R factor the labels by code.
     """
+    asked = spelling or {}
     # R's empty list has no names, so that it comes as a list
-    terms, levels = dict(spelling["terms"] or {}), dict(spelling["levels"] or {})
+    terms = dict(asked.get("terms") or {})
+    levels = {name: dict(labels or {}) for name, labels in dict(asked.get("levels") or {}).items()}
     words = {
         parse(f"~ {text}", functions=True).terms[0][0].label: said for text, said in terms.items()
     }
     # the longest first, for a level may be spelled as a product
-    candidates = sorted(parse(result.formula, functions=True).terms, key=len, reverse=True)
+    candidates = (
+        sorted(parse(_regressed(result), functions=True).terms, key=len, reverse=True)
+        if words
+        else []
+    )
 
     def one(name: str) -> str:
         if name == INTERCEPT:
             return "(Intercept)"
         found = (_product(name, term, words, levels) for term in candidates)
-        return next((said for said in found if said is not None), name)
+        return next((said for said in found if said is not None), r_name_of(name))
 
-    noise = result.bse_noise
-    return replace(
-        result,
-        params=result.params.rename(one),
-        cov=result.cov.rename(index=one, columns=one),
-        bse_noise=None if noise is None else noise.rename(one),
-        layout=tuple(one(name) for name in result.layout),
-        not_released=tuple(map(one, result.not_released)),
-        not_carried=tuple(map(one, result.not_carried)),
-        formula=spelling["formula"],
+    def named(table: Any) -> Any:
+        return table.set_axis(pd.Index([one(name) for name in table.index], dtype=object))
+
+    noise, read = result.bse_noise, getattr(result, "estimated", None)
+    also: dict[str, Any] = {
+        name: tuple(map(one, getattr(result, name)))
+        for name in ("not_released", "not_carried")
+        if hasattr(result, name)
+    }
+    if isinstance(read, pd.Series):
+        also["estimated"] = named(read)
+    return in_r_words(
+        replace(
+            result,
+            params=named(result.params),
+            cov=named(named(result.cov).T).T,
+            bse_noise=None if noise is None else named(noise),
+            layout=tuple(one(name) for name in result.layout),
+            formula=asked.get("formula", result.formula),
+            **also,
+        )
     )
 
 
-def in_r_names(result: LinearResults) -> Any:
-    """Return a fit whose constant is named as in R, all else as it is."""
-
-    def one(name: str) -> str:
-        return "(Intercept)" if name == INTERCEPT else name
-
-    noise, found = result.bse_noise, getattr(result, "estimated", None)
-    also: dict[str, Any] = {"estimated": found.rename(one)} if isinstance(found, pd.Series) else {}
+def in_r_words(result: Any) -> Any:
+    """Return a result whose notes and guarantee speak R."""
     return replace(
         result,
-        params=result.params.rename(one),
-        cov=result.cov.rename(index=one, columns=one),
-        bse_noise=None if noise is None else noise.rename(one),
-        layout=tuple(one(name) for name in result.layout),
-        **also,
+        notes=tuple(map(r_words, result.notes)),
+        guarantee=guarantee_in_r(result.guarantee),
     )
+
+
+def guarantee_in_r(guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee whose sentences speak R."""
+    return replace(
+        guarantee,
+        public_facts=tuple(map(r_words, guarantee.public_facts)),
+        not_covered=tuple(map(r_words, guarantee.not_covered)),
+        reason=r_words(guarantee.reason),
+    )
+
+
+def r_words(text: str) -> str:
+    """Return a sentence with its fragments of code, and names of columns, as R writes them.
+
+    Examples
+    --------
+    >>> r_words("centres of ``radius=``: I(age ** 2), C(edu)[T.2]")
+    'centres of radius: I(age^2), factor(edu)2'
+    """
+    return r_name_of(in_r(text))
+
+
+def r_name_of(name: str) -> str:
+    """Return the name that R gives a coefficient or a column of a formula.
+
+    Examples
+    --------
+    >>> [r_name_of(name) for name in ("C(edu)[T.2]:t", "I(age ** 2)", "t")]
+    ['factor(edu)2:t', 'I(age^2)', 't']
+    """
+    levels = re.sub(r"\bC\(([^()]*)\)\[(?:T\.)?([^\]]*)\]", r"factor(\1)\2", name)
+    factors = re.sub(r"\bC\(([^()]*)\)", r"factor(\1)", levels)
+    # in a text that is broken into lines the blanks may be their ends
+    return re.sub(r"\bI\([^()]*\)", lambda at: re.sub(r"\s*\*\*\s*", "^", at[0]), factors)
+
+
+def _regressed(result: Any) -> str:
+    """Formula of a fit, without the effects of units."""
+    text: str = result.formula
+    return text.partition(" | ")[0]
 
 
 def _product(

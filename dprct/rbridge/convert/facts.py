@@ -24,8 +24,7 @@ from dprct.rbridge.convert.vectors import (
     view,
 )
 from dprct.schema import Column, FileFacts, Schema
-from dprct.schema.columns import Code, shown
-from dprct.schema.frames import date_kind
+from dprct.schema.columns import Code, date_kind, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

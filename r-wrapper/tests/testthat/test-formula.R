@@ -50,6 +50,22 @@ test_that("a function that is not offered is refused in R's words", {
   expect_identical(text(log(y) ~ exp(x) + sqrt(x) + abs(x), data), "log(y) ~ exp(x) + sqrt(x) + abs(x)")
 })
 
+test_that("columns after a bar are absorbed, as feols() has it", {
+  skip_without_python()
+  d <- data.frame(y = sin(1:60), x = cos(1:60), g = rep(1:5, 12), h = rep(1:3, each = 20))
+  found <- ols(y ~ x | g + h, d)
+  expect_equal(coef(found), coef(lm(y ~ x + factor(g) + factor(h), d))["x"])
+  expect_identical(tidy(found), tidy(ols(y ~ x, d, absorb = c("g", "h"))))
+  expect_equal(coef(ols("y ~ x | g", d)), coef(ols(y ~ x, d, absorb = ~g)))
+  for (asked in list(y ~ x | g^h, y ~ x | 0 | g)) {
+    expect_error(ols(asked, d), "'|'.*is not offered", class = "dprct_formula_error")
+  }
+  expect_error(ols(y ~ x | g, d, absorb = "h"), "one of the two", class = "dprct_formula_error")
+  expect_error(ols(cbind(y, x) ~ g, d), "fits one outcome, and cbind(y, x) are 2",
+    fixed = TRUE, class = "dprct_formula_error"
+  )
+})
+
 test_that("something else is refused", {
   expect_error(text(3), "give a formula", class = "dprct_formula_error")
 })

@@ -120,9 +120,47 @@ test_that("effects of persons with several rows are taken out inside the release
     formulas = sales ~ bonus + factor(quarter) | worker, cov_type = "CR1"
   )
   found <- ols(sales ~ bonus + factor(quarter) | worker, fit(model, epsilon = 20, delta = 1e-6))
-  expect_identical(names(coef(found)), c("bonus", "C(quarter)[T.2]", "C(quarter)[T.3]"))
+  expect_identical(names(coef(found)), c("bonus", "factor(quarter)2", "factor(quarter)3"))
   expect_equal(coef(found)[["bonus"]], 2, tolerance = 0.25)
   expect_output(print(found), "an effect of every worker")
+})
+
+test_that("released moments speak R: terms, labels of factors, predictions and tests", {
+  skip_without_python()
+  n <- 600
+  d <- data.frame(
+    y = 50 + sin(1:n), z = 1:n %% 2, treat = (1:n %/% 2) %% 2, age = 20 + 1:n %% 40, edu = 1 + 1:n %% 3,
+    region = factor(c("north", "south", "west")[1 + (1:n %/% 3) %% 3])
+  )
+  facts <- declare(schema(d),
+    y = list(bounds = c(0, 100), sd = 1, centre = 50, missing = "never"),
+    z = list(levels = 0:1, missing = "never"), treat = list(levels = 0:1, missing = "never"),
+    age = list(bounds = c(18, 60), sd = 12, centre = 40, missing = "never"),
+    edu = list(levels = 1:3, missing = "never"),
+    region = list(levels = c("north", "south", "west"), missing = "never")
+  )
+  model <- private_moments(d, facts,
+    columns = c("y", "z", "age", "factor(edu)", "region", "I(age^2)"),
+    assignment = design_simple("treat", shares = 0.5)
+  )
+  m <- fit(model, epsilon = 50, delta = 1e-6)
+  expect_true(all(c("factor(edu)2", "I(age^2)") %in% m$columns))
+  found <- ols(y ~ treat + age + factor(edu) + region, m)
+  expect_identical(names(coef(found)), names(coef(lm(y ~ treat + age + factor(edu) + region, d))))
+  plain <- lm(formula(found), d)
+  expect_true(all(abs(coef(found) - coef(plain)) < 6 * sqrt(diag(vcov(found)))))
+  expect_true("I(age^2)" %in% names(coef(ols(y ~ age + I(age^2), m))))
+  rows <- predict(found, d[1:4, ], interval = "confidence")
+  expect_equal(unname(rows[, "fit"]), drop(unname(model.matrix(plain)[1:4, ] %*% coef(found))))
+  expect_true(all(rows[, "lwr"] < rows[, "fit"] & rows[, "fit"] < rows[, "upr"]))
+  expect_equal(augment(found, d[1:4, ])$.fitted, unname(rows[, "fit"]))
+  expect_error(predict(found, d, interval = "prediction"), "single row", class = "dprct_parameter_error")
+  expect_error(predict(effects(m), d), "only the coefficients of treatment",
+    class = "dprct_parameter_error"
+  )
+  expect_equal(wald_test(m, "treat = 0")$df, 3)
+  expect_match(wald_test(found, "`factor(edu)2` = 0")$hypothesis, "factor(edu)2", fixed = TRUE)
+  expect_no_match(paste(capture.output(print(m)), collapse = " "), "``", fixed = TRUE)
 })
 
 test_that("what moments cannot do is refused in one sentence", {

@@ -154,7 +154,9 @@ def test_an_r_function_has_the_options_of_its_specification(name: str, checkout:
     if name == "ipw":
         options -= {"weights"}  # which is there to be refused
     assert arguments - {"formula", "data", "schema", "..."} == options
-    passed_on = dict(re.findall(r"(?<![\w.])(\w+) = (?:formula_texts\()?(\w+)", named[2]))
+    passed_on = dict(
+        re.findall(r"(?<![\w.])(\w+) = (?:(?:formula|column)_texts\()?(\w+)", named[2])
+    )
     assert passed_on == {option: option for option in options}
     text = (checkout / "r-wrapper" / "man" / f"{page}.Rd").read_text("utf-8")
     documented = {
