@@ -34,14 +34,29 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.floating[Any]]
 
-_BEND = math.tan(math.pi / 8)
-"""The contour ends at 22.5 degrees from the vertical: half way to where e^(v s^2 / 2) grows."""
+_BEND = math.pi / 8
+"""The contour ends 22.5 degrees from the vertical: half way to where e^(v s^2 / 2) grows."""
 
-_STEP, _REACH = 1 / 16, 10.0
-_U = np.arange(0, _REACH, _STEP)
-_PATH = _BEND * (np.cosh(_U) - 1) + 1j * np.sinh(_U)
-_SLOPE = _BEND * np.sinh(_U) + 1j * np.cosh(_U)
-_SLOPE[0] /= 2  # half of the path is summed; its other half is the complex conjugate
+_STEP, _REACH, _FEW = 1 / 16, 10.0, 64
+"""Of the rule along the contour; for cubes of more statistics than ``_FEW`` its step is less."""
+
+
+@lru_cache(maxsize=64)
+def _path(size: int) -> tuple[Array, Array, float]:
+    """Contour from its real point in units of its width, its slope, and the step along it.
+
+    On a ray that leaves the vertical by an angle a, the part (1 - s)^-J of a generating function
+    grows up to cos(a)^-J, which cancels: above ``_FEW`` statistics the angle falls with J so that
+    it stays what it is there, and the step with it, because e^(J s) turns J times as fast.
+    """
+    many = max(size / _FEW, 1.0)
+    bend = math.tan(_BEND if many == 1 else math.acos(math.cos(_BEND) ** (1 / many)))
+    step = _STEP / many
+    u = np.arange(0, _REACH, step)
+    slope = bend * np.sinh(u) + 1j * np.cosh(u)
+    slope[0] /= 2  # half of the path is summed; its other half is the complex conjugate
+    return bend * (np.cosh(u) - 1) + 1j * np.sinh(u), slope, step
+
 
 _HALVINGS, _MOST_STEPS = 40, 60
 
@@ -126,13 +141,13 @@ class _Law:
 
     def tail(self, x: Array) -> tuple[Array, Array, Array]:
         """Return P(X > x), the density and its slope, all (...,), for x >= 0."""
-        at = self.saddle(x)
+        at, (path, along, step) = self.saddle(x), _path(self.noise.size)
         width = 1 / np.sqrt(self.curvature(at))
-        s = at[..., None] + width[..., None] * _PATH
+        s = at[..., None] + width[..., None] * path
         height = np.exp(self.variance[..., None] / 2 * s * s - s * x[..., None])
         for b in self.scales:
             height = height * self.noise.mgf(b[..., None] * s)
-        height = height * _SLOPE * (width[..., None] * _STEP / math.pi)
+        height = height * along * (width[..., None] * step / math.pi)
         parts = (height / s, height, -height * s)
         above, density, slope = (part.imag.sum(axis=-1) for part in parts)
         return above, density, slope

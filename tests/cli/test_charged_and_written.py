@@ -1,7 +1,7 @@
-"""What ``dprct protect`` would refuse to write, it refuses before the charge.
+"""What ``dprct protect`` and ``package`` would refuse to write, they refuse before the charge.
 
-A law over methods and what a study file and its data may say: the command ends well and its files
-are there and in order, or nothing was charged.
+A law over methods and what a study file, its data and its folder may say: the command ends well,
+its files are there and in order and can be converted, or nothing was charged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-STRICT = sorted(set(METHODS) - UNPROMISED - {"synthetic_control"})  # of other data
+STRICT = sorted(set(METHODS) - UNPROMISED)
+PANEL = "synthetic_control"
+"""Has data of its own: regions in years."""
 NAMES = [
     "inc.total",
     "int",
@@ -47,7 +49,7 @@ KEYS = {
     "an output in no folder": ("[release]", '[release]\noutput = "none/x.OUT"'),
     "a note of columns": ("[release]", '[release]\nkeep = ["note1"]'),
     "a unit of many words": ("[release]", '[unit]\nname = "' + "u" * 5_000 + '"\n\n[release]'),
-    "an id of the data": ("trial-2026", "d" * 200),
+    "an id of the data": ("-2026", "d" * 200),
     "a table of an odd name": ("", TABLE.replace("NAME", "a/b: ?")),
     "a table of a long name": ("", TABLE.replace("NAME", "n" * 3_000)),
 }  # fmt: skip
@@ -67,13 +69,24 @@ def trial(n: int = 400) -> dict[str, Any]:
     }
 
 
+def regions() -> dict[str, Any]:
+    rng = np.random.default_rng(11)
+    years = np.arange(2001, 2013)
+    names = np.array(["North", *(f"region {k}" for k in range(9))], dtype=object)
+    return {
+        "region": np.repeat(names, len(years)),
+        "year": np.tile(years, len(names)),
+        "output": rng.uniform(-1, 1, len(names) * len(years)).round(2),
+    }
+
+
 @pytest.fixture
 def put(tmp_path: Path, checkout: Path) -> Callable[..., Path]:
     """Write the study of a method and its data as .csv, with other names and another text."""
 
     def write(method: str, names: dict[str, str], old: str = "", new: str = "") -> Path:
         text = (checkout / "docs" / "studies" / f"{method}.toml").read_text("utf-8")
-        text = text.replace("trial.dta", "trial.csv")
+        text = text.replace("trial.dta", "trial.csv").replace("regions.dta", "trial.csv")
         for name, other in names.items():
             quoted = '"' + other.replace('"', '\\"') + '"'
             text = text.replace(f"[columns.{name}]", f"[columns.{quoted}]")
@@ -86,7 +99,8 @@ def put(tmp_path: Path, checkout: Path) -> Callable[..., Path]:
             )
         new = new.replace(".OUT", ".dta" if makes_file(METHODS[method]) else ".json")
         text = text.replace(old, new, 1) if old else text + new
-        pd.DataFrame(trial()).rename(columns=names).to_csv(tmp_path / "trial.csv", index=False)
+        rows = pd.DataFrame(regions() if method == PANEL else trial())
+        rows.rename(columns=names).to_csv(tmp_path / "trial.csv", index=False)
         (tmp_path / "there.dta").mkdir()
         (tmp_path / "there.json").mkdir()
         (tmp_path / "study.toml").write_text(text, "utf-8")
@@ -105,7 +119,11 @@ def law(dprct: Callable[..., Any], study: Path) -> str:
         return str(ran.err)
     found = load_study(study)
     assert found.output.is_file()
-    for command in (("verify", found.output), ("ledger", study), ("table", study)):
+    commands = [("verify", found.output), ("ledger", study), ("table", study)]
+    if found.output.suffix == ".dta":
+        other = [found.output.with_suffix(end) for end in (".csv", ".parquet")]
+        commands += [("convert", found.output, one) for one in other]
+    for command in commands:
         ran = dprct(*command)
         assert ran.code == 0 or "declares no table" in ran.err, ran.err
     return ""
@@ -122,7 +140,7 @@ def test_a_column_of_any_name_is_refused_before_the_charge_or_written(
     case: tuple[str, str], dprct: Callable[..., Any], put: Callable[..., Path]
 ) -> None:
     method, name = case
-    said = law(dprct, put(method, {"age": name}))
+    said = law(dprct, put(method, {"output" if method == PANEL else "age": name}))
     if makes_file(METHODS[method]) and name != "é1":
         assert "Stata" in said or "formula" in said
 
@@ -133,3 +151,43 @@ def test_a_key_of_any_text_is_refused_before_the_charge_or_written(
 ) -> None:
     method, what = case
     law(dprct, put(method, {}, *KEYS[what]))
+
+
+FOLDERS: dict[str, tuple[str, dict[str, bytes]]] = {
+    "an ordinary folder": ("", {"main.do": b"use trial, clear\nreg income cash, r\n"}),
+    "no do-file": ("", {"codebook.txt": b"of the trial"}),
+    "a do-file of odd bytes": ("", {"main.do": bytes(range(256)) * 9}),
+    "a do-file of an odd name": ("", {'a "b" `c.do': b"reg income cash\n"}),
+    "a do-file of a long name": ("", {"d" * 230 + ".do": b"reg income cash\n"}),
+    "do-files in a circle": ("", {"main.do": b"do second\n", "second.do": b"do main\n"}),
+    "a public file of no format": ('public = ["a.txt"]', {"a.txt": b"\x00\xff" * 99}),
+    "a public file that is not there": ('public = ["none.csv"]', {"main.do": b""}),
+    "a public file that is empty": ('public = ["a.csv"]', {"a.csv": b""}),
+    "an output that is a file": ('output = "there.txt"', {"main.do": b""}),
+    "an output in no folder": ('output = "none/there"', {"main.do": b""}),
+    "an output of a long name": (f'output = "{"o" * 255}"', {"main.do": b""}),
+    "another study that is not there": ('studies = ["none.toml"]', {"main.do": b""}),
+    "a merge of what is not there": ('merge = ["none.dta"]', {"main.do": b""}),
+}  # fmt: skip
+PACKED = [(method, what) for method in STRICT for what in FOLDERS]
+
+
+@pytest.mark.parametrize("case", sampled(PACKED, lambda c: c[0], ": ".join, each=14))
+def test_a_package_is_refused_before_the_charge_or_written(
+    case: tuple[str, str], dprct: Callable[..., Any], put: Callable[..., Path]
+) -> None:
+    method, what = case
+    more, files = FOLDERS[what]
+    study = put(method, {}, "", f'\n[package]\nfolder = "rep"\n{more}\n')
+    (study.parent / "rep").mkdir()
+    (study.parent / "there.txt").write_text("in the way", "utf-8")
+    for name, content in files.items():
+        (study.parent / "rep" / name).write_bytes(content)
+    ran = dprct("package", study, "--yes")
+    assert ran.code in (0, 2, 3), ran.err
+    if ran.code:
+        assert not [*study.parent.glob("*.ledger.json")], ran.err
+        return
+    output = next(study.parent.glob("*_package"))
+    assert (output / "package.json").is_file()
+    assert dprct("verify", load_study(study).output).code == 0

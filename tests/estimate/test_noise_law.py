@@ -107,7 +107,7 @@ def test_simulated_draws_follow_it() -> None:
     assert not low <= int((np.abs(1.1 * draws) > q).sum()) <= high
 
 
-@pytest.mark.parametrize("size", [2, 3, 8, 20])
+@pytest.mark.parametrize("size", [2, 3, 8, 20, 128, 300])
 @pytest.mark.parametrize("variance", [0.01, 1.0, 50.0])
 def test_noise_in_cubes_is_a_mixture_of_gammas(size: int, variance: float) -> None:
     def inner(u: float) -> float:  # plus or minus a gamma variate of 1 to J degrees
@@ -115,7 +115,8 @@ def test_noise_in_cubes_is_a_mixture_of_gammas(size: int, variance: float) -> No
         return float(of * stats.norm.sf((x - u) / np.sqrt(variance)))
 
     for x in (0.5, 3.0, 12.0):
-        ends = sorted((-60.0, 0.0, x, 60.0 + x))
+        far = 60.0 + 2 * size
+        ends = sorted((-far, 0.0, x, far + x))
         exact = sum(
             integrate.quad(inner, low, high, epsabs=1e-12, limit=400)[0]
             for low, high in itertools.pairwise(ends)
