@@ -157,6 +157,33 @@ COLUMN: Mapping[str, tuple[str, str]] = {
 """What a key of a column takes and means, where its form in the browser does not say it."""
 
 
+DERIVED = """\
+Columns that the file does not have, each made of others in the same row. What do-files make with
+`gen`, `replace`, `recode`, `egen` and the like, `dprct describe --draft --do` writes here
+([do-files](do_files.md)).
+
+```toml
+[derived]
+log_wage = "log(wage + 1)"
+adult = "where(missing(age), 1, age > 17)"     # gen adult = age > 17, as Stata takes missing values
+hours = "rowtotal(hours_farm, hours_shop)"
+late = "year(interview) > 2015 and town == 'A'"
+```
+
+An expression has names of columns, numbers, `+ - * / **`, comparisons, `and`, `or`, `not`,
+comparisons of text with `==` and `!=`, and these functions: `log exp sqrt abs floor ceil round`,
+`minimum maximum` of two, `missing`, `where(condition, value, otherwise)` (without the last: missing),
+`rowmin rowmax rowtotal rowmean rownonmiss`, which pass over missing values, and `year month day` of
+Stata's dates. What is computed with a missing value is missing. A later column may use an earlier
+one. Nothing of other rows can be used, so that a value stays that of one person.
+
+A derived column is released as any other, not computed again from released ones. Bounds, levels and
+missing codes follow from what is declared of the columns inside: by going through all of their
+levels where these are few, else by interval arithmetic. Where nothing follows, such as of the
+logarithm of a column without bounds, and for its fate, it has a table `[columns.NAME]`; what that
+declares goes before what follows. Text becomes numbers only by comparison."""
+
+
 def columns() -> Iterator[str]:
     """Yield the section on columns."""
     yield from ("", "## `[columns.NAME]`", "")
@@ -272,7 +299,7 @@ def page() -> str:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, meanings(kind))
         if kind is Scope:
-            lines += columns()
+            lines += [*columns(), "", "## `[derived]`", "", DERIVED]
     for method, model in STRICT.items():
         if method not in parts_of(method):
             continue

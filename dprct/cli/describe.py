@@ -90,7 +90,7 @@ def describe(
             filled = None
             if do:
                 reading = read_do(do, schema, treatments=treatment, dataset=file.name)
-                filled = prefilled(reading, schema.names)
+                filled = prefilled(reading, schema.names, treatment or ())
             if stata_names(schema.names):
                 schema, _ = facts_of_file(file, "stata")
             text = draft(schema, file, draft_file, filled, columns or ())

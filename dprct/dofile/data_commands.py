@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, quoted_words
+from dprct.dofile.made import MAKING, Context, make
 from dprct.dofile.memory import Memory, file_name, negation
 from dprct.dofile.syntax import Parsed, Prefix, full_name, parse
 from dprct.dofile.varlists import words
@@ -23,10 +24,30 @@ def take(session: Session, parsed: Parsed, prefixes: Sequence[Prefix]) -> bool:
         return False
     if parsed.name in _COPYING:
         session.macros.spend(len(session.memory.derived) + (len(session.memory.columns or ()) >> 3))
+    if parsed.name in MAKING:
+        session.makings += 1
+        make(parsed, _context(session))
     command(session, parsed)
     return True
 
 
+def _context(session: Session) -> Context:
+    memory = session.memory
+    doubts = [*session.doubts, *(f"after {name}, which is not known" for name in memory.unknown)]
+    if session.makings > _MOST_MAKINGS:
+        doubts = ["more columns are made than are read"]
+    return Context(
+        memory.made,
+        memory.derived,
+        memory.expand,
+        None if memory.open else memory.columns,
+        session.macros.scalars,
+        (session.file, session.line),
+        doubts[0] if doubts else "",
+    )
+
+
+_MOST_MAKINGS = 10_000
 _COPYING = frozenset({"use", "save", "preserve", "restore", "merge", "append"})
 """Commands that copy what is known of the columns, which is work."""
 

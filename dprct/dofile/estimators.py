@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
+from dprct.dofile.made import Made
 from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
 from dprct.dofile.regression import SMALL, Regression
 from dprct.dofile.varlists import bare_names, is_plain, words
@@ -225,7 +226,21 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         groups=known(by),
         remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
         level=known(parsed.option("level", 1) or place.level).strip(),
+        made=_made(memory, [*made, *of_rows]),
     )
+
+
+def _made(memory: Memory, names: Sequence[str]) -> dict[str, Made]:
+    """Return what variables of an estimation are made of, as they stand."""
+    found = {}
+    for name in dict.fromkeys(names):
+        now = memory.made.get(name)
+        before = memory.asked.get(name, now)
+        if name in memory.torn or (before != now and name in memory.asked):
+            found[name] = Made(refused="it is changed after rows were chosen by it")
+        elif now is not None:
+            found[name] = now
+    return found
 
 
 def _absent(memory: Memory, listed: list[str]) -> list[str]:

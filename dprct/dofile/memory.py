@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, unquoted
+from dprct.dofile.made import Made, copy_of, forget
 from dprct.dofile.varlists import expanded, is_plain, words
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def _free(_amount: int) -> None:
 class Memory:
     """The data in memory; ``columns`` is None where no header is known.
 
+    ``made`` are columns as expressions of those of the file, ``asked`` those of conditions as they
+    were when rows were chosen by them; ``torn`` are two of one name.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -39,12 +42,21 @@ class Memory:
     panel: str = ""
     survey: str = ""
     merges: tuple[str, ...] = ()
+    made: dict[str, Made] = field(default_factory=dict)
+    asked: dict[str, Made | None] = field(default_factory=dict)
+    torn: frozenset[str] = frozenset()
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
         """Return a copy that later commands do not change."""
         columns = None if self.columns is None else [*self.columns]
-        return replace(self, columns=columns, derived={**self.derived})
+        return replace(
+            self,
+            columns=columns,
+            derived={**self.derived},
+            made={**self.made},
+            asked={**self.asked},
+        )
 
     def expand(self, text: str) -> list[str]:
         """Return the variables of a list, written out where the header tells."""
@@ -89,6 +101,10 @@ class Memory:
     def only(self, condition: str) -> None:
         """Leave the rows for which a condition holds."""
         condition = " ".join(condition.split())
+        for name in re.findall(r"[A-Za-z_]\w*", condition):
+            now = self.made.get(name)
+            if self.asked.setdefault(name, now) != now:
+                self.torn |= {name}
         if condition and len(self.sample) < _MOST_CONDITIONS and condition not in self.sample:
             self.sample = (*self.sample, condition)
 
@@ -118,6 +134,7 @@ class Memory:
             self.columns = [name for name in self.columns if name not in gone]
         for name in gone:
             self.derived.pop(name, None)
+            self.made.pop(name, None)
 
     def keep(self, names: list[str]) -> None:
         """Forget all columns but these."""
@@ -144,11 +161,14 @@ class Memory:
         if self.columns is not None:
             self.spend(len(self.columns) >> 5)
             self.columns = [new if name == old else name for name in self.columns]
+        copied = copy_of(old, unknown=old in self.derived)
+        self.made[new] = self.made.pop(old, copied)
         self.derived[new] = self.derived.pop(old, f"renamed from {old}")
 
     def collapse(self, text: str, by: str) -> None:
         """Take ``collapse (mean) a b (sum) c=d, by(e)``."""
         self.step("collapse")
+        forget(self.made, "it is made before rows are collapsed")
         names: list[str] = []
         statistic = "mean"
         for word in re.findall(r"\([^()]*\)|[^\s()]+", re.sub(r"\s*=\s*", "=", text)):
@@ -166,6 +186,7 @@ class Memory:
     def reshape(self, text: str, j: str) -> None:
         """Take ``reshape long stub, i(id) j(year)``; a wide one opens the header."""
         self.step("reshape")
+        forget(self.made, "it is made before rows are reshaped")
         if self.columns is None:
             return
         if not text.startswith("long"):
@@ -186,6 +207,7 @@ class Memory:
         What a merge matches on is kept where the other file is whole, with the rows that it has.
         """
         self.step(how)
+        forget(self.made, f"it is made before the {how} of another file")
         others = (0, 0) if other is None else (len(other.derived), len(other.columns or ()))
         self.spend((sum(others) + len(self.sources) + len(self.columns or ())) >> 3)
         if how == "merge" and len(self.merges) < _MOST_CONDITIONS:
@@ -200,6 +222,8 @@ class Memory:
             self.unknown = tuple(dict.fromkeys((*self.unknown, *other.unknown)))[:20]
             for key, made_of in other.derived.items():
                 self.derived.setdefault(key, made_of)
+            forget(other.made, f"it is made before the {how} of another file")
+            self.made = {**other.made, **self.made}
             if self.columns is not None and other.columns is not None:
                 here = {*self.columns}
                 self.columns += [c for c in other.columns if c not in here]

@@ -374,6 +374,7 @@ class Reader(Session):
     def command(self, text: str, line: int) -> None:
         """Take one command whose macros are written out."""
         self.macros.spend(len(text) // 16 + 2)
+        self.line = line
         prefixes, rest = split_prefixes(text)
         if not rest or rest.startswith("*"):
             return

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dprct.dofile.made import Made
 
 KEYS = (
     "file",
@@ -80,6 +83,9 @@ class Regression:
         Variables of ``sample`` and ``groups`` that the do-files make or change, but ``_merge``.
     level : str
         The confidence level in percent that the command or ``set level`` asks for; "" is Stata's.
+    made : dict of str to Made
+        Those of its variables that do-files make, as expressions of the columns of the file, or
+        with the reason why they are none.
     """
 
     file: str
@@ -108,6 +114,7 @@ class Regression:
     merges: tuple[str, ...] = ()
     remade: tuple[str, ...] = ()
     level: str = ""
+    made: dict[str, Made] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -48,6 +48,8 @@ class Session:
         self.table = ""
         self.level = ""
         self.file = ""
+        self.line = 0
+        self.makings = 0
         self.folder = Path()
         self.depth = 0
         self.temporary = 0

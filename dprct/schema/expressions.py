@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, FormulaError
 from dprct.missing import tagged
+from dprct.schema.row_functions import ROW_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -87,14 +88,26 @@ _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "minimum": np.minimum,
     "maximum": np.maximum,
 }
-_OF_TWO = frozenset({"minimum", "maximum"})
 _DERIVED = Language((*_FUNCTIONS, "missing"), comparisons=True, logic=True)
 CONDITION = Language((*_FUNCTIONS, "missing"), comparisons=True, logic=True, text=True)
 """The language of conditions on rows: that of derived columns, with text."""
+_MOST_ARGUMENTS = 2_000
+MADE = Language((*_FUNCTIONS, "missing", *ROW_FUNCTIONS), comparisons=True, logic=True, text=True)
+"""The language of the columns that a study makes: that of conditions, with functions of rows."""
 
-_ALLOWED = "names of columns, numbers, + - * / **, comparisons, and, or, not, " + ", ".join(
-    f"{name}()" for name in _DERIVED.functions
-)
+_ARGUMENTS: dict[str, tuple[int, int]] = {
+    "minimum": (2, 2),
+    "maximum": (2, 2),
+    "where": (2, 3),
+    **{name: (1, _MOST_ARGUMENTS) for name in ROW_FUNCTIONS if name.startswith("row")},
+}
+"""The least and most arguments of functions that take several."""
+
+
+def _allowed(language: Language) -> str:
+    """Return what an expression may hold, in words."""
+    named = ", ".join(f"{name}()" for name in language.functions)
+    return f"names of columns, numbers, + - * / **, comparisons, and, or, not, {named}"
 
 
 def refused(
@@ -131,13 +144,18 @@ def refused(
         case ast.Compare(ops=[op]) if language.comparisons and type(op) in _COMPARE:
             pass
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if (
-            name in language.functions and len(args) == 1 + (name in _OF_TWO)
+            name in language.functions and _takes(name, len(args))
         ):
             children = list(args)
         case _:
             return node
     found = (refused(child, language, named) for child in children)
     return next((part for part in found if part is not None), None)
+
+
+def _takes(name: str, arguments: int) -> bool:
+    least, most = _ARGUMENTS.get(name, (1, 1))
+    return least <= arguments <= most
 
 
 def computed(tree: ast.expr, columns: Mapping[str, Array]) -> Array:
@@ -165,7 +183,7 @@ def parse(expression: str, what: str = "derived", language: Language = _DERIVED)
         deep = _depth(tree) > _MOST_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise FormulaError(
-            f"``{what}={expression!r}`` is not an expression; allowed: {_ALLOWED}"
+            f"``{what}={expression!r}`` is not an expression; allowed: {_allowed(language)}"
         ) from None
     if deep:
         raise FormulaError(
@@ -177,7 +195,7 @@ def parse(expression: str, what: str = "derived", language: Language = _DERIVED)
         part = ast.get_source_segment(_wide(expression), wrong) or expression
         part = unicodedata.normalize("NFKC", part)
         raise FormulaError(
-            f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_ALLOWED}"
+            f"``{what}={expression.strip()!r}``: {part!r} is not allowed; use {_allowed(language)}"
             + (', and texts, as in ``name == "a"``' if language.text else "")
         )
     return tree
@@ -228,9 +246,9 @@ _WORD = re.compile(
 )
 
 
-def parents(expression: str) -> set[str]:
+def parents(expression: str, language: Language = _DERIVED) -> set[str]:
     """Return the names of the columns that an expression uses."""
-    return names_in(parse(expression))
+    return names_in(parse(expression, language=language))
 
 
 def names_in(tree: ast.AST) -> set[str]:
@@ -240,7 +258,7 @@ def names_in(tree: ast.AST) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 
-def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
+def evaluate(expression: str, columns: Mapping[str, Array], language: Language = _DERIVED) -> Array:
     """Return the expression (n,) of columns (n,); missing where it is undefined or an input is.
 
     Examples
@@ -248,10 +266,10 @@ def evaluate(expression: str, columns: Mapping[str, Array]) -> Array:
     >>> evaluate("(x > 1) + 0.5", {"x": np.array([1.0, 2.0])}).tolist()
     [0.5, 1.5]
     """
-    for name in sorted(parents(expression)):
+    for name in sorted(parents(expression, language)):
         if name not in columns:
             raise ColumnError.unknown(name, columns)
-    value = computed(parse(expression), columns)
+    value = computed(parse(expression, language=language), columns)
     value = np.broadcast_to(value, next(iter(columns.values())).shape)
     return np.where(np.isnan(value), tagged(0), value)
 
@@ -337,6 +355,8 @@ def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
         return _value(child, columns)
 
     match node:
+        case ast.Name(id=name) if columns[name].dtype == object:  # whether there is a text
+            return np.array([np.nan if not x else 0.0 for x in columns[name].tolist()])
         case ast.Name(id=name):
             return columns[name]
         case ast.Constant(value=value):
@@ -348,13 +368,21 @@ def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
             return _truth(x == 0, x) if isinstance(op, ast.Not) else -x if _minus(op) else x
         case ast.BoolOp(op=op, values=values):
             return _connected(isinstance(op, ast.And), [sub(value) for value in values])
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=str(t))]
+        ):
+            texts = columns[name]
+            gone = np.array([x is None or x == "" for x in texts.tolist()], bool)
+            equal = np.asarray(texts == t, bool) == isinstance(op, ast.Eq)
+            return np.where(gone, np.nan, equal.astype(np.float64))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = sub(left), sub(right)
             return _truth(_COMPARE[type(op)](a, b), a, b)
         case ast.Call(func=ast.Name(id="missing"), args=[argument]):
             return np.isnan(sub(argument)).astype(np.float64)
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _FUNCTIONS[name](*(sub(argument) for argument in arguments))
+            function = _FUNCTIONS.get(name) or ROW_FUNCTIONS[name]
+            return function(*(sub(argument) for argument in arguments))
     raise AssertionError(type(node))
 
 

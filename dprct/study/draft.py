@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dprct.schema.schema import Schema
+    from dprct.study.do_columns import Derived
     from dprct.study.prefill import Prefill, TablePart
 
 _LONGEST_ID = 80
 _MOST_PLACES = 3
+_MOST_REFUSED = 40
 
 _ALL = """\
 # [study]                          # a table below for every column, or, of a wide file:
@@ -181,6 +183,7 @@ def draft(
     )
     shown_columns = [c for c in schema.columns if not some or c.name in used]
     listed = "".join(_column(schema, column, filled) for column in shown_columns)
+    listed += "" if filled is None else "".join(_made(one, filled) for one in filled.derived)
     if filled is None:
         return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
     tables = "".join(_table(part, filled) for part in filled.tables)
@@ -194,6 +197,7 @@ def _head_of(head: str, filled: Prefill) -> str:
         asked = _blank("# ", shared, "all regressions share it; only if who they are is public")
         head = re.sub(r"^# sample = .*$", lambda _: asked, head, flags=re.MULTILINE)
     head = _effects_first(head, filled.formula)
+    head = head.replace("[release]\n", _derived(filled) + "[release]\n", 1)
     if not filled.formula:
         return head
     specifications = [" + ".join(terms) for terms in filled.sets[1:]]
@@ -208,6 +212,38 @@ def _head_of(head: str, filled: Prefill) -> str:
     for blank, fact in blanks.items():
         head = head.replace(blank, fact, 1)
     return head
+
+
+def _derived(filled: Prefill) -> str:
+    """Return what do-files make of columns, and by name what the study does not carry out."""
+    lines = [f"# {name}: {_one_line(why)}" for name, why in filled.refused.items()]
+    if lines:
+        lines = ["# These columns of the do-files are not carried out:", *lines[:_MOST_REFUSED], ""]
+    if filled.derived:
+        lines += [
+            "[derived]",
+            "# What the do-files make of columns, row by row: by their lines.",
+            "# Bounds and levels follow from those of the columns inside, where they follow.",
+        ]
+    for one in filled.derived:
+        lines += [f"# {_places(one.places)}", f"{_key(one.name)} = {_text(one.expression)}"]
+    return "\n".join([*lines, "", ""]) if lines else ""
+
+
+def _places(places: Sequence[tuple[str, int]]) -> str:
+    """Return do-files and lines, in words."""
+    more = f"; {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+    return "; ".join(f"{_one_line(f)}, line {n}" for f, n in places[:_MOST_PLACES]) + more
+
+
+def _made(one: Derived, filled: Prefill) -> str:
+    lines = [
+        f"[columns.{_key(one.name)}]",
+        f"# derived: {_one_line(one.expression)}"[:100],
+        _fate(one.name, filled),
+        _blank("# ", "bounds = [ , ]", "where they do not follow from the columns inside"),
+    ]
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def _method(*, effects: bool) -> str:
@@ -265,9 +301,7 @@ def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
     parts = []
     for one in filled.regressions:
-        more = f"; {len(one.places) - _MOST_PLACES} more" if len(one.places) > _MOST_PLACES else ""
-        said = "; ".join(f"{_one_line(f)}, line {n}" for f, n in one.places[:_MOST_PLACES]) + more
-        lines = ["", said, "[[regression]]", f"formula = {_text(one.formula)}"]
+        lines = ["", _places(one.places), "[[regression]]", f"formula = {_text(one.formula)}"]
         more_keys = {"where": one.where, "weights": one.weights, "cluster": one.cluster,
                      "cov_type": one.cov_type}  # fmt: skip
         lines += [f"{key} = {_text(value)}" for key, value in more_keys.items() if value]

@@ -29,6 +29,7 @@ from dprct.estimate.moments.variables import (
 )
 from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
+from dprct.study.do_columns import how_released
 from dprct.study.prefill import MARGINS, sampling_weights
 
 Names = tuple[str, ...]
@@ -251,7 +252,7 @@ class Served:
             return (
                 "artefact",
                 f"the do-file makes {made} ({row.derived[made]}), which was not released",
-                f"make {made} before the release and declare it",
+                how_released(row, made),
             )
         own = self.unit in row.absorb  # each unit has an effect, and levels of others are dummies
         right = [made.get(term, term) for term in terms if not own or term != f"C({self.unit})"]

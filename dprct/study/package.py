@@ -690,7 +690,8 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
     for one in (held.study for held in contents.held):
         schema = one.declared(read_header(one))
         tables += [
-            Table.of(read(path, one.names)[0], schema) for path in (one.data, *one.merged_files)
+            Table.of(read(path, one.names)[0], one.of_file(schema))
+            for path in (one.data, *one.merged_files)
         ]
     own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
     check_no_rows(contents.folder, tables, own)

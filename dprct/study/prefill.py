@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import FormulaError
 from dprct.schema.conditions import as_in_stata, condition, named, reduced
+from dprct.study.do_columns import named_columns, on_derived
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
+    from dprct.study.do_columns import Derived
 
 _LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _MOST_SETS = 6
@@ -84,6 +86,10 @@ class Prefill:
         Every column that the do-files use, in whatever way.
     sample : str
         The condition under which all of its regressions run; empty if they share none.
+    derived : tuple of Derived
+        Columns that the do-files make of those of the file, row by row.
+    refused : mapping of str to str
+        Columns that they make otherwise, with the reason.
     """
 
     arms: tuple[str, ...] = ()
@@ -94,6 +100,8 @@ class Prefill:
     tables: tuple[TablePart, ...] = ()
     sample: str = ""
     regressions: tuple[Printed, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def formula(self) -> str:
@@ -104,8 +112,17 @@ class Prefill:
         return f"{' + '.join(self.outcomes)} ~ {' + '.join(right)}"
 
 
-def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
+def prefilled(
+    rows: Iterable[Regression], columns: Sequence[str], treatments: Sequence[str] = ()
+) -> Prefill:
     """Facts of a file's columns by the regressions with a treatment.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Those of the file.
+    treatments : sequence of str
+        The treatment, where do-files make it themselves.
 
     Examples
     --------
@@ -116,7 +133,12 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
     ('y ~ t + age', 'v', ['age', 't', 'v', 'y'])
     """
     known = set(columns)
-    rows = _products_told([_by_column(row) for row in rows], known)
+    rows = [_by_column(row) for row in rows]
+    made = _derived(rows, columns, treatments)
+    names = {one.expression: one.name for one in made}
+    known |= {*names.values()}
+    rows = [on_derived(row, names, {*treatments} or set(columns)) for row in rows]
+    rows = _products_told(rows, known)
     experiment = [row for row in rows if row.treatments and _is_plain_linear(row, known)]
     margins = [
         row
@@ -136,12 +158,15 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
     samples = {row.sample for row in experiment}
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     cluster = next((name for name, _ in clusters.most_common() if name in known), "")
+    inside = _words([*experiment, *margins])
+    made = tuple(one for one in made if one.name in inside)
+    parents = {name for one in made for name in one.parents}
     return Prefill(
         arms=chosen,
         outcomes=outcomes,
         sets=tuple(terms for terms, _ in sets.most_common(_MOST_SETS)),
         cluster=cluster,
-        used=frozenset(_used(rows) & known),
+        used=frozenset((_used(rows) | parents) & known),
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
@@ -151,7 +176,39 @@ def prefilled(rows: Iterable[Regression], columns: Sequence[str]) -> Prefill:
             {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
             robust="HC1" if cluster else "",
         ),
+        derived=made,
+        refused={
+            name: one.refused
+            for row in rows
+            if row.treatments
+            for name, one in row.made.items()
+            if one.refused
+        },
     )
+
+
+def _derived(
+    rows: Sequence[Regression], columns: Sequence[str], treatments: Sequence[str]
+) -> tuple[Derived, ...]:
+    """Return the columns that do-files make; what is made of a treatment is none of them."""
+    moved = {word for row in rows for word in row.treatments if is_plain(word)} - {*treatments}
+    kept = [
+        replace(row, made={name: one for name, one in row.made.items() if name not in moved})
+        for row in rows
+    ]
+    return tuple(named_columns(kept, columns).values())
+
+
+def _words(rows: Iterable[Regression]) -> set[str]:
+    """Return the names in regressions, as they stand."""
+    found: set[str] = set()
+    for row in rows:
+        outcomes = [row.outcome] if isinstance(row.outcome, str) else row.outcome
+        lists = (row.regressors, row.instruments, row.absorb, row.cluster)
+        words = (*outcomes, *(word for words in lists for word in words))
+        found |= {name for word in words for name in bare_names(word)}
+        found |= set(re.findall(r"[A-Za-z_]\w*", f"{row.sample} {row.weights} {row.groups}"))
+    return found
 
 
 def _is_plain_linear(row: Regression, known: set[str]) -> bool:
@@ -344,16 +401,9 @@ def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...
     return tuple(found)
 
 
-def _used(rows: Iterable[Regression]) -> set[str]:
-    found: set[str] = set()
-    for row in rows:
-        outcomes = [row.outcome] if isinstance(row.outcome, str) else row.outcome
-        lists = (row.regressors, row.instruments, row.absorb, row.cluster)
-        words = (*outcomes, *(word for words in lists for word in words))
-        found |= {name for word in words for name in bare_names(word)}
-        for text in (row.sample, row.weights, row.groups, *row.derived.values()):
-            found |= set(re.findall(r"[A-Za-z_]\w*", text))
-    return found
+def _used(rows: Sequence[Regression]) -> set[str]:
+    texts = " ".join(text for row in rows for text in row.derived.values())
+    return _words(rows) | set(re.findall(r"[A-Za-z_]\w*", texts))
 
 
 def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tuple[TablePart, ...]:

@@ -143,7 +143,7 @@ def rows_of(study: Study, rows: int | None) -> int | None:
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
     """Return the rows that the study is about, with the schema that their file gives."""
     data, schema = read(study.data, study.names)
-    return study.scope.sampled(data), schema
+    return study.scope.sampled(study.with_derived(data, schema)), schema
 
 
 def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
@@ -157,6 +157,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         data, schema = read(study.data, study.names)[0], sealed
     if study.merged_files:
         check_merged(study, data)
+    data = study.with_derived(data, header)
     if study.scope.sample is not None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
@@ -292,7 +293,9 @@ def written_files(
         if do:
             fates = made.certificate().fates
             others = others_of(study)
-            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
+            found = of_table(
+                do, study.data.name, made.protected, made.schema, fates, others, study.derived
+            )
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         made = replace(made, issued=replace(made.certificate(), study=identity_of(study)))
@@ -318,6 +321,7 @@ def identity_of(study: Study) -> str:
     release = study.release
     facts = study.declared(read_header(study)).digest()
     asked = [release.method, release.epsilon, release.delta, facts, study.asked.spec]
+    asked += [[*study.derived.items()]] if study.derived else []
     return hashlib.sha256(spelled_out(asked).encode("utf-8")).hexdigest()
 
 
@@ -656,4 +660,5 @@ def protected_certificate(study: Study) -> Certificate:
 def _read_dta(study: Study, sealed: Schema) -> tuple[Any, Schema]:
     from dprct.io.stata import read_dta
 
-    return read_dta(study.data, schema=sealed)
+    data, _ = read_dta(study.data, schema=study.of_file(sealed))
+    return data, replace(sealed, source=study.data).as_opened()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from dprct.errors import (
     ColumnError,
     ConfirmationError,
     DprctError,
+    FormulaError,
     ParameterError,
     SchemaError,
     StudyError,
@@ -34,6 +36,8 @@ from dprct.release.columns import check_fates, released_schema
 from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
+from dprct.schema.expressions import MADE, parse
+from dprct.schema.made import made_columns, with_made
 from dprct.schema.schema import Schema, declared
 from dprct.study.asked import Asked, asked_of, parts_of, spec_of, titled
 from dprct.study.calibrated_section import calibrated_from
@@ -63,6 +67,8 @@ from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
     from dprct.privacy.budget import Relation
 
@@ -128,6 +134,7 @@ _FEW = 8
 _REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
 
+_NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
 VERSION = 1
 MOST_COLUMNS = 120_000
 """Of a Stata file; a study file with more would be answered by as many sentences."""
@@ -138,6 +145,7 @@ _SECTIONS = (
     "dataset_id",
     "unit",
     "study",
+    "derived",
     "release",
     *_OWN_SECTIONS,
     "budget",
@@ -217,6 +225,8 @@ class Study:
         The replication folder and its do-files.
     names : {"same", "stata"}
         Under which names the columns of ``data`` are read (:func:`dprct.read`).
+    derived : mapping of str to str
+        Columns that are made of those of the file, row by row, by their expressions.
     """
 
     data: Path
@@ -236,6 +246,7 @@ class Study:
     chosen: Path | None = None
     package: PackageSpec | None = None
     names: Names = "same"
+    derived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def do_files(self) -> tuple[Path, ...]:
@@ -286,13 +297,51 @@ class Study:
 
     def declared(self, header: Schema) -> Schema:
         """Return the file's schema with what the study declares."""
-        facts_of = self.scope.facts(self.columns, header.names)
+        facts_of = self._facts_of_file(header)
         schema = header.with_columns(
             [declared(header.column(name), facts) for name, facts in facts_of.items()]
-        ).declare(dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm)
+        )
+        schema = self._with_derived(schema).declare(
+            dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm
+        )
         names = self.header.confirmed(header.names)
         schema = schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
         return replace(schema, sample=self.scope.condition)
+
+    def _facts_of_file(self, header: Schema) -> dict[str, dict[str, Any]]:
+        """Return what is declared of the columns of the file."""
+        facts_of = self.scope.facts(self.columns, header.names)
+        return {name: facts for name, facts in facts_of.items() if name not in self.derived}
+
+    def _with_derived(self, schema: Schema) -> Schema:
+        """Return a declared schema with the columns that the study makes."""
+        if not self.derived:
+            return schema
+
+        def declare(column: Column) -> Column:
+            facts = self.columns.get(column.name, {})
+            if {"bounds", "levels"} & {*facts}:
+                column = replace(column, bounds=None, levels=None)
+            return declared(column, facts)
+
+        made = made_columns(self.derived, schema.columns, declare)
+        return replace(schema, columns=(*schema.columns, *made))
+
+    def of_file(self, schema: Schema) -> Schema:
+        """Return a declared schema without the columns that the study makes."""
+        kept = tuple(column for column in schema.columns if column.name not in self.derived)
+        return replace(schema, columns=kept)
+
+    def with_derived(self, data: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+        """Return rows of the file with the columns that the study makes of them.
+
+        Parameters
+        ----------
+        schema : Schema
+            Of the file.
+        """
+        columns = {column.name: column for column in schema.columns}
+        return with_made(data, self.derived, columns) if self.derived else data
 
     def problems(
         self, header: Schema, rows: int | None = None, *, confirm: bool = True
@@ -315,13 +364,13 @@ class Study:
             rows = header.file.rows
         found: list[str] = []
         columns: list[Column] = []
-        for name, facts in self.scope.facts(self.columns, header.names).items():
+        for name, facts in self._facts_of_file(header).items():
             try:
                 columns.append(declared(header.column(name), facts))
             except DprctError as error:
                 found.append(marked(error))
         try:
-            schema = header.with_columns(columns)
+            schema = self._with_derived(header.with_columns(columns))
         except DprctError as error:  # a name that is none, or roles that contradict each other
             return [*found, marked(error)]
         found += self.scope.problems(self.columns, header.names)
@@ -341,7 +390,7 @@ class Study:
             for name in self.release.keep
             if name not in known
         ]
-        names, text = header.names, {c.name for c in schema.columns if c.is_text}
+        names, text = schema.names, {c.name for c in schema.columns if c.is_text}
         found += [problem for table in self.tables for problem in table.problems(names, text)]
         found += self.asked.open_points(replace(schema, unit=self.unit), rows)
         found += [*self._beyond_total(), *self._large_delta(rows)]
@@ -512,7 +561,27 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         sha256=_sha256(document),
         package=package_from(document),
         names=_names_from(document),
+        derived=_derived_from(document),
     )
+
+
+def _derived_from(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return the section ``[derived]``: columns that are made of others, by their expressions."""
+    found = document.get("derived", {})
+    if not isinstance(found, Mapping):
+        raise StudyError('[derived] is no table; write in it: log_wage = "log(wage)"')
+    for name, text in found.items():
+        if not _NAME.fullmatch(name):
+            raise StudyError(
+                f"[derived] {name!r} is no name of a column; give letters, digits and _, 32 at most"
+            )
+        if not isinstance(text, str):
+            raise StudyError(f'[derived] {name} is no text; write {name} = "log(wage)"')
+        try:
+            parse(text, f"[derived] {name}", MADE)
+        except FormulaError as error:
+            raise StudyError(marked(error).replace(f"{name}=", f"{name} = ", 1)) from None
+    return dict(found)
 
 
 def _names_from(document: Mapping[str, Any]) -> Names:

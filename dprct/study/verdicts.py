@@ -7,6 +7,7 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from dprct import disk
@@ -31,6 +32,7 @@ from dprct.schema.conditions import reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
+from dprct.study.do_columns import all_on_derived, how_released
 from dprct.study.do_files import read_do
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
@@ -468,7 +470,7 @@ def _made_columns(row: Regression, _: Released) -> Verdict | None:
     for word in _words(row):
         for name in bare_names(word):
             if name in row.derived:
-                remedy = f"make {name} before the release and declare it"
+                remedy = how_released(row, name)
                 if word in row.treatments:  # as a covariate it would be what treatment moves
                     remedy = 'method = "moments" serves what is made of treatment'
                 reason = f"the do-file makes {name} ({row.derived[name]}), which was not released"
@@ -669,6 +671,7 @@ class Others:
 
 
 _ALONE = Others()
+_NONE_DERIVED: Mapping[str, str] = MappingProxyType({})
 
 
 def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[Verdict]:
@@ -690,14 +693,17 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
             pooled = frozenset(blocks_of(asked.design, "weight"))
         whole = frozenset(c.name for c in schema.columns if c.missing == ())
     known = others.headers
-    rows = read_do(do, schema, treatments=treatments, dataset=study.data.name, others=known)
+    header = study.of_file(schema)
     if isinstance(asked.spec, MomentsSpec):
         spec, served = asked.spec, dict.fromkeys(fates, "modelled")
         name = moments_path(study.output).name
         design = () if spec.assignment is None else spec.assignment.columns
-        rows = read_do(do, schema, treatments=[*design], dataset=study.data.name)
+        read = read_do(do, header, treatments=[*design], dataset=study.data.name)
+        rows = all_on_derived(read, study.derived, design)
         moments = Served.planned(name, spec, schema)
         return verdicts(rows, Released(study.data.name, served, served=moments))
+    read = read_do(do, header, treatments=treatments, dataset=study.data.name, others=known)
+    rows = all_on_derived(read, study.derived, treatments or ())
     instead = _COARSE if study.makes_file else _NUMBERS
     released = Released(
         study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
@@ -729,6 +735,7 @@ def of_table(
     schema: Schema,
     fates: Mapping[str, str],
     others: Others = _ALONE,
+    derived: Mapping[str, str] = _NONE_DERIVED,
 ) -> list[Verdict]:
     """Verdicts on the regressions of do-files with a protected table.
 
@@ -742,9 +749,11 @@ def of_table(
         Of the columns of the confidential file, as the certificate says.
     others : Others
         Other files of the folder.
+    derived : mapping of str to str
+        Columns of it that the study made, by their expressions.
     """
-    values = _shown(table, fates)
-    return _on_schema(do, name, schema, fates, values, _together(table, schema), others)
+    values, together = _shown(table, fates), _together(table, schema)
+    return _on_schema(do, name, schema, fates, values, together, others, derived)
 
 
 def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -789,11 +798,14 @@ def _on_schema(
     values: Mapping[str, tuple[float, ...]],
     together: tuple[frozenset[str], ...],
     others: Others = _ALONE,
+    derived: Mapping[str, str] = _NONE_DERIVED,
 ) -> list[Verdict]:
     """Return the verdicts on a file that says itself what it is calibrated for."""
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    rows = read_do(do, schema, treatments=treatments, dataset=name, others=others.headers)
+    header = schema.select(one for one in schema.names if one not in derived)
+    read = read_do(do, header, treatments=treatments, dataset=name, others=others.headers)
+    rows = all_on_derived(read, derived, treatments)
     released = Released(
         name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
     )

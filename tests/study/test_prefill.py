@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from dprct.dofile import Regression
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
+from dprct.schema.made import made_columns
 from dprct.study.draft import draft
 from dprct.study.prefill import Prefill, prefilled
 from dprct.study.study import load_study
@@ -57,17 +59,24 @@ def test_a_draft_says_what_the_do_files_say(folder: Path, command_line: Callable
     text = study.read_text("utf-8")
     document = tomllib.loads(text)
     assert document["release"]["method"] == "calibrated"
-    assert document["release"]["formula"] == "crop + wet ~ seed + hoe + rain + C(soil)"
+    assert document["release"]["formula"] == "crop + wet + logcrop ~ seed + hoe + rain + C(soil)"
+    assert document["derived"] == {"logcrop": "log(crop)"}
+    assert "# tables.do, line 2\nlogcrop = " in text
     assert {name: facts.get("fate") for name, facts in document["columns"].items()} == {
         "crop": "modelled", "wet": "modelled", "seed": "public", "hoe": "public",
         "rain": "modelled", "soil": "modelled", "village": None, "women": None,
+        "logcrop": "modelled",
     }  # fmt: skip
     assert document["study"] == {"rest": "withheld"}
     assert document["table"] == [
         {
             "name": "table_1", "outcomes": ["crop", "wet"], "arms": ["seed", "hoe"],
             "covariates": ["rain", "C(soil)"], "errors": "cluster", "cluster": "village",
-        }
+        },
+        {
+            "name": "table_2", "outcomes": ["logcrop"], "arms": ["seed", "hoe"],
+            "errors": "cluster", "cluster": "village",
+        },
     ]  # fmt: skip
     for part in ('# arms = ["seed", "hoe"]', '# cluster = "village"', "women == 1"):
         assert part in text
@@ -108,6 +117,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ seed + hoe + rain + C(soil)", **village},
         {"formula": "wet ~ seed + hoe", **village},
         {"formula": "wet ~ seed + hoe + rain + C(soil)", "where": "women == 1", **village},
+        {"formula": "logcrop ~ seed + hoe", **village},
         {"formula": "crop ~ seed + rain | village", **village},
         {"formula": "crop ~ seed + rain + C(soil)", "cov_type": "HC1"},
         {"formula": "crop ~ seed + rain + seed:rain", "cov_type": "HC1"},
@@ -127,6 +137,8 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         else Column(name, **dummy)
         for name in NAMES
     ))  # fmt: skip
+    made = made_columns({"logcrop": "log(crop + 1)"}, schema.columns)
+    schema = replace(schema, columns=(*schema.columns, *made))
     assert all(not isinstance(steps, str) for steps in spec.served(schema).values())
     assert {step.cov_type for step in spec.steps(schema)} == {"CR1", "HC1", "nonrobust"}
 

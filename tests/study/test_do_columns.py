@@ -1,0 +1,168 @@
+"""Columns that do-files make, carried out by the study, and the regressions on them."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.cli import main
+from dprct.errors import StudyError
+from dprct.io.stata import write_dta
+from dprct.schema import Schema
+from dprct.study.do_columns import written_out
+from dprct.study.protect import bound_model, confidential, open_points, study_of
+from dprct.study.study import study_from
+from dprct.study.verdicts import of_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STUDY = """\
+version = 1
+data = "shops.dta"
+dataset_id = "shops"
+[derived]
+lsales = "log(sales + 1)"
+adult = "where(missing(age), 1, age > 30)"
+sales_2 = "where(where(missing(sales), 0, sales == 99), sales)"
+[release]
+method = "moments"
+epsilon = 4.0
+delta = 1e-6
+[design]
+kind = "simple"
+arms = ["grant"]
+[moments]
+neighbors = "replace-one-design-public"
+[[regression]]
+formula = "lsales ~ grant + age"
+[[regression]]
+formula = "lsales ~ grant + adult"
+where = "adult == 1"
+[[regression]]
+formula = "lsales ~ grant + woman + grant:woman"
+[header]
+confirm = true
+[columns.grant]
+fate = "public"
+levels = [0, 1]
+missing = "never"
+[columns.sales]
+bounds = [0, 99]
+missing = "never"
+[columns.age]
+bounds = [18, 80]
+missing = "never"
+[columns.woman]
+levels = [0, 1]
+missing = "never"
+"""
+DO = """\
+use shops, clear
+gen lsales = ln(sales + 1)
+rename age years
+gen adult = years > 30
+gen gw = grant*woman
+egen mean_sales = mean(sales)
+gen above = sales > mean_sales
+replace sales = . if sales != 99
+"""
+RUN = [
+    ("reg lsales grant years, robust", "valid", ""),
+    ("reg lsales grant adult if adult == 1, robust", "valid", ""),
+    ("reg lsales grant woman gw, robust", "valid", ""),
+    ("reg lsales grant above, robust", "artefact", "the do-file makes above"),
+    ("reg sales grant, robust", "artefact", "the do-file makes sales"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng, n = np.random.default_rng(2), 400
+    frame = pd.DataFrame({
+        "grant": rng.integers(0, 2, n).astype(float),
+        "sales": rng.integers(0, 100, n).astype(float),
+        "age": rng.integers(18, 81, n).astype(float),
+        "woman": rng.integers(0, 2, n).astype(float),
+    })  # fmt: skip
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "shops.dta")
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "tables.do").write_text(DO + "".join(f"{text}\n" for text, _, _ in RUN))
+    return tmp_path
+
+
+def test_regressions_on_columns_of_the_do_file_are_judged_by_their_merits(folder: Path) -> None:
+    study = study_of(folder / "study.toml")
+    assert open_points(study) == []
+    found = of_study([folder / "tables.do"], study)
+    for (text, kind, reason), one in zip(RUN, found, strict=True):
+        assert (text, one.kind) == (text, kind), str(one)
+        assert reason in one.reason
+    assert "[derived] sales_2 = " in found[4].remedy
+    assert found[3].remedy.startswith("above is not carried out: mean_sales: egen mean()")
+
+
+def test_a_study_computes_its_columns_and_knows_their_bounds(folder: Path) -> None:
+    study = study_of(folder / "study.toml")
+    data, _ = confidential(study)
+    assert np.array_equal(data["lsales"], np.log(data["sales"] + 1))
+    assert data["sales_2"].notna().sum() == (data["sales"] == 99).sum()
+    model: Any = bound_model(study)
+    facts = {column.name: column for column in model.schema.columns}
+    assert facts["lsales"].bounds == pytest.approx((0, np.log(100)))
+    assert (facts["adult"].levels, facts["adult"].missing) == ((0, 1), ())
+    assert facts["lsales"].made_of == ("sales",)
+    assert facts["lsales"].label == "log(sales + 1)"
+
+
+def test_a_draft_says_what_is_made_and_what_is_not(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    study = folder / "draft.toml"
+    ran = command_line(main)(
+        "describe", folder / "shops.dta", "--draft", study, "--do", folder / "tables.do",
+        "--treatment", "grant",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    text = study.read_text("utf-8")
+    assert tomllib.loads(text)["derived"] == {
+        "lsales": "log(sales + 1)",
+        "adult": "where(missing(age), 1, age > 30)",
+        "sales_2": "where(not where(missing(sales), 1, sales != 99), sales)",
+    }
+    assert "# above: mean_sales: egen mean() is made of other people's rows" in text
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"a b": "age"}, "is no name of a column"),
+        ({"x": 3}, "is no text"),
+        ({"x": "age +"}, "is not an expression"),
+        ({"x": "open('f')"}, "is not allowed"),
+    ],
+)
+def test_what_is_no_column_is_refused_where_the_file_is_read(
+    folder: Path, made: dict[str, Any], said: str
+) -> None:
+    document = tomllib.loads(STUDY) | {"derived": made}
+    with pytest.raises(StudyError, match=said):
+        study_from(document, folder / "study.toml")
+
+
+def test_what_a_file_lacks_is_an_open_point(folder: Path) -> None:
+    document = tomllib.loads(STUDY) | {"derived": {"lsales": "log(nowhere)"}}
+    problems = open_points(study_from(document, folder / "study.toml"))
+    assert any("[derived] lsales" in one and "nowhere" in one for one in problems)
+
+
+def test_later_columns_are_written_out() -> None:
+    assert written_out({"a": "x + 1", "b": "where(a > 2, a)"}) == {
+        "x + 1": "a",
+        "where(x + 1 > 2, x + 1)": "b",
+    }
