@@ -9,7 +9,8 @@
 #   make test-versions  a minute of tests on the wheel: Python 3.12, 3.13, and the lowest versions;
 #                       IF_THERE=1 leaves out a Python that is not on this machine
 #   make check-all  everything: check, test-versions, audit, torture (where it is), benchmarks, release
-#   make release build sdist, wheel and the R package with the wheel inside, and try each, into dist
+#   make release build sdist, wheel, R package, site, bill of materials and checksums, and try each, into dist;
+#                refused while blanks of the owner are open: REHEARSAL=1 builds all the same
 #   make bench   benchmarks, as ratios to a stated baseline in the same run
 #   make bench-scale   1e7 rows x 5 columns and effects of up to 1e8 rows in an engine
 #   make house   the code in numbers: lengths, importers, files and calls on four common paths

@@ -86,7 +86,11 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
         "unique",
     ): "clusters of the arms in the file itself, which is released",
     ("dprct/estimate/moments/bound_step.py", "BoundStep.longest", "max"): "public weights",
-    ("dprct/estimate/moments/bound_step.py", "BoundStep.most_rows", "max"): "rows of persons, public",
+    (
+        "dprct/estimate/moments/bound_step.py",
+        "BoundStep.most_rows",
+        "max",
+    ): "rows of persons, public",
     ("dprct/estimate/moments/one_step.py", "_bound", "unique"): "persons that count, public",
     ("dprct/estimate/moments/one_step.py", "_of_clusters", "unique"): "arms of clusters, public",
     ("dprct/estimate/moments/one_step.py", "_same_columns", "max"): "public weights",

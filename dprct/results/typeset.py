@@ -206,6 +206,8 @@ def terminal_width() -> int | None:
 
 # numbers
 
+_MOST_DIGITS, _POWER_DIGITS = 10, 3
+
 
 def number(value: float, decimals: int = 4) -> str:
     """Spell a number with fixed decimals, or in powers of ten where they would not do.
@@ -213,35 +215,33 @@ def number(value: float, decimals: int = 4) -> str:
     Examples
     --------
     >>> number(0.43135), number(-1794.3), number(0.0000123), number(float("nan"))
-    ('0.4314', '-1794.3000', '1.230e-05', '')
+    ('0.4314', '-1794.3000', '0.0000123', '')
     """
-    if math.isnan(value):
-        return ""
-    if _needs_powers(value, decimals):
-        return f"{value:.{max(decimals - 1, 1)}e}"
-    return f"{value:.{decimals}f}"
+    return str(numbers([value], decimals)[0])
 
 
 def numbers(values: Sequence[float], decimals: int = 4) -> tuple[Printed, ...]:
-    """Spell the numbers of one column in one way: with fixed decimals, or all in powers of ten.
+    """Spell the numbers of one column in one way: with the same decimals, or all in powers of ten.
+
+    Decimals are as many as the smallest number needs for three digits; a number has ten at most.
 
     Examples
     --------
     >>> [str(cell) for cell in numbers([0.43135, 12.0])]
     ['0.4314', '12.0000']
-    >>> [str(cell) for cell in numbers([0.43135, 0.0000123, float("nan")])]
-    ['4.314e-01', '1.230e-05', '']
+    >>> [str(cell) for cell in numbers([0.43135, 0.0005818, float("nan")])]
+    ['0.431350', '0.000582', '']
+    >>> [str(cell) for cell in numbers([431.35, 0.0000000123])]
+    ['4.314e+02', '1.230e-08']
     """
-    if any(_needs_powers(value, decimals) for value in values):
-        digits = max(decimals - 1, 1)
-        fixed = ["" if math.isnan(value) else f"{value:.{digits}e}" for value in values]
-        return tuple(map(Printed, fixed))
-    return tuple(Printed(number(value, decimals)) for value in values)
-
-
-def _needs_powers(value: float, decimals: int) -> bool:
-    size = abs(value)
-    return bool(size) and math.isfinite(size) and not 10.0 ** (1 - decimals) <= size < 1e7
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    smallest = min(sizes, default=1.0)
+    if smallest < 10.0 ** (1 - decimals):
+        decimals = 2 - math.floor(math.log10(smallest))
+    largest = max(sizes, default=1.0)
+    powers = largest >= 1e7 or (decimals > 4 and largest * 10.0**decimals >= 10.0**_MOST_DIGITS)
+    form = f".{_POWER_DIGITS}e" if powers else f".{decimals}f"
+    return tuple(Printed("" if math.isnan(value) else f"{value:{form}}") for value in values)
 
 
 def statistic(value: float) -> str:
