@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scipy import linalg, sparse, special
+    from scipy import linalg, optimize, sparse, special
     from scipy.sparse import csgraph
     from scipy.sparse import linalg as sparse_linalg
 else:
@@ -27,9 +27,10 @@ else:
             return value
 
     linalg = _Later("scipy.linalg")
+    optimize = _Later("scipy.optimize")
     special = _Later("scipy.special")
     sparse = _Later("scipy.sparse")
     csgraph = _Later("scipy.sparse.csgraph")
     sparse_linalg = _Later("scipy.sparse.linalg")
 
-__all__ = ["csgraph", "linalg", "sparse", "sparse_linalg", "special"]
+__all__ = ["csgraph", "linalg", "optimize", "sparse", "sparse_linalg", "special"]

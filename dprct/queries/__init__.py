@@ -31,6 +31,7 @@ from dprct.queries.horvitz_thompson import (
     horvitz_thompson_difference,
     horvitz_thompson_sums,
 )
+from dprct.queries.index_scores import IndexMap, IndexRows, Link
 from dprct.queries.missing_outcomes import observed_squares, observed_sums, square_reach
 from dprct.queries.offsets import bin_offsets
 from dprct.queries.propensity import (
@@ -80,6 +81,9 @@ __all__ = [
     "EngineCodes",
     "EngineRows",
     "Feature",
+    "IndexMap",
+    "IndexRows",
+    "Link",
     "MomentCells",
     "MomentsGrid",
     "MomentsLayout",

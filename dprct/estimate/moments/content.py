@@ -241,13 +241,48 @@ class DeclaredContent(TypedDict):
     ]
 
 
+class DrawnIndexContent(TypedDict):
+    """What was released of one model of an index."""
+
+    params: OrNone
+    sampling: Annotated[OrNone, "the upper triangle"]
+    noise: Annotated[OrNone, "covariance of the noise, its upper triangle"]
+    eta2: Annotated[float | None, "noise of the information against itself; null where it is more"]
+    remainder: Annotated[float | None, "half the mean squared change of the index in the last step"]
+    range: Annotated[tuple[float, ...], "of each regressor, by which errors are compared with it"]
+    nobs: float
+
+
+class IndexModelContent(TypedDict):
+    """One declared logit, probit or Poisson regression, and what was released of it."""
+
+    title: str
+    formula: str
+    outcome: str
+    family: Literal["logit", "probit", "poisson"]
+    terms: Annotated[tuple[str, ...], {"minItems": 1}]
+    largest: Annotated[Above0, "the upper bound of a count; 1 of outcomes of 0 and 1"]
+    cov_type: Literal["HC1", "CR1", "nonrobust"]
+    clusters: NotRequired[Annotated[str, "the public column of the clusters of its errors"]]
+    groups: Count
+    cluster: Annotated[Count, "how many times longer than a row's the score of a cluster may be"]
+    drawn: DrawnIndexContent
+
+
+class ModelsContent(TypedDict):
+    """The declared models of an index."""
+
+    share: Annotated[str, "of mu squared, what moments had"]
+    of_index: Annotated[tuple[IndexModelContent, ...], {"minItems": 1}]
+
+
 class MomentsContent(TypedDict):
     """A release of moments as a document."""
 
     moments: Annotated[
-        Literal[5, 6],
-        "the version; 6 has declared regressions; those before 5 had outcomes "
-        "in the ball, and are refused",
+        Literal[5, 6, 7],
+        "the version; 6 has declared regressions, 7 logits and their like; those before 5 had "
+        "outcomes in the ball, and are refused",
     ]
     dprct: str
     method: str
@@ -301,5 +336,11 @@ class MomentsContent(TypedDict):
         Annotated[
             DeclaredContent,
             "the declared regressions that one step served",
+        ]
+    ]
+    models: NotRequired[
+        Annotated[
+            ModelsContent,
+            "the declared models of an index: logits and their like",
         ]
     ]

@@ -21,6 +21,9 @@ from dprct.estimate.moments.variables import (
     variable_of,
 )
 from dprct.formula import parse
+from dprct.queries.index_scores import (
+    Family as IndexFamily,  # noqa: TC001 -- read by @checked
+)
 from dprct.queries.one_step import Feature
 from dprct.schema.columns import ancestors
 from dprct.schema.conditions import (
@@ -80,8 +83,10 @@ class Regression:
         is public: of the design, or with ``fate="public"``.
     name : str, optional
         What it is called where its results are asked for.
-    family : str, optional
-        No other than least squares is offered.
+    family : {"logit", "probit", "poisson"}, optional
+        By default least squares.  Of the others the coefficients of all regressors are released, by
+        three steps of Newton's method: :meth:`dprct.Moments.glm` has them.  Private covariates are
+        then those of rows projected into the ball of the release.
     joint : str, optional
         What a family of regressions is called whose coefficients are tested together, as after
         Stata's ``suest``: all that have this label, and all outcomes of one formula.
@@ -109,19 +114,13 @@ class Regression:
     weights: str | None = None
     cluster: str | None = None
     name: str | None = None
-    family: str | None = None
+    family: IndexFamily | None = None
     joint: str | None = None
     cov_type: StepErrors | None = None
     count_effects: bool | None = None
 
     def __post_init__(self) -> None:
         self._check_errors()
-        if self.family is not None:
-            raise ParameterError(
-                f"``family={given(self.family)}`` is not offered; leave it out, which is least "
-                "squares: of a 0/1 outcome it estimates the effect on the share, which is what "
-                "``margins, dydx()`` of a factor prints after logit"
-            )
         if self.joint is not None and (not self.joint.strip() or self.parsed.endogenous):
             raise ParameterError(
                 f"``joint={given(self.joint)}``; give the name of a family of regressions without "
@@ -220,7 +219,8 @@ class Regression:
         """Its name, or its formula and what else it says."""
         if self.name:
             return self.name
-        more = {"where": self.condition, "weights": self.weights, "cluster": self.cluster}
+        more = {"family": self.family, "where": self.condition, "weights": self.weights,
+                "cluster": self.cluster}  # fmt: skip
         said = [f"{key} {value}" for key, value in more.items() if value is not None]
         said += [] if self.cov_type is None else [f"{_KINDS[self.cov_type]} errors"]
         if self.count_effects is not None:

@@ -24,6 +24,7 @@ from dprct.estimate.moments.declared import (
     Instrumented,
 )
 from dprct.estimate.moments.groups import Group
+from dprct.estimate.moments.index_models import DrawnIndex, IndexModel
 from dprct.estimate.moments.layout import Layout, Place, scaled
 from dprct.estimate.moments.one_step import EFFECTS
 from dprct.estimate.moments.release import (
@@ -36,6 +37,7 @@ from dprct.estimate.moments.release import (
 )
 from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
+from dprct.formula import parse
 from dprct.privacy.budget import Guarantee
 from dprct.queries.group_moments import MomentsGrid, Part
 from dprct.schema import Column, Schema
@@ -53,6 +55,9 @@ VERSION = 5
 
 WITH_DECLARED = 6
 """The version of a document that has declared regressions; others are as of version 5."""
+
+WITH_MODELS = 7
+"""The version of one that has logits or their like, and declared regressions or none."""
 
 LARGEST = 200 << 20
 """Bytes of a document that are read at most."""
@@ -76,7 +81,9 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         )
     layout, drawn = moments.layout, moments.drawn
     content: dict[str, Any] = {
-        "moments": WITH_DECLARED if moments.declared else VERSION,
+        "moments": (
+            WITH_MODELS if moments.models else WITH_DECLARED if moments.declared else VERSION
+        ),
         "dprct": __version__,
         "method": moments.method,
         "dataset_id": moments.schema.dataset_id,
@@ -138,7 +145,32 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
              "drawn": [_drawn_cross(drawn.cross(*pair)) for pair in one.pairs]}
             for one in moments.families
         ]  # fmt: skip
+    if moments.models:
+        content["models"] = {
+            "share": drawn.share,
+            "of_index": [
+                {**_asked(one), "drawn": _drawn_index(found)}
+                for one, found in zip(moments.models, drawn.models, strict=True)
+            ],
+        }  # fmt: skip
     return {**content, "digest": digest_of(content)}
+
+
+def _drawn_index(drawn: DrawnIndex) -> dict[str, Any]:
+    """Released numbers of a model of an index; null what no number is."""
+    numbers = {
+        "params": drawn.params, "sampling": _upper(drawn.sampling), "noise": _upper(drawn.noise),
+        "eta2": [drawn.eta2], "remainder": [drawn.remainder], "range": drawn.range,
+        "nobs": [drawn.nobs],
+    }  # fmt: skip
+    found = {
+        key: [x if math.isfinite(x) else None for x in np.asarray(one, float).tolist()]
+        for key, one in numbers.items()
+    }
+    return {key: one[0] if key in _SINGLE else one for key, one in found.items()}
+
+
+_SINGLE = ("eta2", "remainder", "nobs")
 
 
 def _drawn_cross(cross: DrawnCross) -> dict[str, Any]:
@@ -149,7 +181,7 @@ def _drawn_cross(cross: DrawnCross) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _asked(one: Declared) -> dict[str, Any]:
+def _asked(one: Declared | IndexModel) -> dict[str, Any]:
     """Public part of a regression; no condition where it has none."""
     return {key: value for key, value in asdict(one).items() if value is not None}
 
@@ -238,8 +270,8 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
             "that effects are too small by an unknown part; ask whoever published it to release "
             "again"
         )
-    if type(version) is not int or version not in (VERSION, WITH_DECLARED):
-        raise _no_document(name, f"its version is not {WITH_DECLARED}; use a newer dprct")
+    if type(version) is not int or version not in (VERSION, WITH_DECLARED, WITH_MODELS):
+        raise _no_document(name, f"its version is not {WITH_MODELS}; use a newer dprct")
     if content.get("digest") != digest_of(content):
         raise FileError(
             f"{name} was changed after it was written: its digest is not that of its "
@@ -328,7 +360,11 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     declared, steps, share, withheld = _declared(content)
     instrumented, crosses = _instrumented(content, declared)
     families, across = _families(content, declared)
+    models, found_models, beside = _models(content)
+    _require(not share or not beside or share == beside, "two shares of moments do not agree")
+    share = share or beside
     _check_noise(guarantee, layout.grid, len(groups), sigma, scores, share)
+    _require(all(one.outcome in layout.names for one in models), "an outcome was not released")
     _require(all(one.outcome in layout.names for one in declared), "an outcome was not released")
     clipped = None
     if layout.grid.clipped:
@@ -345,7 +381,9 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         _require(
             (group.rows is None) == layout.grid.count, "rows of a group are given and released"
         )
-    drawn = DrawnMoments(sums, sigma, scores, clipped, steps, share, (*crosses, *across))
+    drawn = DrawnMoments(
+        sums, sigma, scores, clipped, steps, share, (*crosses, *across), found_models
+    )
     told = {name for key in ("treatment", "subgroups") for name in content[key]}
     for group in groups:
         _require(told <= dict(group.values).keys(), "a group does not say what is in it")
@@ -364,6 +402,7 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "withheld": withheld,
         "instrumented": instrumented,
         "families": families,
+        "models": models,
     }
 
 
@@ -415,9 +454,11 @@ def _declared(
     content: Mapping[str, Any],
 ) -> tuple[tuple[Declared, ...], tuple[DrawnStep, ...], str, str]:
     """Return the declared regressions of a document and what was released of them."""
-    there = content["moments"] == WITH_DECLARED
-    _require(there == ("declared" in content), "declared regressions and version do not agree")
-    if not there:
+    held = "declared" in content
+    version = content["moments"]
+    agree = version == WITH_MODELS or held == (version == WITH_DECLARED)
+    _require(agree, "declared regressions and version do not agree")
+    if not held:
         return (), (), "", ""
     facts = content["declared"]
     found, steps = [], []
@@ -458,6 +499,37 @@ def _declared(
     titles = {one.title for one in found}
     _require(len(titles) == len(found), "two regressions have one name")
     return tuple(found), tuple(steps), facts["share"], facts["withheld"]
+
+
+def _models(
+    content: Mapping[str, Any],
+) -> tuple[tuple[IndexModel, ...], tuple[DrawnIndex, ...], str]:
+    """Return the models of an index of a document and what was released of them."""
+    there = content["moments"] == WITH_MODELS
+    _require(there == ("models" in content), "models of an index and version do not agree")
+    if not there:
+        return (), (), ""
+    models, drawn = [], []
+    for one in content["models"]["of_index"]:
+        model = IndexModel(**{key: of for key, of in one.items() if key != "drawn"})
+        k, numbers = len(model.terms), one["drawn"]
+        _require(len({*model.terms}) == k > 0, "a coefficient is there twice, or none")
+        several = parse(model.formula, structural=True).outcome_names != (model.outcome,)
+        _require(not several and model.largest > 0, "a model of an index has another outcome")
+        found, span = (np.array(numbers[key], np.float64) for key in ("params", "range"))
+        _require(len(found) == len(span) == k and bool((span > 0).all()),
+                 "a coefficient is missing")  # fmt: skip
+        sampling, noise = (
+            _square([math.nan if x is None else x for x in numbers[key]], k, True)
+            for key in ("sampling", "noise")
+        )
+        one_number = {key: math.inf if numbers[key] is None else numbers[key] for key in _SINGLE}
+        _require(one_number["nobs"] < math.inf, "the rows of a model are missing")
+        models.append(model)
+        drawn.append(DrawnIndex(found, sampling, noise, range=span, **one_number))
+    titles = {one.title for one in models}
+    _require(len(titles) == len(models), "two regressions have one name")
+    return tuple(models), tuple(drawn), content["models"]["share"]
 
 
 def _instrumented(

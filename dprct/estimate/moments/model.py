@@ -42,6 +42,16 @@ from dprct.estimate.moments.groups import (
     public_keys,
     public_subgroups,
 )
+from dprct.estimate.moments.index_models import (
+    PART,
+    DrawnIndex,
+    drawn_index,
+    models_of,
+    planned_models,
+    share_of_models,
+    unserved,
+)
+from dprct.estimate.moments.index_models import parts_of as parts_of_models
 from dprct.estimate.moments.layout import (
     GUESS,
     NOTHING,
@@ -81,6 +91,7 @@ from dprct.estimate.moments.planned_trial import power_of, trial_of
 from dprct.estimate.moments.release import (
     MOMENTS,
     MOST_NUMBERS,
+    NO_PARTS,
     SCORES,
     DrawnMoments,
     MomentsFacts,
@@ -118,18 +129,21 @@ from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
+from dprct.queries.index_scores import IndexRows
 from dprct.results.base import checked_alpha
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
 from dprct.schema.conditions import columns_asked
-from dprct.schema.tables import Counting
+from dprct.schema.tables import Counting, owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from dprct.estimate.experiment import Comparison
+    from dprct.estimate.moments.index_models import Coding, IndexModel
     from dprct.estimate.moments.layout import Layout, Place, Use
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.one_step import Steps
@@ -138,10 +152,11 @@ if TYPE_CHECKING:
     from dprct.model import BoundTable
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Real, Relation
-    from dprct.privacy.mechanisms import Allocation
+    from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
     from dprct.privacy.noise import NoiseSource
     from dprct.schema import Schema
     from dprct.schema.facts import MissingPolicy
+    from dprct.schema.tables import Table
 
 ScoreErrors = Literal["HC1", "CR1", "nonrobust"]
 """Errors of declared regressions: robust ones of rows, of units with several rows, and others."""
@@ -223,6 +238,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         }
 
     def _served(self, one: Regression, schema: Schema) -> tuple[Step, ...] | str:
+        if one.family is not None:
+            self._check_model(one, schema)
+            return f"scores of a {one.family} are released"
         reason = self._unserved(one, schema)
         design = self.assignment
         found: tuple[Step, ...] | str = reason
@@ -234,6 +252,42 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "regression; give its formula alone, or what it lacks"
             )
         return found
+
+    @property
+    def of_index(self) -> tuple[Regression, ...]:
+        """The declared models of an index: logits and their like."""
+        return tuple(one for one in self.declared if one.family is not None)
+
+    def _check_model(self, one: Regression, schema: Schema) -> None:
+        """Refuse a model of an index that no scores are released of."""
+        why = unserved(one, schema)
+        if not why and self.weights is not None:
+            why = "rows have weights, which are private"
+        column = self.clusters_of(one)
+        if not why and column is not None:
+            known = () if self.assignment is None or self.hidden else self.assignment.uses
+            if column not in known and schema.column(column).fate != "public":
+                why = f"who is in which {column} must be public; declare ``fate='public'`` if it is"
+            elif schema.column(column).missing != ():
+                why = f"``{column}`` may be missing; give every row a cluster, ``missing='never'``"
+        if why:
+            raise ParameterError(f"{one.title!r} is not served ({why})")
+
+    def clusters_of(self, one: Regression) -> str | None:
+        """The column of the clusters of the errors of a model of an index."""
+        assigned = tuple(getattr(self.assignment, "cluster_columns", ()))
+        if one.cluster is None and len(assigned) > 1:
+            raise ParameterError(
+                f"{one.title!r}: clusters of several columns were assigned, and scores are added "
+                "by one; name one in ``cluster=`` that contains them"
+            )
+        return one.cluster or (assigned[0] if assigned else None)
+
+    def share_of_models(self, schema: Schema) -> Fraction:
+        """What models of an index have of mu squared."""
+        others = len(self.steps(schema)) + len(self.scored(schema))
+        others += bool(self.released or self.subgroups)
+        return share_of_models(len(self.of_index), others)
 
     def _unserved(self, one: Regression, schema: Schema) -> str:
         """Reason why a regression is read off the moments, by the options of the release."""
@@ -649,7 +703,9 @@ class MomentsSpec(Spec[MomentsFacts]):
     def _scored_by_default(self, schema: Schema) -> tuple[Formula, ...]:
         steps = {one.parsed for one, found in self.served(schema).items()
                  if not isinstance(found, str)}  # fmt: skip
-        left = tuple(formula for formula in self.parsed if formula not in steps)
+        left = tuple(
+            one.parsed for one in self.declared if one.parsed not in steps and one.family is None
+        )
         if self.cov_type is not None or schema.unit.max_rows > 1:
             return left
         weighs = self.weights is not None
@@ -721,7 +777,11 @@ class MomentsSpec(Spec[MomentsFacts]):
             return
         clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
         if clusters and (clusters != [schema.unit.id] or schema.unit.max_rows == 1 or self.hidden):
-            unserved = [r.title for r, x in self.served(schema).items() if isinstance(x, str)]
+            unserved = [
+                r.title
+                for r, x in self.served(schema).items()
+                if isinstance(x, str) and r.family is None
+            ]
             if unserved or not self.formulas:
                 raise ParameterError(
                     "clusters were assigned, whose errors need sums of whole clusters; name "
@@ -795,21 +855,24 @@ class MomentsSpec(Spec[MomentsFacts]):
         """Return the mechanisms: moments, then what each regression has of its own."""
         sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
         layout, groups = self.layout(facts.schema, facts.n, budget), len(facts.grouping.groups)
+        share, models = self.share_of_models(facts.schema), NO_PARTS
+        if facts.models:
+            models = parts_of_models(facts.models, replace(facts, layout=layout).codings, share)
         if not facts.steps or not budget.delta:
-            return allocation_of(layout.grid, groups, budget, sizes)
+            return allocation_of(layout.grid, groups, budget, sizes, models)
         mu, grid, arms = mu_of(budget), layout.grid, max(1, groups)
 
         def noise_of(own: float) -> tuple[float, float]:
             s1, s2 = layout.noise(math.sqrt(grid.l2_squared) / own)
             return s1 * math.sqrt(arms), s2 * math.sqrt(arms)
 
-        left = 1 - SHARE if sizes else Fraction(1)
+        left = (1 - SHARE if sizes else Fraction(1)) - share
         chosen = chosen_shares(
             facts.steps, layout, mu, left, self.assignment, GUESS,
             read=self.read(facts.schema), noise_of=noise_of,
         )  # fmt: skip
         return step_allocation(
-            grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen
+            grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen, models
         )
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
@@ -857,6 +920,11 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered.append(f"{inside} of anybody")
         if any(step.unit for step in self.steps(schema)):
             shown.append(f"whose each row is ({unit.id})")
+        design_known = () if design is None or self.hidden else design.uses
+        named = [self.clusters_of(one) for one in self.of_index]
+        if inner := [one for one in dict.fromkeys(named) if one and one not in design_known]:
+            shown.append(f"the clusters of every row ({', '.join(inner)})")
+            uncovered.append(f"clusters of anybody ({', '.join(inner)})")
         known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
         if known:
             shown.append("who has a value of " + ", ".join(known))
@@ -890,8 +958,12 @@ class MomentsSpec(Spec[MomentsFacts]):
             numbers += planned_effects(facts, sigma)
         if isinstance(allocation, StepAllocation):
             numbers += planned_steps(facts, allocation)
+        numbers += planned_models(
+            facts.models, facts.codings, laws_of_models(facts, allocation), facts.n,
+            self.share_of_models(facts.schema),
+        )  # fmt: skip
         for one, served in self.served(facts.schema).items():
-            if isinstance(served, str):
+            if isinstance(served, str) and one.family is None:
                 found, problem = planned_regression(
                     one.formula, facts, sigma, outcomes=self.outcomes,
                     group_columns=self.group_columns,
@@ -1028,7 +1100,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     True
     """
 
-    saved_types = (DrawnMoments, DrawnScores, DrawnStep, DrawnCross)
+    saved_types = (DrawnMoments, DrawnScores, DrawnStep, DrawnCross, DrawnIndex)
 
     @checked
     def __init__(
@@ -1184,7 +1256,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         assert relation in RELATIONS
         drawn = drawn_with_steps(self._table, facts, relation, allocation, noise, sums)
         asked = self.spec.scored(facts.schema)
-        if not asked:
+        if not asked and not facts.models:
             return drawn
         # from here on what is asked of the rows is a function of what was released
         promise = self.spec.guarantee(facts, allocation)
@@ -1197,7 +1269,28 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             )
             for law, (one, formula) in zip(laws, asked, strict=True)
         )  # fmt: skip
-        return replace(drawn, scores=scores)
+        models = tuple(
+            drawn_index(
+                model, coding, first.start(model, coding), self._index_rows(facts, model, coding),
+                laws, noise,
+            )
+            for model, coding, laws in zip(
+                facts.models, facts.codings, laws_of_models(facts, allocation), strict=True
+            )
+        )  # fmt: skip
+        share = drawn.share
+        if models and not share:
+            share = str(1 - self.spec.share_of_models(facts.schema) - (SHARE if asked else 0))
+        return replace(drawn, scores=scores, models=models, share=share)
+
+    def _index_rows(self, facts: MomentsFacts, model: IndexModel, coding: Coding) -> IndexRows:
+        relation = self.spec.neighbors
+        assert relation in RELATIONS
+        frame = self._table.frame
+        clusters = None if model.clusters is None else codes_of(frame, model.clusters)
+        return IndexRows.of(
+            frame, facts.layout.grid, facts.grouping.cells, coding.map, relation, facts.n, clusters
+        )
 
     def _read(
         self,
@@ -1214,6 +1307,26 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     def __repr__(self) -> str:
         columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)
         return f"PrivateMoments(n={self.n}, {columns} columns, {groups} groups)"
+
+
+def laws_of_models(
+    facts: MomentsFacts, allocation: Allocation
+) -> list[dict[str, AnalyticGaussian]]:
+    """Return the mechanisms of each model of an index, by the name of the draw."""
+    return [
+        {name: gaussian_of(allocation, PART.format(name, at)) for name in model.shares}
+        for at, model in enumerate(facts.models, 1)
+    ]
+
+
+def codes_of(frame: Table, column: str) -> NDArray[np.int64]:
+    """Return the cluster of every row, by a public column; of rows in memory."""
+    if isinstance(frame, nw.LazyFrame):
+        raise ParameterError(
+            "scores of clusters are added in memory, and these rows are in an engine; collect them "
+            "first"
+        )
+    return owners(frame, column).astype(np.int64)
 
 
 def _parts(design: Design) -> Iterator[Design]:
@@ -1250,7 +1363,22 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
         steps=_steps_of(spec, known.schema, table, grouping.uneven),
         withheld=spec.withheld(known.schema, grouping.uneven),
     )  # fmt: skip
+    models = models_of(
+        spec.of_index, known.schema, spec.cov_type, partial(_clusters_in, spec, table)
+    )
+    facts = replace(facts, models=models)
+    facts.codings  # noqa: B018 -- refuses what is collinear in the groups
     return facts, table
+
+
+def _clusters_in(
+    spec: MomentsSpec, table: BoundTable, one: Regression
+) -> tuple[str | None, NDArray[np.int64]]:
+    """Column of the clusters of a model of an index, and how many rows each has; public."""
+    column = spec.clusters_of(one)
+    if column is None:
+        return None, np.zeros(0, np.int64)
+    return column, np.bincount(codes_of(table.frame, column))
 
 
 def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool) -> Steps:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.declared import Declared, Family, Instrumented
     from dprct.estimate.moments.effects import EffectResults
     from dprct.estimate.moments.groups import Group, Value
+    from dprct.estimate.moments.index_models import IndexModel
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.release import DrawnMoments
@@ -335,6 +336,7 @@ class ReleasedMoments(ReleasedGroups):
     withheld: str = ""
     instrumented: tuple[Instrumented, ...] = ()
     families: tuple[Family, ...] = ()
+    models: tuple[IndexModel, ...] = ()
 
 
 def where_note(where: str | Mapping[str, Value] | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.estimate.moments.index_models import coding_of
 from dprct.estimate.moments.noisy import NoisyMoments
 from dprct.estimate.moments.one_step import (
     EFFECTS,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.moments.declared import Declared, DrawnCross, DrawnStep
     from dprct.estimate.moments.groups import Group, Grouping
+    from dprct.estimate.moments.index_models import Coding, DrawnIndex, IndexModel
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.one_step import Chosen, Steps
     from dprct.estimate.moments.robust_errors import Scored
@@ -65,12 +67,24 @@ class MomentsFacts(Facts):
         The declared regressions that one step serves.
     withheld : str
         Why no errors are read off the moments; empty where they are.
+    models : tuple of IndexModel
+        The declared models of an index.
     """
 
     grouping: Grouping
     layout: Layout
     steps: Steps = NO_STEPS
     withheld: str = ""
+    models: tuple[IndexModel, ...] = ()
+
+    @property
+    def codings(self) -> tuple[Coding, ...]:
+        """How the regressors of these are added up."""
+        inside = (*self.grouping.treatment, *self.grouping.subgroups)
+        return tuple(
+            coding_of(model, self.layout, self.grouping.groups, inside, self.schema)
+            for model in self.models
+        )
 
     @property
     def declared(self) -> tuple[Declared, ...]:
@@ -103,6 +117,8 @@ class DrawnMoments:
         Of mu squared, as a fraction, what moments had beside these; empty without.
     crosses : tuple of DrawnCross
         Of the declared regressions with an instrument, and of those that are tested together.
+    models : tuple of DrawnIndex
+        Of the declared models of an index.
     """
 
     sums: NDArray[Any]
@@ -112,16 +128,23 @@ class DrawnMoments:
     steps: tuple[DrawnStep, ...] = ()
     share: str = ""
     crosses: tuple[DrawnCross, ...] = ()
+    models: tuple[DrawnIndex, ...] = ()
 
     def cross(self, first: int, second: int) -> DrawnCross:
         """Return what was released of two declared regressions together."""
         return next(one for one in self.crosses if (one.first, one.second) == (first, second))
 
 
+NO_PARTS: Mapping[str, ReleasePart] = {}
+
+
 def allocation_of(
-    grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int] = ()
-) -> Allocation:
+    grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int] = (),
+    models: Mapping[str, ReleasePart] = NO_PARTS,
+) -> Allocation:  # fmt: skip
     """Return the mechanisms of a release: moments, and the scores of regressions of these sizes.
+
+    ``models`` are the parts of declared models of an index.
 
     All are fixed here, before the first draw: what scores are asked for depends on the released
     moments, and what a unit can move them by does not.  The squares of their mu add up.
@@ -131,15 +154,17 @@ def allocation_of(
             "Gaussian noise needs delta > 0, and moments have no other; give one far below 1/n, "
             "or use ``PrivateATE``, whose effects can be released with ``delta=0``"
         )
-    if not scores:
+    if not scores and not models:
         mechanism = AnalyticGaussian(budget, grid.l2_squared, grid.numbers(groups))
         return Allocation(budget=budget, parts={MOMENTS: mechanism})
-    parts = {MOMENTS: ReleasePart(1 - SHARE, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    left = 1 - (SHARE if scores else 0) - sum((p.share for p in models.values()), Fraction(0))
+    parts = {MOMENTS: ReleasePart(left, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for place, size in enumerate(scores, 1):
         share = SHARE / len(scores)
         parts[SCORES.format(place)] = ReleasePart(
             share, 2 * size * STEPS**2, SCORE_SQUARED, size**2
         )
+    parts |= models
     try:
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:
@@ -166,11 +191,13 @@ def shared_allocation(
 
 def step_allocation(
     grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int],
-    vectors: Mapping[str, Vector], chosen: Chosen,
+    vectors: Mapping[str, Vector], chosen: Chosen, models: Mapping[str, ReleasePart] = NO_PARTS,
 ) -> StepAllocation:  # fmt: skip
     """Return the mechanisms of a release with declared regressions, in the shares of a plan."""
     own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
-    shares = {MOMENTS: chosen.moments, **own, TOTALS: chosen.totals, SQUARES: chosen.squares}
+    own_of_models = {name: part.share for name, part in models.items()}
+    shares = {MOMENTS: chosen.moments, **own, TOTALS: chosen.totals, SQUARES: chosen.squares,
+              **own_of_models}  # fmt: skip
     shares[EFFECTS] = 1 - sum(shares.values(), Fraction(0))
     parts = {MOMENTS: ReleasePart(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
     for (name, share), size in zip(own.items(), scores, strict=True):
@@ -178,6 +205,7 @@ def step_allocation(
     for name, vector in vectors.items():
         l1, l2_squared, _ = vector.sensitivities
         parts[name] = ReleasePart(shares[name], l1, l2_squared, vector.size)
+    parts |= models
     try:
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:

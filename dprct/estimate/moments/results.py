@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
 from dprct.arguments import check_choice, given, listed_names
-from dprct.errors import ColumnError, FormulaError, ParameterError
+from dprct.errors import FormulaError, ParameterError
 from dprct.estimate.moments.declared import Regression, outcome_unlike
 from dprct.estimate.moments.declared_results import (
     declared_results,
@@ -19,13 +20,15 @@ from dprct.estimate.moments.declared_results import (
     joint_results,
 )
 from dprct.estimate.moments.document import document_of, read_document, write_document
+from dprct.estimate.moments.index_models import FAMILIES, start_of
+from dprct.estimate.moments.index_results import Averages, index_results
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.reading import COUNTED, ReleasedMoments, where_note
 from dprct.estimate.moments.regression import regression_of
 from dprct.estimate.moments.release import Clipped, clipped_of
 from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
-from dprct.estimate.moments.system import Regressor
+from dprct.estimate.moments.system import Regressor, rows_of
 from dprct.estimate.moments.tables import table_of
 from dprct.estimate.moments.variables import (
     WITHIN,
@@ -41,9 +44,11 @@ from dprct.estimate.moments.variables import (
     regressors_of,
     unit_effects,
     unit_of,
+    value_in_group,
     within_words,
 )
 from dprct.formula import parse
+from dprct.results.joint import positive
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,15 +58,17 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.declared_results import DeclaredResults, JointResults
     from dprct.estimate.moments.effects import EffectResults, GaussianResults
     from dprct.estimate.moments.groups import Value
+    from dprct.estimate.moments.index_models import Coding, DrawnIndex, IndexModel, Start
+    from dprct.estimate.moments.index_results import IndexResults
     from dprct.estimate.moments.instruments import IVResults
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
     from dprct.estimate.moments.regression import RegressionResults
     from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
-    from dprct.estimate.moments.variables import Atom
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
     from dprct.privacy.budget import Guarantee
+    from dprct.queries.index_scores import Family
     from dprct.queries.scores import ScoreMap
     from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
@@ -149,6 +156,7 @@ class Moments(ReleasedMoments):
             declared=facts.declared if drawn.steps else (), withheld=facts.withheld,
             instrumented=facts.steps.instrumented if drawn.steps else (),
             families=facts.steps.families if drawn.steps else (),
+            models=facts.models if drawn.models else (),
         )  # fmt: skip
 
     @property
@@ -475,6 +483,69 @@ class Moments(ReleasedMoments):
             notes=self._fit_notes(where, cells, self._names(terms)),
         )  # fmt: skip
 
+    def glm(self, formula: str | Regression, *, family: Family | None = None) -> IndexResults:
+        """Return a declared logit, probit or Poisson regression, by private scoring.
+
+        Parameters
+        ----------
+        formula : str or Regression
+            One that the release declared with ``family=``: its formula, its ``Regression`` or its
+            name.
+        family : {"logit", "probit", "poisson"}, optional
+            Which of them, where a formula was declared with several.
+
+        Returns
+        -------
+        IndexResults
+            With ``params``, ``bse``, ``conf_int()``, ``odds_ratios()`` and ``margins()``, as
+            :func:`dprct.logit` has on rows.
+
+        Raises
+        ------
+        ParameterError
+            If it was not declared.
+        """
+        if family is not None:
+            check_choice("family", family, FAMILIES)
+        among = [one for one in self.models if family in (None, one.family)]
+        at = self._named(formula, among)
+        if at is None:
+            said = formula.title if isinstance(formula, Regression) else formula
+            raise ParameterError(
+                f"{said!r} was not declared as a {family or 'model of an index'} for this release; "
+                f"declared: {'; '.join(one.title for one in among) or 'none'}; name it in "
+                "``formulas=`` as ``dprct.Regression(..., family=...)``"
+            )
+        return self._model(among[at], self.drawn.models[self.models.index(among[at])])
+
+    def _model(self, model: IndexModel, drawn: DrawnIndex) -> IndexResults:
+        terms, used = self._terms(self._parsed(model.formula, "glm"))
+        cells, found = self.system(terms, used, None)
+        notes = self._fit_notes(None, cells, self._names(terms))
+        return index_results(drawn, model, self._averages(cells, found), self.guarantee, notes)
+
+    def _averages(self, cells: Sequence[NoisyMoments], found: Sequence[Regressor]) -> Averages:
+        """Means and covariance of the regressors of a model, as released."""
+        stacked = [rows_of(cells, one) for one in found]
+        ones = rows_of(cells, Regressor("Intercept"))
+        n = max(float(sum(cell.n for cell in cells)), 1.0)
+        P = np.array([cell.matrix for cell in cells])
+        sums = np.array([float(np.einsum("gi,gij,gj->", one, P, ones)) for one in stacked]) / n
+        products = np.array([
+            [float(np.einsum("gi,gij,gj->", a, P, b)) for b in stacked[1:]] for a in stacked[1:]
+        ]) / n  # fmt: skip
+        places = {place.name: place.variable for place in self.layout.places}
+        two: dict[str, tuple[float, float]] = {}
+        for one in found[1:]:
+            values = {*(one.by_cell or ())}
+            if one.column is None and len(values) == 2:
+                two[one.name] = min(values), max(values)
+            elif one.column is not None and one.by_cell is None and places[one.column].two_valued:
+                two[one.name] = places[one.column].bounds
+        return Averages(
+            sums[1:], positive(products - np.outer(sums[1:], sums[1:])), float(sums[0]), two
+        )
+
     @property
     def regressions(self) -> tuple[DeclaredResults, ...]:
         """The declared regressions that one step served, in the order of their declaration."""
@@ -483,7 +554,9 @@ class Moments(ReleasedMoments):
             for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
         )
 
-    def _named(self, asked: str | Regression, among: Sequence[Instrumented]) -> int | None:
+    def _named(
+        self, asked: str | Regression, among: Sequence[Instrumented | IndexModel]
+    ) -> int | None:
         """Return the place of a regression by name, formula or value; None if there is none."""
         title = asked.title if isinstance(asked, Regression) else asked.strip()
         found = [at for at, one in enumerate(among) if one.title == title]
@@ -556,6 +629,12 @@ class Moments(ReleasedMoments):
         of = whitened(cells, found[0], found[1:], self.layout.grid.rows, sigma, counted)
         members = [groups for _, groups in self._members(used, self._names(terms), None)]
         return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
+
+    def start(self, model: IndexModel, coding: Coding) -> Start:
+        """Return what the moments say of a declared model of an index, before rows are scored."""
+        terms, used = self._terms(self._parsed(model.formula, "glm"))
+        cells, found = self.system(terms, used, None)
+        return start_of(model, cells, found[0], found[1:], coding)
 
     def _meat(
         self, parsed: Formula, terms: Sequence[Term], cells: Sequence[NoisyMoments],
@@ -655,7 +734,9 @@ class Moments(ReleasedMoments):
         for term, column in zip(terms, columns, strict=True):
             inside = [atom for atom in term.atoms if atom.column in self.group_columns]
             by_cell = tuple(
-                math.prod(_value(atom, dict(zip(used, label, strict=True))) for atom in inside)
+                math.prod(
+                    value_in_group(atom, dict(zip(used, label, strict=True))) for atom in inside
+                )
                 for label, _ in pooled
             )
             found.append(Regressor(term.name, column, by_cell if inside else None))
@@ -902,16 +983,6 @@ def _by_group(cov_type: str | None, used: Sequence[str]) -> bool:
         return bool(used)
     check_choice("cov_type", cov_type, ("by group", "nonrobust"))
     return cov_type == "by group"
-
-
-def _value(atom: Atom, group: Mapping[str, Value]) -> float:
-    """Value of a treatment or subgroup column, or of an indicator of its level, in a group."""
-    value = group[atom.column]
-    if atom.level is not None:
-        return float(value == atom.value)
-    if value is None or isinstance(value, str):
-        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
-    return float(value)
 
 
 def _plain(layout: Layout) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct.encoding import encoding
-from dprct.errors import FormulaError, ParameterError, SchemaError
+from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
 from dprct.formula.syntax import Factor
 from dprct.queries import Part
@@ -522,6 +522,16 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
             if regressor.atoms:
                 found.setdefault(key_of(regressor.atoms), regressor)
     return tuple(found.values())
+
+
+def value_in_group(atom: Atom, group: Mapping[str, float | str | None]) -> float:
+    """Value of a treatment or subgroup column, or of an indicator of its level, in a group."""
+    value = group[atom.column]
+    if atom.level is not None:
+        return float(value == atom.value)
+    if value is None or isinstance(value, str):
+        raise ColumnError(f"{atom.column!r} is text; write C({atom.column})")
+    return float(value)
 
 
 def check_count(variables: Sequence[object], groups: int, most: int) -> int:

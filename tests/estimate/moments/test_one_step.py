@@ -394,9 +394,10 @@ def test_what_is_not_offered_is_refused_by_name(options: dict[str, Any], words: 
         model(**options)
 
 
-def test_other_families_are_refused_by_name() -> None:
-    with pytest.raises(ParameterError, match="least squares"):
-        Regression("works ~ t1", family="logit")
+@pytest.mark.parametrize("family", ["cloglog", "mlogit", "ologit", "tobit"])
+def test_other_families_are_refused_by_name(family: Any) -> None:
+    with pytest.raises(ParameterError, match="logit, probit, poisson"):
+        Regression("works ~ t1", family=family)
 
 
 def test_differences_in_means_alone_are_read_off_the_moments() -> None:

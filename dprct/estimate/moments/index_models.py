@@ -1,0 +1,627 @@
+"""Models of an index (logit, probit, Poisson) by private scoring: public facts, and draws.
+
+Three steps of Newton's method.  The first is least squares over the variance of the outcome, and
+comes from the released moments.  Each of the others adds up scores and information at the
+coefficients that were released before; squares of scores at the last ones give robust errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dprct.errors import ParameterError
+from dprct.estimate.moments.declared import outcome_unlike
+from dprct.estimate.moments.gaussian_law import LARGEST_RATIO, kappa, rounded_up
+from dprct.estimate.moments.system import (
+    GATE,
+    Inverse,
+    Regressor,
+    System,
+    coefficients,
+    inverse_of,
+    rows_of,
+    system_of,
+)
+from dprct.estimate.moments.variables import (
+    key_of,
+    listed_terms,
+    main_part,
+    regressors_of,
+    value_in_group,
+)
+from dprct.estimate.synthetic_control.allocation import ReleasePart
+from dprct.formula import parse
+from dprct.lazy import special
+from dprct.queries.group_moments import STEPS
+from dprct.queries.index_scores import (
+    COARSER,
+    FINE,
+    LONGEST,
+    MOST_CLUSTER,
+    SHIFT,
+    IndexMap,
+    IndexRows,
+    Link,
+)
+from dprct.results.joint import positive
+from dprct.results.plan import PlannedNumber, errors_of_estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.declared import Regression
+    from dprct.estimate.moments.groups import Group
+    from dprct.estimate.moments.layout import Layout
+    from dprct.estimate.moments.noisy import NoisyMoments
+    from dprct.estimate.moments.variables import Regressor as Term
+    from dprct.privacy.mechanisms import AnalyticGaussian
+    from dprct.queries.index_scores import Family
+    from dprct.schema import Schema
+
+    Array = NDArray[np.floating[Any]]
+
+SHARE = Fraction(4, 5)
+"""Of mu squared, which models of an index have where nothing else was asked for."""
+
+PARTS: Mapping[str, Fraction] = {
+    "score 2": Fraction(12, 80), "information 2": Fraction(9, 80), "score 3": Fraction(30, 80),
+    "information 3": Fraction(19, 80), "squares": Fraction(10, 80),
+}  # fmt: skip
+"""What each draw of a model has of the model's own share, in the order of the draws."""
+
+OF_CLUSTERS: Mapping[str, Fraction] = {
+    "score 2": Fraction(9, 80), "information 2": Fraction(7, 80), "score 3": Fraction(23, 80),
+    "information 3": Fraction(15, 80), "squares": Fraction(26, 80),
+}  # fmt: skip
+"""The same where errors are those of clusters, whose squares need more."""
+
+PART = "{} of model {}"
+"""Name of a part of the allocation."""
+
+FAMILIES = ("logit", "probit", "poisson")
+
+MOST_REMAINDER = 0.5
+"""In errors of a coefficient, by how much the step after the last may move it."""
+
+TYPICAL_ICC = 0.1
+_FARTHEST_STEP = 3.0
+_TIMES = 2.5
+_LONGEST, _NOISE = 9.0, 0.1  # as of scores of linear regressions
+_ENDS = {"logit": 0.01, "probit": 0.01, "poisson": 1e-3}
+_FINEST = 2.0**29
+
+
+@dataclass(frozen=True, slots=True)
+class IndexModel:
+    """What is public of a declared model of an index.
+
+    Parameters
+    ----------
+    title, formula, outcome : str
+    family : {"logit", "probit", "poisson"}
+    terms : tuple of str
+        Names of all coefficients, the constant first.
+    largest : float
+        U, the upper bound of a count; 1 of 0/1 outcomes.
+    cov_type : {"HC1", "CR1", "nonrobust"}
+    clusters : str or None
+        The public column of the clusters of its errors.
+    groups : int
+        Clusters; 0 without.
+    cluster : int
+        How many times longer than a row's score that of a cluster may be; 0 without.
+    """
+
+    title: str
+    formula: str
+    outcome: str
+    family: Family
+    terms: tuple[str, ...]
+    largest: float = 1.0
+    cov_type: str = "HC1"
+    clusters: str | None = None
+    groups: int = 0
+    cluster: int = 0
+
+    @property
+    def shares(self) -> Mapping[str, Fraction]:
+        """What each of its draws has of its share."""
+        shares = OF_CLUSTERS if self.clusters else PARTS
+        if self.cov_type != "nonrobust":
+            return shares
+        rest = {name: one for name, one in shares.items() if name != "squares"}
+        return {name: one / sum(rest.values()) for name, one in rest.items()}
+
+    @property
+    def link(self) -> Link:
+        """Its tables."""
+        return Link(self.family, self.largest)
+
+
+def unserved(one: Regression, schema: Schema) -> str:
+    """Why a declared model of an index is not served; empty if it is."""
+    parsed = one.parsed
+    found = {
+        "where": (one.where, "a condition; make a column of those who count before the release"),
+        "weights": (one.weights, "sampling weights"),
+        "joint": (one.joint, "tests across regressions"),
+    }
+    for name, (given, what) in found.items():
+        if given is not None:
+            return f"``{name}=``: scores of a {one.family} are added without {what}"
+    if parsed.endogenous:
+        return f"it has instruments, and a {one.family} has none here"
+    if parsed.effects:
+        return (
+            f"it has effects after ``|``; write ``C({parsed.effects[0]})``: with a constant for "
+            "each of many groups coefficients are biased"
+        )
+    if not parsed.intercept:
+        return "it has no constant"
+    if schema.unit.max_rows > 1:
+        return f"one {schema.unit.name} may have several rows, whose scores are not added"
+    for name in parsed.outcome_names:
+        like = "poisson" if one.family == "poisson" else "logit"
+        why = outcome_unlike(schema.column(name), like)
+        if why is not None:
+            return why.replace("a logit", f"a {one.family}")
+    return ""
+
+
+def models_of(
+    asked: Sequence[Regression], schema: Schema, cov_type: str | None,
+    clusters_of: Callable[[Regression], tuple[str | None, NDArray[np.int64]]],
+) -> tuple[IndexModel, ...]:  # fmt: skip
+    """Return the declared models of an index, outcome by outcome.
+
+    ``clusters_of`` gives the column of a model's clusters, and how many rows each has.
+    """
+    found = []
+    for one in asked:
+        column, sizes = clusters_of(one)
+        for outcome in one.parsed.outcome_names:
+            own = one.of(outcome)
+            bounds = schema.column(outcome).bounds
+            terms = regressors_of(main_part(own.parsed), schema)
+            assert one.family is not None
+            found.append(IndexModel(
+                own.title, own.formula, outcome, one.family, tuple(term.name for term in terms),
+                float(bounds[1]) if one.family == "poisson" and bounds else 1.0,
+                "CR1" if column else cov_type or "HC1", column, len(sizes),
+                _cluster(sizes) if column else 0,
+            ))  # fmt: skip
+    return tuple(found)
+
+
+_PLANNED = {"logit": 0.2, "probit": 0.6, "poisson": 0.25}
+"""Mean w that a plan takes, of a count in units of its upper bound: rarer outcomes have less."""
+
+
+def planned_models(
+    models: Sequence[IndexModel], codings: Sequence[Coding],
+    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, share: Fraction,
+) -> Iterator[PlannedNumber]:  # fmt: skip
+    """Expected errors of models of an index, of regressors that are not correlated.
+
+    Without privacy the variance of a coefficient of v is 1 / (n w u^2), u its unit; the noise of
+    the last score adds its own variance times the square of that.
+    """
+    for model, coding, own in zip(models, codings, laws, strict=True):
+        why = f"by private scoring, {model.family}, {model.cov_type}"
+        yield PlannedNumber("served", why=why, regression=model.title)
+        why = "of mu squared, for scores, information and squares"
+        yield PlannedNumber("share", float(share) / len(models), why=why, regression=model.title)
+        weight = _PLANNED[model.family] * model.largest
+        unit = own["score 3"].noise_sd * coding.map.link.unit
+        for j, name in enumerate(model.terms[1:], 1):
+            variance = 1 / (n * weight * coding.unit[j] ** 2)
+            by = 1 / float(coding.to_names[j, j])
+            alone, noise = math.sqrt(variance) * by, unit * variance * by
+            of = {"regression": model.title, "term": name}
+            yield from errors_of_estimate(math.hypot(alone, noise), alone, noise, unit="", **of)
+
+
+def share_of_models(models: int, others: int) -> Fraction:
+    """Return what models of an index have of mu squared, beside so many other regressions."""
+    if not models:
+        return Fraction(0)
+    return SHARE if not others else SHARE * models / (models + others)
+
+
+def _cluster(sizes: NDArray[np.int64]) -> int:
+    """C: how many times longer than a row's a cluster's score may be, from public sizes."""
+    m = float(np.sqrt(np.mean(np.square(sizes, dtype=float))))
+    planned = math.sqrt(m * (1 + (m - 1) * TYPICAL_ICC))
+    return min(max(1, math.ceil(_TIMES * planned / math.sqrt(_LONGEST))), MOST_CLUSTER)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coding:
+    """The regressors of a model as they are added up, and as they are named.
+
+    Parameters
+    ----------
+    map : IndexMap
+    to_names : (k, k) array
+        C: regressors by name are C v, v in whole steps.
+    unit : (k,) array
+        What is taken for one unit of a regressor in v: a standard deviation, or half of a range.
+    range : (k,) array
+        The same of the regressors by name: a range, or a standard deviation.
+    """
+
+    map: IndexMap
+    to_names: Array
+    unit: Array
+    range: Array
+
+    @property
+    def by(self) -> float:
+        """One over B, in which v is taken in computations."""
+        return 1 / math.sqrt(self.map.square)
+
+
+def coding_of(
+    model: IndexModel, layout: Layout, groups: Sequence[Group], inside: Sequence[str],
+    schema: Schema,
+) -> Coding:  # fmt: skip
+    """Return how the regressors of a model are added up: a function of public facts.
+
+    Parameters
+    ----------
+    inside : sequence of str
+        Columns that make groups.
+    """
+    parsed = main_part(parse(model.formula, structural=True))
+    terms = regressors_of(parsed, schema)
+    places = {place.variable.key: at for at, place in enumerate(layout.places)}
+    (outcome,) = listed_terms([model.outcome], schema)
+    rest = [term.without(inside) for term in terms]
+    columns = [places[key_of(atoms)] if atoms else -1 for atoms in rest]
+    used = {atom.column for term in (*terms, outcome) for atom in term.atoms}
+    named = [atom.column for term in terms for atom in term.atoms if atom.column in inside]
+    counts = np.array([
+        one.rows != 0 and not used & set(one.absent)
+        and all(one.value(name) is not None for name in named)
+        for one in groups
+    ])  # fmt: skip
+    if not counts.any():
+        raise ParameterError(f"{model.title!r}: no group of the release has all of its columns")
+    values = np.ones((len(groups), len(terms)))
+    for g in np.flatnonzero(counts).tolist():
+        own = {name: groups[g].value(name) for name in named}
+        for j, term in enumerate(terms):
+            values[g, j] = math.prod(
+                value_in_group(a, own) for a in term.atoms if a.column in inside
+            )
+    return _coded(model, layout, terms, columns, values, counts, places[key_of(outcome.atoms)],
+                  inside)  # fmt: skip
+
+
+def _coded(
+    model: IndexModel, layout: Layout, terms: Sequence[Term], columns: Sequence[int],
+    values: Array, counts: NDArray[np.bool_], outcome: int, inside: Sequence[str],
+) -> Coding:  # fmt: skip
+    """Weigh the regressors; ``values`` are what groups make of each."""
+    k, grid = len(terms), layout.grid
+    shown = values[counts]
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    of_groups = [j for j in range(1, k) if columns[j] < 0]
+    flat = [terms[j].name for j in of_groups if low[j] == high[j]]
+    several = len(of_groups) > 1
+    middle = np.where(several, low, (low + high) / 2)
+    half = np.where(several, high - low, (high - low) / 2)
+    half[half == 0] = 1.0
+    one = 1 / layout.step  # steps of a standard deviation in a column of weight 1
+    loads = np.zeros((len(values), k), np.int64)
+    offsets = np.zeros_like(loads)
+    to_names, unit, span = np.zeros((k, k)), np.empty(k), np.ones(k)
+    mains = {frozenset(a.key for a in term.atoms): j for j, term in enumerate(terms)}
+    for j in range(k):
+        if columns[j] < 0:
+            continue
+        place, step = layout.places[columns[j]], 1 / grid.columns[columns[j]].per_unit
+        own = terms[j].without(inside)
+        group = [atom for atom in terms[j].atoms if atom.column in inside]
+        wide = place.scale * (2 if place.variable.two_valued else 1)
+        unit[j], span[j] = place.weight * one, wide
+        if not group:
+            loads[:, j] = 1
+            to_names[j, j] = step
+            continue
+        t, x = (mains.get(frozenset(a.key for a in part)) for part in (group, own))
+        level = None if t is None else np.where(counts, (values[:, t] - middle[t]) / half[t], 0)
+        if t is None or x is None or level is None or not np.array_equal(level, np.rint(level)):
+            raise ParameterError(
+                f"{model.title!r}: {terms[j].name} needs both of its factors as terms of their "
+                "own, treatment with two values"
+            )
+        loads[:, j] = level.astype(np.int64)
+        to_names[j, x] = middle[t] * step
+        to_names[j, j] = half[t] * step
+    bare = IndexMap.within(grid, model.link, outcome, columns, offsets, loads, counts) if any(
+        at >= 0 for at in columns) else None  # fmt: skip
+    weight = round(one if bare is None else max(one, math.sqrt(bare.square) / 2.5))
+    for j in range(k):
+        if columns[j] >= 0:
+            continue
+        unit[j] = weight
+        if j == 0:
+            offsets[:, 0], to_names[0, 0] = weight, 1 / weight
+            continue
+        scaled = np.where(counts, (values[:, j] - middle[j]) / half[j], 0)
+        offsets[:, j] = np.rint(weight * scaled).astype(np.int64)
+        to_names[j, 0], to_names[j, j] = middle[j] / weight, half[j] / weight
+        span[j] = high[j] - low[j]
+    for j in range(k):  # k is about the centre of its column, which the constant or t gives back
+        if columns[j] >= 0:
+            outer = frozenset(atom.key for atom in terms[j].atoms if atom.column in inside)
+            to_names[j] += layout.places[columns[j]].centre * to_names[mains[outer]]
+    rank = np.linalg.matrix_rank(offsets[counts][:, [0, *of_groups]].astype(float))
+    if flat or rank < 1 + len(of_groups):
+        said = ", ".join(flat or [terms[j].name for j in of_groups])
+        raise ParameterError(
+            f"{model.title!r}: {said} cannot be told from each other or from the constant in the "
+            "groups of the release; leave out what is collinear"
+        )
+    made = IndexMap.within(grid, model.link, outcome, columns, offsets, loads, counts)
+    return Coding(made, to_names, unit, span)
+
+
+def parts_of(
+    models: Sequence[IndexModel], codings: Sequence[Coding], share: Fraction
+) -> dict[str, ReleasePart]:
+    """Return the parts of an allocation that models of an index have, ``share`` together."""
+    found = {}
+    for at, (model, coding) in enumerate(zip(models, codings, strict=True), 1):
+        of, k = coding.map, coding.map.size
+        squares = of.square_sensitivity(model.cluster, k)
+        sizes = {"score": (k, of.score_squared), "information": (k * k, of.information_squared),
+                 "squares": (k * k, squares)}  # fmt: skip
+        for name, own in model.shares.items():
+            size, square = sizes[name.split()[0]]
+            l1 = math.isqrt(size * square) + 1
+            found[PART.format(name, at)] = ReleasePart(share * own / len(models), l1, square, size)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnIndex:
+    """What was released of one model of an index, in units of its regressors.
+
+    Parameters
+    ----------
+    params : (k,) array
+    sampling, noise : (k, k) arrays
+        Parts of its covariance: sampling, as raised for its own noise, and noise of the scores.
+    eta2 : float
+        Noise of the information against itself; it is read up to ``GATE``.
+    remainder : float
+        Half the mean squared change of the index in the last step.
+    range : (k,) array
+        Of each regressor, by which errors are compared with the remainder.
+    nobs : float
+        Rows that count, as far as released.
+    """
+
+    params: Array
+    sampling: Array
+    noise: Array
+    eta2: float
+    remainder: float
+    range: Array
+    nobs: float
+
+    @property
+    def estimated(self) -> NDArray[np.bool_]:
+        """Which coefficients are read: a rule on released numbers."""
+        k = len(self.params)
+        if not (self.eta2 <= GATE and np.isfinite(self.params).all()):
+            return np.zeros(k, bool)
+        error = np.sqrt(np.maximum(np.diag(self.sampling + self.noise), 0)) * self.range
+        found: NDArray[np.bool_] = self.remainder <= MOST_REMAINDER * error
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What released moments say of a model before its rows are scored.
+
+    Parameters
+    ----------
+    coefficients : (k,) array
+        After the first step, by name.
+    changed : callable
+        Sum over rows of the squared change of the index, of a change of the coefficients.
+    """
+
+    coefficients: Array
+    changed: Callable[[Array], float]
+    nobs: float
+
+
+def start_of(
+    model: IndexModel, cells: Sequence[NoisyMoments], outcome: Regressor,
+    regressors: Sequence[Regressor], coding: Coding,
+) -> Start:  # fmt: skip
+    """Return the first step from (link(q), 0): least squares over the outcome's variance.
+
+    q is the outcome's released mean.  Of the other coefficients none is more than 3 for a unit of
+    its regressor.
+    """
+    system = system_of(cells, regressors)
+    inverse = inverse_of(system)
+    w = rows_of(cells, outcome)
+    b = system.to_names @ coefficients(system, inverse, w)
+    ones = rows_of(cells, Regressor("Intercept"))
+    q = float(np.einsum("gi,gij,gj->", w, system.P, ones)) / max(system.n, 1.0)
+    least = _ENDS[model.family] * model.largest
+    if model.family == "poisson":
+        q = min(max(q, least), model.largest)
+        level, slope = math.log(q), q
+    else:
+        q = min(max(q, least), 1 - least)
+        level = float(special.logit(q) if model.family == "logit" else special.ndtri(q))
+        slope = q * (1 - q)
+        if model.family == "probit":
+            slope = math.exp(-(level**2) / 2) / math.sqrt(2 * math.pi)
+    b[0] -= q
+    v = _of_steps(coding, b / slope)
+    limit = _FARTHEST_STEP / coding.unit
+    v = np.clip(np.nan_to_num(v), -limit, limit)
+    v[0] += level / coding.unit[0]
+
+    def changed(by: Array) -> float:
+        own = np.linalg.solve(system.to_names, by)
+        return max(float(own @ system.M @ own), 0.0)
+
+    return Start(_by_name(coding, v), changed, system.n)
+
+
+def _of_steps(coding: Coding, beta: Array) -> Array:
+    """Return coefficients of v in steps, from those of regressors by name."""
+    found: Array = coding.to_names.T @ beta
+    return found
+
+
+def _by_name(coding: Coding, theta: Array) -> Array:
+    found: Array = np.linalg.solve(coding.to_names.T, theta)
+    return found
+
+
+def whole(theta: Array) -> list[int]:
+    """Return coefficients of v in steps as the query takes them."""
+    scaled = np.nan_to_num(np.asarray(theta, float) * FINE * 2.0**SHIFT)
+    size = float(np.abs(scaled).sum())
+    if size > LONGEST / 2:
+        scaled = scaled * (LONGEST / 2 / size)
+    return [int(one) for one in np.rint(scaled)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Step:
+    """One step of Newton's method, v in units of B."""
+
+    move: Array
+    inverse: Inverse
+    score_sd: float
+    information_sd: float
+
+
+def _step(
+    rows: IndexRows, coding: Coding, theta: Array, laws: Mapping[str, AnalyticGaussian],
+    number: int, noise: Any, n: float,
+) -> _Step:  # fmt: skip
+    """Draw score and information at coefficients of v in steps, and solve for the step."""
+    of, by, k = coding.map, coding.by, coding.map.size
+    asked = whole(theta)
+    law = laws[f"score {number}"]
+    unit = of.link.unit * by
+    score = _numbers(law.release(rows.scores(asked), noise).units) * unit
+    sd = law.noise_sd * unit
+    law = laws[f"information {number}"]
+    unit = of.link.unit * by * by * 2.0**COARSER
+    found = _numbers(law.release(rows.information(asked), noise).units).reshape(k, k) * unit
+    own = law.noise_sd * unit
+    inverse = inverse_of(_system((found + found.T) / 2, own, n))
+    return _Step(inverse.A @ score, inverse, sd, own)
+
+
+def _numbers(units: Any) -> Array:
+    return np.array([float(one) for one in units])
+
+
+def _system(matrix: Array, sd: float, n: float) -> System:
+    """The information as a system of one cell, whose noise is that of released moments."""
+    k = len(matrix)
+    names = tuple(map(str, range(k)))
+    return System(
+        names, (), np.eye(k)[None], matrix[None], np.array([sd]), np.array([False]), np.array([n]),
+        np.eye(k), matrix,
+    )  # fmt: skip
+
+
+def drawn_index(
+    model: IndexModel, coding: Coding, start: Start, rows: IndexRows,
+    laws: Mapping[str, AnalyticGaussian], noise: Any,
+) -> DrawnIndex:  # fmt: skip
+    """Draw the second and the third step, and squares of scores; the caller has charged them."""
+    of, by = coding.map, coding.by
+    theta = _of_steps(coding, start.coefficients)
+    second = _step(rows, coding, theta, laws, 2, noise, start.nobs)
+    limit = _FARTHEST_STEP / coding.unit
+    theta = theta + np.clip(np.nan_to_num(second.move * by), -limit, limit)
+    third = _step(rows, coding, theta, laws, 3, noise, start.nobs)
+    d, A = third.move, third.inverse.A
+    theta = theta + np.nan_to_num(d * by)
+    k = of.size
+    K = third.score_sd**2 * np.eye(k)
+    K = K + third.information_sd**2 / 2 * (float(d @ d) * np.eye(k) + np.outer(d, d))
+    of_noise = A @ K @ A
+    w, U = np.linalg.eigh(A)
+    root = (U * np.sqrt(np.maximum(w, 0))) @ U.T
+    sampling = A
+    if "squares" in laws:
+        sampling = _robust(model, coding, theta, rows, laws["squares"], noise, root, of_noise,
+                           start.nobs)  # fmt: skip
+    # coefficients by name are C'^-1 those of v in steps, which are `by` times those of v / B
+    back = np.linalg.inv(coding.to_names.T) * by
+    settled = second.inverse.settled and third.inverse.settled
+    eta2 = max(second.inverse.eta2, third.inverse.eta2) if settled else math.inf
+    move = np.linalg.solve(coding.to_names.T, np.nan_to_num(d * by))
+    remainder = start.changed(move) / (2 * max(start.nobs, 1.0))
+    return DrawnIndex(
+        _by_name(coding, theta), back @ sampling @ back.T, back @ of_noise @ back.T, eta2,
+        remainder, coding.range, start.nobs,
+    )  # fmt: skip
+
+
+def _robust(
+    model: IndexModel, coding: Coding, theta: Array, rows: IndexRows, law: AnalyticGaussian,
+    noise: Any, root: Array, of_noise: Array, n: float,
+) -> Array:  # fmt: skip
+    """Draw squares of scores, and return the sampling covariance of v in units of B.
+
+    Scores are those of n^.5 A^.5 v, whose mean square is k where the model is right.  Their ball
+    has three times their typical length, and more where n is so large that the noise of the sum
+    is below a tenth of what it is about.
+    """
+    of, k = coding.map, coding.map.size
+    n = max(n, 1.0)
+    sd = law.noise_sd
+    turned = math.sqrt(n) * root * coding.by * of.link.unit  # of e and v in steps
+    largest = float(np.abs(turned).max()) * of.link.residual * math.sqrt(of.square)
+    size = k * _LONGEST
+    if not model.cluster:
+        size = max(size, _NOISE * n * STEPS**2 / sd)
+    size = min(size, max(k * largest**2, 1e-300))
+    radius = math.sqrt(size)
+    finer = _FINEST / max(float(np.abs(turned).max()), 1e-300)
+    asked = np.rint(np.nan_to_num(turned) * finer).astype(np.int64)
+    per_unit = STEPS / radius / finer
+    if not math.isfinite(per_unit):
+        per_unit = 0.0
+    released = law.release(rows.squares(whole(theta), asked, per_unit, model.cluster), noise)
+    unit = (radius / STEPS) ** 2
+    sums = _numbers(released.units).reshape(k, k) * unit
+    own = sd * unit
+    # coefficients by name in units of which errors are read: the largest ratio raises all
+    back = np.linalg.inv(coding.to_names.T) * coding.by
+    rows_of_names = back @ root
+    om = own * np.square(rows_of_names).sum(axis=1) / n
+    ratio = om / np.maximum(np.diag(back @ of_noise @ back.T), 1e-300)
+    kap = kappa(min(rounded_up(float(np.nan_to_num(ratio).max())), LARGEST_RATIO), 0.05)
+    raised = positive((sums + sums.T) / 2 + kap * own * np.eye(k))
+    if not model.cluster:
+        # in place of what the ball cut off: of a right model they have k n together
+        raised = raised * max(1.0, k * n / max(float(np.trace(raised)), 1e-9 * k * n))
+    factor = n / (n - 1) if not model.groups else model.groups / (model.groups - 1)
+    found: Array = root @ raised @ root * (factor / n)
+    return found

@@ -1,0 +1,301 @@
+"""Released models of an index: coefficients, ratios, average effects; all is post-processing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from dprct.errors import ParameterError
+from dprct.estimate.moments.index_models import MOST_REMAINDER
+from dprct.estimate.moments.system import GATE
+from dprct.lazy import optimize, special
+from dprct.results.base import LinearResults
+from dprct.results.joint import restrictions, wald_test
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dprct.estimate.moments.index_models import DrawnIndex, IndexModel
+    from dprct.privacy.budget import Guarantee
+    from dprct.queries.index_scores import Family
+    from dprct.results.joint import WaldTest
+
+    Array = NDArray[np.floating[Any]]
+
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_CLOSE = 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Averages:
+    """What released moments say of the regressors of a model: for average effects.
+
+    Parameters
+    ----------
+    mean : (k,) array
+    cov : (k, k) array
+    outcome : float
+        Mean of the outcome.
+    two_valued : mapping from name to (low, high)
+        Regressors that have two values.
+    """
+
+    mean: Array
+    cov: Array
+    outcome: float
+    two_valued: Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class IndexResults(LinearResults):
+    """A logit, probit or Poisson regression by private scoring, noise in every interval.
+
+    Parameters
+    ----------
+    family : {"logit", "probit", "poisson"}
+    estimated : (k,) Series of bool
+        Whether a coefficient is read: the noise of the information passes the gate, and another
+        step would move it by less than half of its error.
+    eta2 : float
+        Noise of the information against itself; coefficients are read up to 0.1.
+    remainder : float
+        Half the mean squared change of the index in the last step.
+    averages : Averages
+
+    Notes
+    -----
+    What is not estimated is NaN; no data decide that but released ones.  Inference is normal.
+    """
+
+    family: Family
+    estimated: pd.Series[bool]
+    eta2: float
+    remainder: float
+    averages: Averages
+
+    def odds_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a logit, as Stata's ``logistic`` prints them.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``estimate``, ``std.error`` (by the delta method), ``conf.low``, ``conf.high``
+            (the ends of the coefficients' intervals, mapped), one row per coefficient.
+
+        Raises
+        ------
+        ParameterError
+            If the model is no logit.
+        """
+        return self._ratios("logit", "odds ratios", alpha)
+
+    def rate_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a Poisson regression; Stata's ``irr``.
+
+        Raises
+        ------
+        ParameterError
+            If the model is no Poisson regression.
+        """
+        return self._ratios("poisson", "rate ratios", alpha)
+
+    def _ratios(self, family: str, what: str, alpha: float) -> pd.DataFrame:
+        if self.family != family:
+            raise ParameterError(f"a {self.family} has no {what}; declare ``family={family!r}``")
+        ratio = np.exp(self.params)
+        ends = np.exp(self.conf_int(alpha).to_numpy())
+        found = {"estimate": ratio, "std.error": ratio * self.bse}
+        return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
+
+    def margins(self, variable: str) -> LinearResults:
+        """Return the average effect of a regressor on the outcome's mean; ``margins, dydx()``.
+
+        Parameters
+        ----------
+        variable : str
+            A name of :attr:`params`.  Of a regressor of two values the difference of means between
+            them, as of a factor; of others the mean derivative.
+
+        Returns
+        -------
+        LinearResults
+            Errors by the delta method.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such coefficient, it was not estimated, or it is in a product.
+
+        Notes
+        -----
+        Averages are over an index of normal law: of the variance that the released moments of the
+        regressors give it, and of the mean at which the model's mean is that of the outcome, as it
+        is in every fit with a constant.  Nothing new is released.
+        """
+        names = [str(name) for name in self.params.index]
+        if variable not in names[1:]:
+            raise ParameterError(
+                f"{variable!r} is no regressor of {self.formula!r}; there are "
+                f"{', '.join(names[1:]) or 'none'}"
+            )
+        products = [name for name in names if ":" in name and variable in name.split(":")]
+        if products or ":" in variable:
+            raise ParameterError(
+                f"{variable!r} is in the product {(products or [variable])[0]}, and its average "
+                "effect is a mean over both; declare the model without it"
+            )
+        if not bool(self.estimated.all()):
+            lost = ", ".join(str(name) for name in self.params.index[~self.estimated])
+            raise ParameterError(f"not estimated: {lost}; average effects need all coefficients")
+        at, beta = names.index(variable), self.params.to_numpy(np.float64)
+        slopes = np.array([
+            (self._average(beta + h, at) - self._average(beta - h, at)) / (2 * h.sum())
+            for h in np.eye(len(beta)) * _CLOSE
+        ])  # fmt: skip
+        index = pd.Index([variable], dtype=object)
+        cov = self.cov.to_numpy(np.float64)
+        noise = math.nan
+        if self.bse_noise is not None:
+            noise = math.sqrt(float(slopes**2 @ self.bse_noise.to_numpy(np.float64) ** 2))
+        return LinearResults(
+            params=pd.Series([self._average(beta, at)], index=index),
+            cov=pd.DataFrame([[float(slopes @ cov @ slopes)]], index=index, columns=index),
+            bse_noise=pd.Series([noise], index=index),
+            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
+            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
+            formula=self.formula, layout=(variable,),
+            title=f"Average effect of {variable}, after {self.family}",
+            notes=(
+                "Averages are over an index of normal law, with the variance of released moments.",
+            ),
+        )  # fmt: skip
+
+    def _average(self, beta: Array, at: int) -> float:
+        """Average effect of a regressor at these coefficients."""
+        known = self.averages
+        spread = math.sqrt(max(float(beta @ known.cov @ beta), 0.0))
+        target = known.outcome
+
+        def short(level: float) -> float:
+            return float(_WEIGHTS @ self._mean(level + spread * _POINTS)) - target
+
+        level = float(optimize.brentq(short, -60.0, 60.0))
+        ends = known.two_valued.get(str(self.params.index[at]))
+        if ends is None:
+            return float(beta[at] * (_WEIGHTS @ self._density(level + spread * _POINTS)))
+        # the others' index: what is left of the mean and the variance at the regressor's mean
+        rest = np.delete(beta, at)
+        keep = np.delete(np.arange(len(beta)), at)
+        own = known.cov[np.ix_(keep, keep)]
+        spread = math.sqrt(max(float(rest @ own @ rest), 0.0))
+        away = [beta[at] * (end - known.mean[at]) for end in ends]
+        means = [float(_WEIGHTS @ self._mean(level + x + spread * _POINTS)) for x in away]
+        return means[1] - means[0]
+
+    def _mean(self, index: Array) -> Array:
+        if self.family == "poisson":
+            return np.asarray(np.exp(np.minimum(index, 60.0)))
+        return np.asarray(special.expit(index) if self.family == "logit" else special.ndtr(index))
+
+    def _density(self, index: Array) -> Array:
+        if self.family == "poisson":
+            return self._mean(index)
+        if self.family == "probit":
+            return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
+        return np.asarray(special.expit(index) * special.expit(-index))
+
+    def lincom(self, wanted: str | Mapping[str, float]) -> LinearResults:
+        """Return a linear combination of coefficients, such as ``"t1 - t2"``."""
+        asked = restrictions(wanted, list(self.params.index))
+        if len(asked.weights) > 1:
+            raise ParameterError(
+                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
+            )
+        w, index = asked.weights[0], pd.Index([asked.texts[0]], dtype=object)
+        used = np.flatnonzero(w)
+        value = float(w[used] @ self.params.to_numpy()[used]) - float(asked.values[0])
+        variance = float(w[used] @ self.cov.to_numpy()[np.ix_(used, used)] @ w[used])
+        return LinearResults(
+            params=pd.Series([value], index=index),
+            cov=pd.DataFrame([[variance]], index=index, columns=index),
+            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
+            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
+            formula=self.formula, layout=(asked.texts[0],),
+            title=f"{self.title}: {asked.texts[0]}", notes=self.notes,
+        )  # fmt: skip
+
+    def wald_test(self, wanted: str | Mapping[str, float] | Sequence[str]) -> WaldTest:
+        """Return the joint test of linear restrictions, such as ``"t1 = t2 = 0"``."""
+        asked = restrictions(wanted, list(self.params.index))
+        estimate = asked.weights @ self.params.to_numpy() - asked.values
+        cov = asked.weights @ self.cov.to_numpy() @ asked.weights.T
+        return wald_test(estimate, cov, "; ".join(asked.texts), self.df_inference)
+
+    def glance(self) -> pd.DataFrame:
+        """Return one row about the fit as a whole."""
+        return pd.DataFrame(
+            {
+                "family": [self.family],
+                "eta2": [self.eta2],
+                "remainder": [self.remainder],
+                "df.residual": [self.df_resid],
+                "nobs": [self.nobs],
+                "cov_type": [self.cov_type],
+            }
+        )
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return the lines above the table, as (name, value)."""
+        return (
+            *LinearResults.facts(self),
+            ("Noise of information", f"{self.eta2:.3g} (read up to {GATE:g})"),
+            ("Left to the next step", f"{self.remainder:.2g} of the index"),
+        )
+
+
+def index_results(
+    drawn: DrawnIndex, model: IndexModel, averages: Averages, guarantee: Guarantee,
+    notes: tuple[str, ...],
+) -> IndexResults:  # fmt: skip
+    """Table of results of a declared model of an index."""
+    index = pd.Index(list(model.terms), dtype=object)
+    read = drawn.estimated
+    cov = drawn.sampling + drawn.noise
+    cov[~read] = cov[:, ~read] = math.nan
+    noise = np.sqrt(np.maximum(np.diag(drawn.noise), 0))
+    k, nobs = len(index), round(max(drawn.nobs, 0.0))
+    clusters = f"Errors are those of {model.groups} clusters of {model.clusters}."
+    return IndexResults(
+        params=pd.Series(np.where(read, drawn.params, math.nan), index=index),
+        cov=pd.DataFrame(cov, index=index, columns=index),
+        bse_noise=pd.Series(np.where(read, noise, math.nan), index=index),
+        df_inference=math.inf, df_resid=float(max(nobs - k, 1)), nobs=nobs,
+        cov_type=model.cov_type, guarantee=guarantee, outcome=model.outcome, formula=model.formula,
+        title=f"{model.family.capitalize()} by private scoring: {model.title}", layout=model.terms,
+        notes=((clusters,) if model.groups else ()) + notes + _unread(drawn, index[~read]),
+        family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
+        remainder=drawn.remainder, averages=averages,
+    )  # fmt: skip
+
+
+def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
+    """Reason why coefficients are not estimated, in words."""
+    if not drawn.eta2 <= GATE:
+        return (
+            f"Not estimated: the noise of the information is {drawn.eta2:.3g} of itself (squared), "
+            f"coefficients are read up to {GATE:g}; use fewer regressors, more rows or a larger "
+            "epsilon.",
+        )
+    if not len(names):
+        return ()
+    return (
+        f"Not estimated, for another step of the fit may move them by more than "
+        f"{MOST_REMAINDER:g} of their errors: {', '.join(str(name) for name in names)}.",
+    )

@@ -1,0 +1,177 @@
+"""Logits, probits and Poisson regressions by private scoring, against maximum likelihood."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import dprct
+from dprct import Regression
+from dprct.errors import ParameterError
+
+N = 4000
+VILLAGES = 100
+NEVER: Any = {"missing": ()}
+SCHEMA = dprct.Schema((
+    dprct.Column("y", "byte", levels=(0.0, 1.0), **NEVER),
+    dprct.Column("visits", "byte", bounds=(0, 12), **NEVER),
+    dprct.Column("treat", "byte", levels=(0.0, 1.0), **NEVER),
+    dprct.Column("x", bounds=(-3, 3), sd=1, centre=0, **NEVER),
+    dprct.Column("f", "byte", levels=(0.0, 1.0), **NEVER),
+    dprct.Column("village", "int", fate="public", **NEVER),
+    dprct.Column("income", bounds=(0, 10), sd=2, **NEVER),
+))  # fmt: skip
+DESIGN = dprct.Complete("treat", shares=0.5)
+PUBLIC: Any = {"assignment": DESIGN, "neighbors": "replace-one-design-public"}
+LARGE = (40, 1e-6)
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=N).clip(-3, 3)
+    f, treat = rng.integers(0, 2, N), rng.permutation(N) % 2
+    village = np.arange(N) % VILLAGES
+    index = -0.5 + 0.5 * treat + 0.6 * x - 0.3 * f + 0.4 * rng.normal(size=VILLAGES)[village]
+    return pd.DataFrame({
+        "y": (rng.random(N) < 1 / (1 + np.exp(-index))).astype(float),
+        "visits": rng.poisson(np.exp(0.3 + 0.3 * treat + 0.2 * x)).clip(0, 12),
+        "treat": treat, "x": x, "f": f, "village": village,
+        "income": (5 + treat + 2 * rng.normal(size=N)).clip(0, 10),
+    })  # fmt: skip
+
+
+ROWS = people()
+
+
+def model(*asked: Regression, data: Any = ROWS, **options: Any) -> Any:
+    # rows of normal covariates are hardly ever outside a ball of this radius
+    return dprct.PrivateMoments(
+        data, SCHEMA, formulas=list(asked), **{"radius": "box", **PUBLIC, **options}
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "right"),
+    [("logit", "treat + x + f"), ("logit", "treat * x"), ("probit", "treat + x"),
+     ("poisson", "treat + x")],
+)  # fmt: skip
+def test_with_hardly_any_noise_it_is_maximum_likelihood(family: Any, right: str) -> None:
+    """Coefficients and robust errors as of rows, where three steps are enough."""
+    outcome = "visits" if family == "poisson" else "y"
+    asked = Regression(f"{outcome} ~ {right}", family=family)
+    found = model(asked).fit(*LARGE, rng=1).glm(asked)
+    raw = getattr(dprct, family)(asked.formula, ROWS, cov_type="HC1")
+    assert list(found.params.index) == list(raw.params.index)
+    assert (abs(found.params - raw.params) < 4 * found.bse_noise + 0.1 * raw.bse).all()
+    np.testing.assert_allclose(np.sqrt(found.bse**2 - found.bse_noise**2), raw.bse, rtol=0.12)
+    assert found.estimated.all()
+
+
+def test_results_have_what_those_of_rows_have() -> None:
+    asked = Regression("y ~ treat + x + f", family="logit", name="take up")
+    m = model(asked).fit(*LARGE, rng=1)
+    found, raw = m.glm("take up"), dprct.logit("y ~ treat + x + f", ROWS, cov_type="HC1")
+    np.testing.assert_allclose(found.odds_ratios(), raw.odds_ratios(), rtol=0.1)
+    for name in ("treat", "x"):
+        one, other = found.margins(name), raw.margins(name, ROWS)
+        assert abs(float(one.params.iloc[0]) / float(other.params.iloc[0]) - 1) < 0.08
+        assert abs(float(one.bse.iloc[0]) / float(other.bse.iloc[0]) - 1) < 0.08
+    assert found.wald_test("treat = x = 0").pvalue < 1e-6
+    assert abs(float(found.lincom("treat - x").params.iloc[0]) + 0.1) < 0.2
+    assert "private scoring" in str(found.summary())
+    with pytest.raises(ParameterError, match="no rate ratios"):
+        found.rate_ratios()
+    with pytest.raises(ParameterError, match="is no regressor"):
+        found.margins("z")
+    with pytest.raises(ParameterError, match="was not declared"):
+        m.glm("y ~ treat")
+
+
+def test_errors_of_clusters_are_those_of_rows() -> None:
+    asked = Regression("y ~ treat + x", family="logit", cluster="village")
+    found = model(asked).fit(*LARGE, rng=1).glm(asked)
+    raw = dprct.logit("y ~ treat + x", ROWS, cluster="village")
+    assert found.cov_type == "CR1"
+    np.testing.assert_allclose(found.bse, raw.bse, rtol=0.15)
+
+
+def test_treatment_may_be_private_and_there_need_be_none() -> None:
+    asked = Regression("y ~ treat + x", family="logit")
+    raw = dprct.logit("y ~ treat + x", ROWS)
+    hidden = model(asked, assignment=dprct.Simple("treat"), neighbors="replace-one")
+    chosen = model(asked, assignment=None, neighbors="replace-one")
+    for one in (hidden, chosen):
+        found = one.fit(*LARGE, rng=2).glm(asked)
+        assert (abs(found.params - raw.params) < 0.4 * raw.bse).all()
+
+
+def test_documents_hold_models_of_an_index(tmp_path: Any) -> None:
+    asked = Regression("y ~ treat + x", family="logit")
+    linear = Regression("income ~ treat + x")
+    m = model(asked, linear).fit(4, 1e-6)
+    again = dprct.Moments.load(m.save(tmp_path / "a.moments.json"))
+    assert again.to_dict() == m.to_dict()
+    assert str(again.glm(asked).summary()) == str(m.glm(asked).summary())
+    assert [one.title for one in again.declared] == ["income ~ treat + x"]
+    few = model(asked).fit(0.05, 1e-6)
+    again = dprct.Moments.load(few.save(tmp_path / "b.moments.json"))
+    assert not again.glm(asked).estimated.any()
+    assert "Not estimated" in str(again.glm(asked).summary())
+    with pytest.raises(ParameterError, match="not estimated"):
+        again.glm(asked).margins("treat")
+
+
+@pytest.mark.parametrize("engine", ["Polars", "lazy", "DuckDB"])
+def test_engines_draw_the_same_bits(engine: str) -> None:
+    data: Any = pl.DataFrame(ROWS.head(500))
+    wanted = model(Regression("y ~ treat + x", family="logit"), data=ROWS.head(500),
+                   attrition=True).fit(8, 1e-6, rng=5)  # fmt: skip
+    if engine == "lazy":
+        data = data.lazy()
+    if engine == "DuckDB":
+        connection = duckdb.connect()
+        connection.register("people", data.to_arrow())
+        data = connection.sql("select * from people order by hash(columns(*))")
+    found = model(Regression("y ~ treat + x", family="logit"), data=data, attrition=True).fit(
+        8, 1e-6, rng=5)  # fmt: skip
+    one, other = wanted.drawn.models[0], found.drawn.models[0]
+    assert one.params.tobytes() == other.params.tobytes()
+    assert one.sampling.tobytes() == other.sampling.tobytes()
+
+
+REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"where": "f == 1"}, {}, "a condition; make a column"),
+    ({"weights": "village"}, {}, "sampling weights"),
+    ({"joint": "a"}, {}, "tests across regressions"),
+    ({"formula": "income ~ treat"}, {}, "a logit is of an outcome of 0 and 1"),
+    ({"formula": "y ~ treat + x | village"}, {}, r"write C\(village\)"),
+    ({"formula": "y ~ 0 + treat"}, {}, "has no constant"),
+    ({"formula": "y ~ x + [f ~ treat]"}, {}, "has instruments"),
+    ({"formula": "y ~ treat:x + x"}, {}, "needs both of its factors"),
+    ({"cluster": "f"}, {}, "must be public"),
+]
+
+
+@pytest.mark.parametrize(("facts", "options", "words"), REFUSED)
+def test_what_is_not_served_is_refused_by_name(
+    facts: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
+    one = Regression(**{"formula": "y ~ treat + x", "family": "logit", **facts})
+    with pytest.raises(ParameterError, match=words):
+        model(one, **options)
+
+
+def test_the_plan_names_shares_and_errors() -> None:
+    asked = Regression("y ~ treat + x", family="logit")
+    plan = model(asked).plan(4, 1e-6)
+    table = plan.to_frame()
+    errors = table[(table["regression"] == asked.title) & (table["term"] == "treat")]
+    assert {"std_error", "noise_sd"} <= {*errors["quantity"]}
+    parts = {part.part: part for part in plan.draws} if hasattr(plan, "draws") else {}
+    assert plan.budget.epsilon == 4
+    assert all(" of model 1" in name or name == "moments" for name in parts)

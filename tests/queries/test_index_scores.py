@@ -1,0 +1,209 @@
+"""Scores of models of an index: what one person can move them by, and that they are right."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from scipy.special import expit
+
+from dprct.errors import ModelPicklingError, ParameterError
+from dprct.privacy.aggregates import _open
+from dprct.queries import MomentCells, MomentsGrid, Part, Scaled
+from dprct.queries.group_moments import STEPS
+from dprct.queries.index_scores import COARSER, FINE, ONE, SHIFT, IndexMap, IndexRows, Link
+from dprct.schema import Column
+from dprct.schema.tables import table
+
+NEVER: Any = {"missing": ()}
+X = [Column(f"x{j}", bounds=(-8.0, 8.0), **NEVER) for j in range(2)]
+Y = Column("y", "byte", levels=(0.0, 1.0), **NEVER)
+VISITS = Column("y", bounds=(0.0, 20.0), **NEVER)
+CELLS = MomentCells(treatment=("t",), values=((0.0,), (1.0,)))
+WEIGHT = STEPS // 2
+
+
+def grid(outcome: Column = Y) -> MomentsGrid:
+    columns = tuple(Scaled(c.name, (Part(c),), (-8.0, 8.0), 0.0, STEPS / 4.0) for c in X)
+    low, high = Part(outcome).bounds
+    by = STEPS / 2 / (high - low)
+    y = Scaled("y", (Part(outcome),), (low, high), (low + high) / 2, by, exempt=True)
+    return MomentsGrid((*columns, y), STEPS // 3, count=True)
+
+
+def asked(family: Any = "logit") -> IndexMap:
+    """A constant, treatment as -1 and 1, two covariates."""
+    outcome = VISITS if family == "poisson" else Y
+    offsets = np.array([[WEIGHT, -WEIGHT, 0, 0], [WEIGHT, WEIGHT, 0, 0]], np.int64)
+    loads = np.array([[0, 0, 1, 1]] * 2, np.int64)
+    link = Link(family, 20.0 if family == "poisson" else 1.0)
+    counts = np.ones(2, bool)
+    return IndexMap.within(grid(outcome), link, 2, (-1, -1, 0, 1), offsets, loads, counts)
+
+
+def frame(rows: Any) -> pl.DataFrame:
+    return pl.DataFrame(np.asarray(rows, float), schema=["t", "y", "x0", "x1"])
+
+
+def rows_of(data: Any, of: IndexMap, clusters: Any = None) -> IndexRows:
+    found = grid(VISITS if of.link.family == "poisson" else Y)
+    return IndexRows.of(table(data), found, CELLS, of, "replace-one", 4, clusters)
+
+
+def whole(theta: Any, of: IndexMap) -> list[int]:
+    """Coefficients of regressors in steps, from those of regressors as they are."""
+    return [int(b) for b in np.rint(np.asarray(theta, float) * FINE * 2.0**SHIFT)]
+
+
+def opened(aggregate: Any) -> Any:
+    return np.array([int(one) for one in _open(aggregate)], dtype=object)
+
+
+def extreme(rng: np.random.Generator, family: str) -> list[float]:
+    """A row that is anywhere, often at the surface of the ball, with any outcome."""
+    y = rng.integers(0, 2) * (20.0 if family == "poisson" else 1.0)
+    scale = 10.0 ** rng.integers(-1, 2)
+    return [float(rng.integers(0, 2)), float(y), *(rng.normal(size=2) * scale).clip(-8, 8)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+def test_no_person_moves_scores_or_information_further_and_some_as_far(family: str) -> None:
+    """Met by rows next to each other where the index jumps between its ends."""
+    rng, of = np.random.default_rng(3), asked(family)
+    base = [[0, 0, 0.3, -1], [1, 1, 5, 5], [1, 0, 0, 0]]
+    most = {"scores": Fraction(0), "information": Fraction(0)}
+    claims = {"scores": of.score_squared, "information": of.information_squared}
+    for trial in range(60):
+        steep = trial % 2
+        theta = rng.normal(size=4) / STEPS * (200 if steep else 1)
+        one = extreme(rng, family)
+        other = extreme(rng, family)
+        if trial % 4 == 1:  # the same place, on both sides of a step of the index
+            theta = np.array([0, 0, 1.0, 0])
+            top = 20.0 if family == "poisson" else 1.0
+            one, other = [1.0, top, -1e-3, 7.9], [1.0, 0.0, 1e-3, 7.9]
+        if trial % 4 == 3:  # as long as can be, at the middle of the index, at right angles
+            theta = np.zeros(4)
+            one, other = [1.0, 0, 7.9, 0], [0.0, 0, 0, 7.9]
+            if family == "poisson":
+                theta = np.array([40.0, 0, 0, 0]) / STEPS
+        coefficients = whole(theta, of)
+        pair = [rows_of(frame([*base, row]), of) for row in (one, other)]
+        for name, claim in claims.items():
+            found = [opened(getattr(rows, name)(coefficients)) for rows in pair]
+            distance = sum(int(x) ** 2 for x in found[0] - found[1])
+            assert distance <= claim
+            most[name] = max(most[name], Fraction(distance, claim))
+    assert most["scores"] > Fraction(8, 10)
+    assert most["information"] > Fraction(1, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("clusters", [None, [1, 2, 1, 1]])
+def test_no_person_moves_squares_further_and_some_as_far(clusters: Any) -> None:
+    rng, of = np.random.default_rng(4), asked()
+    cluster = 0 if clusters is None else 3
+    codes = None if clusters is None else np.array(clusters)
+    claim = of.square_sensitivity(cluster, of.size)
+    most = Fraction(0)
+    for _ in range(60):
+        directions = rng.integers(-1 << 20, 1 << 20, (4, 4)).astype(np.int64)
+        coefficients = whole(rng.normal(size=4) / STEPS * 20, of)
+        base = [extreme(rng, "logit") for _ in range(3)]
+        pair = [extreme(rng, "logit") for _ in range(2)]
+        if cluster:  # alike in a cluster that is as long as can be, and one of it turns round
+            row = extreme(rng, "logit")
+            pair = [row, [row[0], 1 - row[1], *row[2:]]]
+            base = [row, base[0], row]
+        found = [
+            opened(rows_of(frame([*base, one]), of, codes).squares(
+                coefficients, directions, 1e3, cluster))
+            for one in pair
+        ]  # fmt: skip
+        distance = sum(int(x) ** 2 for x in found[0] - found[1])
+        assert distance <= claim
+        most = max(most, Fraction(distance, claim))
+    assert most > (Fraction(8, 10) if clusters is None else Fraction(4, 10))
+
+
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+def test_sums_are_those_of_plain_numbers(family: str) -> None:
+    rng, of = np.random.default_rng(5), asked(family)
+    top = 20 if family == "poisson" else 1
+    data = [[1, top, 0.4, -1], [0, 0, 1, 0.3], [1, 0, -0.5, 0.5], [0, top, 0.1, 1]]
+    v = np.array([[WEIGHT, (2 * t - 1) * WEIGHT, *np.floor(np.array(x) * STEPS / 4 + 0.5)]
+                  for t, _, *x in data])  # fmt: skip
+    y = np.array([row[1] for row in data])
+    theta = rng.normal(size=4) / STEPS
+    index = v @ theta
+    if family == "poisson":
+        e, w = (y - np.exp(index)) / 20, np.exp(index) / 20
+    elif family == "logit":
+        e, w = y - expit(index), expit(index) * expit(-index)
+    else:
+        p, d = stats.norm.cdf(index), stats.norm.pdf(index)
+        e, w = (y - p) * d / (p * (1 - p)), d * d / (p * (1 - p))
+    rows, coefficients = rows_of(frame(data), of), whole(theta, of)
+    np.testing.assert_allclose(opened(rows.scores(coefficients)).astype(float) / ONE, v.T @ e,
+                               atol=60)  # fmt: skip
+    information = opened(rows.information(coefficients)).astype(float).reshape(4, 4)
+    np.testing.assert_allclose(information * 2.0**COARSER / ONE, (v.T * w) @ v, rtol=1e-2,
+                               atol=1e5)  # fmt: skip
+    directions = np.eye(4, dtype=np.int64)
+    found = opened(rows.squares(coefficients, directions, 1e-2 / ONE)).astype(float).reshape(4, 4)
+    np.testing.assert_allclose(found, (v.T * (e * 1e-2) ** 2) @ v, rtol=1e-2, atol=2e3)
+    summed = opened(rows_of(frame(data), of, np.array([1, 1, 1, 1])).squares(
+        coefficients, directions, 1e-2 / ONE, 2))  # fmt: skip
+    total = v.T @ e * 1e-2
+    np.testing.assert_allclose(summed.astype(float).reshape(4, 4), np.outer(total, total),
+                               rtol=1e-2, atol=2e3)  # fmt: skip
+
+
+def test_links_are_the_same_wherever_they_are_computed() -> None:
+    """No entry is so near a half that a function that is right to 1e-13 rounds it otherwise."""
+    index = np.arange(-16 * FINE, 16 * FINE + 1) / FINE
+    for values in (expit(index), expit(index) * expit(-index), np.minimum(np.exp(index) / 20, 1)):
+        scaled = values * ONE
+        away = np.abs(scaled - np.floor(scaled) - 0.5)
+        assert away.min() > 2e-8
+        assert values.max() <= 1
+
+
+@pytest.mark.parametrize("engine", ["pandas", "lazy", "DuckDB"])
+def test_engines_have_the_same_bits(engine: str) -> None:
+    rng, of = np.random.default_rng(6), asked()
+    data = frame([extreme(rng, "logit") for _ in range(4)])
+    other: Any = data.to_pandas() if engine == "pandas" else data.lazy()
+    if engine == "DuckDB":
+        connection = duckdb.connect()
+        connection.register("rows", data.to_arrow())
+        other = connection.sql("select * from rows order by hash(columns(*))")
+    coefficients = whole(rng.normal(size=4) / STEPS, of)
+    for name in ("scores", "information"):
+        one, two = (opened(getattr(rows_of(d, of), name)(coefficients)) for d in (data, other))
+        assert one.tolist() == two.tolist()
+
+
+def test_what_is_no_model_of_an_index_is_refused() -> None:
+    of, data = asked(), frame([[0, 1, 0, 0]] * 4)
+    rows = rows_of(data, of)
+    with pytest.raises(ModelPicklingError):
+        pickle.dumps(rows)
+    with pytest.raises(ParameterError, match="too long or too few"):
+        rows.scores([1])
+    with pytest.raises(ParameterError, match="times those of rows"):
+        rows.squares([0] * 4, np.eye(4, dtype=np.int64), 1.0, 2)
+    with pytest.raises(ParameterError, match="whole numbers up to"):
+        rows.squares([0] * 4, np.full((4, 4), 1 << 31), 1.0)
+    with pytest.raises(ParameterError, match="rows as public"):
+        IndexRows.of(table(data), grid(), CELLS, of, "add-remove", 4)
+    loads = np.array([[0, 0, 9, 9]] * 2, np.int64)
+    with pytest.raises(ParameterError, match="too long together"):
+        IndexMap.within(grid(), of.link, 2, of.columns, of.offsets, loads, of.counts)
