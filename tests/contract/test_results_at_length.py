@@ -64,6 +64,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("check", "confirm"): [{"confirm": True}],
     ("contrast", "contrast"): [{"contrast": {"t": 1.0}}, {"contrast": "t"}],
     ("effect", "new_data"): [{"new_data": NEW}],
+    ("glm", "formula"): [{"formula": "y ~ t + w"}],
     ("iv", "formula"): [{"formula": "y ~ [w ~ t]"}],
     ("lincom", "combination"): [{"combination": "t"}],
     ("lincom", "wanted"): [{"wanted": one} for one in ("t + x", "2*t", "t - w")],
@@ -92,6 +93,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("place", "name"): [],
     ("in_words", "words"): [],
     ("score_map", "formula", "sigma"): [],
+    ("start", "model", "coding"): [],
     ("system", "terms", "used", "where"): [],
 }
 """By method and the arguments that it needs: what it is called with."""

@@ -645,6 +645,30 @@ scores("CR1, effects of persons", {"formulas": ["y ~ w | pid"], "cov_type": "CR1
        private="y w pid", rows=2)  # fmt: skip
 
 
+LOGIT = dprct.Regression("took ~ t + w", family="logit")
+COUNTS = {"facts": {"y": {"bounds": (0.0, 9.0), "sd": 2.0}}}
+for engine in (False, True):
+    scores("logit" + ", in Polars" * engine,
+           {"formulas": [LOGIT], "assignment": dprct.Simple("t"), "attrition": True,
+            "neighbors": "replace-one-design-public"},
+           private="took w", public="t", least=0.0, engine=engine)  # fmt: skip
+scores("logit, treatment private, beside others",
+       {"formulas": [LOGIT, "y ~ w"], "assignment": dprct.Simple("t")}, private="y w took t",
+       least=0.0)  # fmt: skip
+scores("logit of clusters, and beside one step",
+       {"formulas": [dprct.Regression("took ~ t + w", family="logit", cluster="pair"), "y ~ t + w"],
+        "assignment": dprct.Simple("t"), "neighbors": "replace-one-design-public",
+        "attrition": True},
+       private="y w took", public="t pair", least=0.0,
+       facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+scores("probit, nonrobust, missing private",
+       {"formulas": [dprct.Regression("took ~ w", family="probit")], "cov_type": "nonrobust"},
+       private="took w", may_miss={"w": "private"}, facts=_policies(w="private"),
+       least=0.0)  # fmt: skip
+scores("poisson", {"formulas": [dprct.Regression("y ~ w", family="poisson")]}, private="y w",
+       least=0.0, **COUNTS)  # fmt: skip
+
+
 def declared(name: str, given: dict[str, Any], **facts: Any) -> None:
     """Register a case of declared regressions: of rows so many that their fits are drawn."""
     scales = _together(_scales(y=0.2), facts.pop("facts", {}))

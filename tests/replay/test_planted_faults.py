@@ -22,7 +22,7 @@ from dprct.estimate.moments import model as model_of_moments
 from dprct.estimate.moments import release as release_of_moments
 from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
-from dprct.queries import additive, members, one_step, propensity, slopes
+from dprct.queries import IndexMap, additive, members, one_step, propensity, slopes
 from dprct.queries import scores as queries_of_scores
 from dprct.queries.group_moments import STEPS
 from dprct.study.sections import Scope
@@ -375,6 +375,18 @@ def scores_by_root_two(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, "SCORE_SQUARED", STEPS**4)
 
 
+def index_scores_of_a_quarter(patch: pytest.MonkeyPatch) -> None:
+    """Scores of a logit claim a quarter of what a row can move them by."""
+    right = IndexMap.score_squared.fget  # type: ignore[attr-defined]
+    patch.setattr(IndexMap, "score_squared", property(lambda one: right(one) // 16))
+
+
+def information_of_a_tenth(patch: pytest.MonkeyPatch) -> None:
+    """The information of a logit claims a tenth of its sensitivity."""
+    right = IndexMap.information_squared.fget  # type: ignore[attr-defined]
+    patch.setattr(IndexMap, "information_squared", property(lambda one: right(one) // 100))
+
+
 def scores_at_the_whole_budget(patch: pytest.MonkeyPatch) -> None:
     """Scores are drawn as if nothing else were."""
     _drawn_at_the_whole_budget(patch, "scores")
@@ -428,11 +440,22 @@ def _check_anybody_treated(model: Any) -> None:
 
 
 SCORES = "estimate.PrivateMoments: scores, cov_type=HC1"
+LOGIT = "estimate.PrivateMoments: scores, logit"
 HIDDEN_ARMS = "estimate.PrivateATE: treatment private, simple"
 UNDER_CASES: dict[str, tuple[Any, str, str]] = {
     "scores over root 2": (scores_by_root_two, SCORES, "release 2, AnalyticGaussian: moved by l2"),
     "scores at the whole budget": (scores_at_the_whole_budget, SCORES, "claims: "),
     "moments at the whole budget": (moments_at_the_whole_budget, SCORES, "claims: "),
+    "index scores of a quarter": (
+        index_scores_of_a_quarter,
+        LOGIT,
+        "release 2, AnalyticGaussian: moved by",
+    ),
+    "information of a tenth": (
+        information_of_a_tenth,
+        LOGIT,
+        "release 3, AnalyticGaussian: moved by",
+    ),
     "a refusal by an arm": (refusal_by_an_arm, HIDDEN_ARMS, "constructor: "),
     "a refusal after a draw": (refusal_after_a_draw, HIDDEN_ARMS, "after the fit: refused"),
 }

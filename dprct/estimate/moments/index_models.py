@@ -156,6 +156,8 @@ def unserved(one: Regression, schema: Schema) -> str:
     for name, (given, what) in found.items():
         if given is not None:
             return f"``{name}=``: scores of a {one.family} are added without {what}"
+    if one.count_effects is not None:
+        return "``count_effects=`` is of effects after ``|``"
     if parsed.endogenous:
         return f"it has instruments, and a {one.family} has none here"
     if parsed.effects:
@@ -186,6 +188,7 @@ def models_of(
     found = []
     for one in asked:
         column, sizes = clusters_of(one)
+        kind = "nonrobust" if (one.cov_type or cov_type) == "nonrobust" else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
             bounds = schema.column(outcome).bounds
@@ -194,7 +197,7 @@ def models_of(
             found.append(IndexModel(
                 own.title, own.formula, outcome, one.family, tuple(term.name for term in terms),
                 float(bounds[1]) if one.family == "poisson" and bounds else 1.0,
-                "CR1" if column else cov_type or "HC1", column, len(sizes),
+                "CR1" if column else kind, column, len(sizes),
                 _cluster(sizes) if column else 0,
             ))  # fmt: skip
     return tuple(found)

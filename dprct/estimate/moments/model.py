@@ -275,6 +275,8 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def clusters_of(self, one: Regression) -> str | None:
         """The column of the clusters of the errors of a model of an index."""
+        if one.cov_type in ("HC1", "nonrobust"):
+            return None
         assigned = tuple(getattr(self.assignment, "cluster_columns", ()))
         if one.cluster is None and len(assigned) > 1:
             raise ParameterError(
