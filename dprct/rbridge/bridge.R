@@ -135,10 +135,12 @@ refusal <- function(x) {
   d <- dim(x)
   if (length(d) && !(length(d) == 2L && d[2L] == 1L)) return(paste("a matrix of", d[2L], "columns"))
   if (!is.null(attr(x, "na_range"))) return("a labelled vector with a range of user-missing values")
-  # 2^53 is also what its neighbour is rounded to
-  if (inherits(x, "integer64") && any(abs(from_integer64(x)) >= 2^53, na.rm = TRUE))
-    return("a vector of 64-bit integers beyond 2^53")
   ""
+}
+
+# 2^53 is also what its neighbour is rounded to
+beyond_doubles <- function(x) {
+  inherits(x, "integer64") && any(abs(from_integer64(x)) >= 2^53, na.rm = TRUE)
 }
 
 take_column <- function(x) {
@@ -149,7 +151,7 @@ take_column <- function(x) {
   kept <- a[setdiff(names(a), c("names", "dim", "dimnames", "tsp"))]
   if ("tsp" %in% names(a)) kept$class <- setdiff(kept$class, c("ts", "mts"))
   if (!length(kept$class)) kept$class <- NULL
-  out <- list(error = "", kind = kind_of(x), label = one_text(a[["label"]]),
+  out <- list(error = "", rounded = beyond_doubles(x), kind = kind_of(x), label = one_text(a[["label"]]),
               format = one_text(a[["format.stata"]]), zone = one_text(a[["tzone"]][1L]),
               like = list(kind = kind_of(x), type = typeof(x), attributes = kept))
   if (is.character(x)) return(c(out, list(text = pack_text(x), labelled = !is.null(a[["labels"]]))))

@@ -66,6 +66,12 @@ class _R(Dialect):
         "pip install": "install_dprct()",
     }
 
+    def other(self, code: str) -> str:
+        extra = code.removeprefix("pip install 'dprct[").removesuffix("]'")
+        if extra in (code, "r"):
+            return super().other(code)
+        return f'install_dprct(extras = "{extra}")'
+
     def option(self, name: str) -> str:
         return name
 

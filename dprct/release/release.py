@@ -153,11 +153,13 @@ class Release:
         fates: dict[str, list[str]] = {}
         for name, fate in fates_of(self.schema).items():
             fates.setdefault(fate, []).append(name)
+        # the same promise is not said twice
+        promised = getattr(self.estimates, "guarantee", None) == self.guarantee
         lines = [
             *(() if self.estimates is None else (str(self.estimates),)),
             f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
             f"{self.protected.shape[1]} columns",
-            str(self.guarantee),
+            *(() if promised else (str(self.guarantee),)),
             *([self.plan.file_note] if self.plan.file_note else []),
             f"Method: {self.plan.method}",
             *(f"  {key}: {value}" for key, value in self.plan.facts.items()),

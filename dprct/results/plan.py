@@ -77,9 +77,14 @@ class PlannedNumber:
         """Whether it is of one draw of noise, which the words of a plan leave out."""
         return self.quantity.startswith(_DRAW)
 
+    @property
+    def name(self) -> str:
+        """What the number is, as a plan says it before the number."""
+        return f"{self.quantity.replace('_', ' ')} "
+
     def words(self) -> str:
         """Line of a plan: the number with its unit and what it depends on."""
-        name = f"{self.quantity.replace('_', ' ')} " if self.estimate else ""
+        name = self.name if self.estimate else ""
         unit = f" {self.unit}" if self.unit and not self.unit.startswith(_UNITS_OF) else ""
         if math.isnan(self.value):
             return self.why
@@ -519,10 +524,15 @@ def completed(
 def _lines(numbers: Iterable[PlannedNumber]) -> dict[str, str]:
     """Lines of a plan by label; outcomes of which the same is said share one."""
     words: dict[tuple[str, str, str], list[str]] = {}
+    before = ""
     for one in numbers:
         if not one.of_draw:
             own = one.regression if one.estimate else one.quantity
-            words.setdefault((own, one.outcome, one.term), []).append(one.words())
+            said = words.setdefault((own, one.outcome, one.term), [])
+            # a quantity that is said several times has its name once
+            again = bool(said) and one.estimate and one.quantity == before
+            said.append(one.words().removeprefix(one.name) if again else one.words())
+            before = one.quantity
     alike: dict[tuple[str, str, str], list[str]] = {}
     for (own, outcome, term), said in words.items():
         alike.setdefault((own, term, "; ".join(said)), []).append(outcome)

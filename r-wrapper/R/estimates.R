@@ -456,8 +456,59 @@ noise_band <- function(object, level = 0.95) {
 confint.dprct_result <- function(object, parm, level = 0.95, ...) {
   tolerate(...)
   check_level(level)
-  dprct_call("result_band", estimate = object, alpha = 1 - level)
+  found <- dprct_call("result_band", estimate = object, alpha = 1 - level)
+  tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
+  colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
+  if (missing(parm)) return(found)
+  known <- rownames(found)
+  if (is.character(parm)) parm <- known[known %in% parm | sub(" .*", "", known) %in% parm]
+  if (!length(parm) || !all(parm %in% c(known, seq_along(known)))) {
+    refuse("parameter", paste0("parm names no level; they are ", paste(known, collapse = ", ")))
+  }
+  found[parm, , drop = FALSE]
 }
+
+#' @export
+vcov.dprct_result <- function(object, ...) {
+  tolerate(...)
+  refuse("parameter", "no covariance of the levels was released; tidy() has the error of each")
+}
+
+# What was fitted is spent: another epsilon is another release, of the model.
+again <- function(object, ...) {
+  budget <- intersect(names_given(...), c("epsilon", "delta", "accountant", "rng", "confirm"))
+  refuse("parameter", if (length(budget)) sprintf(
+    "a fit is spent once, and another %s is another release: fit(model, %s = ), charged again",
+    budget[1L], budget[1L]
+  ) else "a fit holds no rows to fit again; change its model, update(model, ...), and fit() that")
+}
+
+names_given <- function(...) names(as.list(substitute(list(...))))[-1L]
+
+#' @importFrom stats update
+#' @export
+update.dprct_private <- function(object, ...) {
+  # ols() of released moments spends nothing
+  if (inherits(object, "dprct_ols")) stats::update.default(object, ...) else again(object, ...)
+}
+
+#' @export
+update.dprct_result <- again
+
+#' @export
+update.dprct_release <- again
+
+#' @export
+update.dprct_moments <- again
+
+#' @export
+as.data.frame.dprct_result <- function(x, row.names = NULL, optional = FALSE, ...) {
+  only_known(..., .also = "stringsAsFactors")
+  as_given(tidy(x), row.names)
+}
+
+#' @export
+as.data.frame.dprct_estimate <- as.data.frame.dprct_result
 
 #' @export
 print.dprct_result <- function(x, ...) print_text(x, ...)

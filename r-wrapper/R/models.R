@@ -222,7 +222,7 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 #' @inheritParams estimates
 #' @param columns Columns to model, instead of a formula.
 #' @param ... Further options of the method, by their names in Python; `published_cate()` needs
-#'   `accept_uncertified = TRUE`.
+#'   `accept_uncertified = TRUE`, a `delta` in [fit()], and `install_dprct(extras = "ebm")`.
 #' @return An object of class `dprct_model`; see [fit()].
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")

@@ -69,7 +69,9 @@ check_python <- function(choice, call) {
 }
 
 start_python <- function(call) {
-  if (interactive()) message("dprct: starting Python; a session's first call takes some seconds")
+  if (getOption("dprct.verbose", interactive())) {
+    message("dprct: starting Python; a session's first call takes some seconds")
+  }
   choice <- chosen_python()
   check_python(choice, call)
   # use_python() is ignored, with a warning, where RETICULATE_PYTHON is set
@@ -156,7 +158,8 @@ shake_hands <- function(other, call) {
 #' replaced. Else the first of these is started: the option `dprct.python` or
 #' the environment variable `DPRCT_PYTHON`; the variable `RETICULATE_PYTHON`;
 #' the environment that [install_dprct()] made; the one that \pkg{reticulate}
-#' finds.
+#' finds. That takes some seconds once a session, and says so where R is interactive;
+#' `options(dprct.verbose = FALSE)` keeps it silent.
 #'
 #' @return `dprct_available()`: `TRUE` or `FALSE`. `dprct_config()`: a list of
 #'   class `dprct_config`.
@@ -186,20 +189,39 @@ print.dprct_config <- function(x, ...) {
 }
 
 # What pip is to install: the wheel that came along, a path with the extra that R needs, or as given.
-requirement <- function(source, folder = system.file("python", package = "dprct")) {
+requirement <- function(source, extras = NULL, folder = system.file("python", package = "dprct"),
+                        here = getwd()) {
+  if (!is.null(extras) && (!is.character(extras) || !all(extras %in% optional))) {
+    unavailable("extras are not all known; allowed: ", paste(optional, collapse = ", "))
+  }
+  with <- paste0("[", paste(c("r", extras), collapse = ","), "]")
   wheels <- if (nzchar(folder)) list.files(folder, "[.]whl$", full.names = TRUE) else character()
   if (is.null(source) && length(wheels) == 1L) source <- wheels
-  if (is.null(source)) return(paste0("dprct[r]==", utils::packageVersion("dprct")))
+  if (is.null(source)) source <- Find(is_checkout, c(here, dirname(here)))
+  if (is.null(source)) return(paste0("dprct", with, "==", utils::packageVersion("dprct")))
   if (!is.character(source) || length(source) != 1L || is.na(source)) {
     unavailable("source must be one text: the path of a wheel or checkout, or a requirement")
   }
+  if (!is.null(extras) && grepl("\\[", source)) {
+    unavailable("source names extras itself; leave extras out, or give source without brackets")
+  }
   is_path <- grepl("[/\\\\]", source) || grepl("[.]whl(\\[.*\\])?$", source) || dir.exists(source)
-  if (!is_path) return(source)
+  if (!is_path) {
+    return(if (is.null(extras)) source else sub("^([[:alnum:]_.-]+)", paste0("\\1", with), source))
+  }
   path <- path.expand(sub("\\[[^]]*\\]$", "", source))
   if (!file.exists(path)) {
     unavailable("'", path, "' does not exist; give the path of a wheel or of a checkout")
   }
-  paste0(normalizePath(path), "[r]")
+  paste0(normalizePath(path), with)
+}
+
+# What the Python package needs for single methods and files only.
+optional <- c("ebm", "plot", "engines", "spark", "rds", "app")
+
+is_checkout <- function(folder) {
+  file <- file.path(folder, "pyproject.toml")
+  file.exists(file) && any(grepl('^name = "dprct"', readLines(file, warn = FALSE)))
 }
 
 #' Install the Python side
@@ -209,9 +231,12 @@ requirement <- function(source, folder = system.file("python", package = "dprct"
 #' the wheel of its Python package along, so that nothing of dprct's own has to be
 #' on an index of packages; what it depends on is fetched from there.
 #'
-#' @param source What to install: by default the wheel inside this R package or,
-#'   where there is none, `"dprct[r]"` of its version from an index; else the path
-#'   of a wheel or of a checkout, or a requirement such as `"dprct[r]==0.1.0"`.
+#' @param source What to install: by default the wheel inside this R package; where there
+#'   is none, the checkout of dprct in which R runs; else `"dprct[r]"` of its version from
+#'   an index. Or the path of a wheel or of a checkout, or a requirement such as
+#'   `"dprct[r]==0.1.0"`.
+#' @param extras What single methods need besides, such as `"ebm"` for [published_cate()]:
+#'   of `"ebm"`, `"plot"`, `"engines"`, `"spark"`, `"rds"`, `"app"`.
 #' @param python Path of the Python (3.11 or later) to make the environment
 #'   from; `NULL` lets \pkg{reticulate} choose.
 #' @param envname Name of the environment.
@@ -220,10 +245,12 @@ requirement <- function(source, folder = system.file("python", package = "dprct"
 #' \dontrun{
 #' install_dprct()
 #' install_dprct("dist/dprct-0.1.0-py3-none-any.whl")
+#' install_dprct(extras = "ebm")
 #' }
 #' @export
-install_dprct <- function(source = NULL, python = NULL, envname = environment_name) {
-  source <- requirement(source)
+install_dprct <- function(source = NULL, python = NULL, envname = environment_name,
+                          extras = NULL) {
+  source <- requirement(source, extras)
   # R's library path can hide the libraries that another Python was built with, its ssl among them
   old <- Sys.getenv("LD_LIBRARY_PATH", NA)
   if (!is.na(old)) {

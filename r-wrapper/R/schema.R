@@ -8,8 +8,9 @@
 #' the missing codes are tagged `NA`s as in \pkg{haven}. Everything else of the file is in the
 #' data frame's schema, which [schema()] returns and which [write_dta()] uses.
 #'
-#' \pkg{haven} has functions of the same two names: attach \pkg{dprct} after it, or write
-#' `dprct::read_dta()`.
+#' \pkg{haven} has functions of the same two names, which know no schema: attach \pkg{dprct} after it, or
+#' write `dprct::read_dta()`. So it is with [plan()] and \pkg{future}, and with [schema()] and
+#' \pkg{arrow}; whichever of them is attached after \pkg{dprct} says so. [read()] is ours alone.
 #'
 #' @param path Name of the file.
 #' @param schema A [schema()] that was declared (and perhaps sealed) before the data were read.
@@ -112,7 +113,7 @@ schema.character <- function(x, ...) {
 schema.data.frame <- function(x, ...) {
   only_known(...)
   known <- attr(x, "dprct_schema", exact = TRUE)
-  if (is.null(known)) dprct_call("schema_of_frame", data = frame_of(x)) else known
+  if (is.null(known)) dprct_call("schema_of_frame", data = typed(frame_of(x))) else known
 }
 
 #' @export
@@ -232,7 +233,17 @@ missing_codes <- function(x) {
 schema_now <- function(data) {
   known <- attr(data, "dprct_schema", exact = TRUE)
   if (is.null(known) || identical(names(data), as.character(known$columns))) return(schema(data))
-  dprct_call("schema_of_frame", data = frame_of(data))
+  dprct_call("schema_of_frame", data = typed(frame_of(data)))
+}
+
+# A frame for its types alone: 64-bit integers that no double holds are of no matter there.
+typed <- function(data) {
+  is_long <- vapply(unclass(data), inherits, NA, what = "integer64")
+  for (name in names(data)[is_long]) {
+    label <- attr(data[[name]], "label", exact = TRUE)
+    data[[name]] <- structure(numeric(nrow(data)), class = "integer64", label = label)
+  }
+  data
 }
 
 # A data frame that knows its schema. Tibbles and data tables keep it by themselves; plain data

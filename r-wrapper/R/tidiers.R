@@ -230,6 +230,7 @@ autoplot.dprct_release <- function(object, level = 0.95, ...) {
 autoplot.dprct_result <- function(object, ...) {
   only_known(...)
   path <- object$tidy
+  if (all(c("term", "level", "raw") %in% names(path))) return(levels_drawn(object))
   if (!"counterfactual" %in% names(path)) {
     refuse("parameter", "this result is no path; use plot(), or tidy() and a layout of your own")
   }
@@ -242,4 +243,22 @@ autoplot.dprct_result <- function(object, ...) {
   ggplot2::ggplot(rows, aes(x = "time", y = "value", linetype = "series")) +
     ggplot2::geom_line() +
     ggplot2::labs(x = "Time", y = NULL, linetype = NULL)
+}
+
+# Each level alone with its interval, and the smoothed function as a cross.
+levels_drawn <- function(object) {
+  rows <- tidy(object, conf.int = "low" %in% names(object$tidy))
+  words <- trimws(paste(rows$term, rows$level))
+  rows$words <- factor(words, rev(words))
+  aes <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
+  made <- ggplot2::ggplot(rows, aes(x = "raw", y = "words")) +
+    ggplot2::geom_vline(xintercept = 0, linetype = 3)
+  if (all(c("conf.low", "conf.high") %in% names(rows))) {
+    made <- made + ggplot2::geom_segment(
+      aes(x = "conf.low", xend = "conf.high", y = "words", yend = "words")
+    )
+  }
+  made + ggplot2::geom_point(size = 2) +
+    ggplot2::geom_point(aes(x = "estimate"), shape = 4, size = 2) +
+    ggplot2::labs(x = "Level alone, and smoothed (x)", y = NULL)
 }

@@ -7,3 +7,26 @@ the$last_error <- NULL
 the$refused <- NULL
 
 protocol <- "1"
+
+# Packages with functions of our names: whoever attaches one later gets its function under the name.
+neighbours <- c("haven", "future", "arrow", "effects")
+
+.onLoad <- function(libname, pkgname) {
+  for (package in neighbours) {
+    setHook(packageEvent(package, "attach"), say_masked)
+  }
+}
+
+say_masked <- function(package, ...) {
+  if (!"package:dprct" %in% search()) return(invisible())
+  both <- intersect(getNamespaceExports("dprct"), getNamespaceExports(package))
+  theirs <- both[!vapply(both, function(name) {
+    identical(getExportedValue("dprct", name), getExportedValue(package, name))
+  }, NA)]
+  if (length(theirs)) {
+    packageStartupMessage(
+      package, ", attached after dprct, has ", paste0(sort(theirs), "()", collapse = ", "),
+      " of its own: write dprct::", sort(theirs)[1L], "(), or attach dprct last"
+    )
+  }
+}

@@ -65,6 +65,7 @@ def test_what_other_threads_drop_is_released_by_the_main_thread(r):
 def test_the_host_keeps_its_environment_its_handler_and_itself(host):
     run = host.run(
         """
+        options(dprct.verbose = TRUE)
         dprct:::start_python(NULL) # reticulate has its own ideas of the environment
         before <- Sys.getenv()
         stopifnot(dprct_available())
@@ -76,3 +77,4 @@ def test_the_host_keeps_its_environment_its_handler_and_itself(host):
     )
     assert run.stdout.endswith("done"), run.stderr
     assert run.returncode == 0
+    assert run.stderr.count("dprct: starting Python") == 1

@@ -95,3 +95,10 @@ def test_no_door_reads_english_by_patterns(checkout: Path) -> None:
         tree = ast.parse((checkout / "dprct" / place).read_text("utf-8"))
         found = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
         assert not found & {"re", "regex"}, place
+
+
+def test_a_missing_extra_is_installed_by_r() -> None:
+    assert in_r("install it with: ``pip install 'dprct[ebm]'``").endswith(
+        'install_dprct(extras = "ebm")'
+    )
+    assert in_r("install: ``pip install 'dprct[r]'``").endswith("install_dprct()")

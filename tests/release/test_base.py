@@ -79,6 +79,7 @@ def test_a_public_column_is_nowhere_said_to_be_protected(release: Release) -> No
     row = next(part for part in page.split("<tr>") if "village" in part and "NOT PROTECTED" in part)
     assert row.startswith('<th scope="row">public</th>')
     assert "public: village" in release.summary()
+    assert release.summary().count("It does not protect") == 1
 
 
 def test_the_certificate_says_what_was_charged_and_what_the_file_is_not_good_for(

@@ -188,10 +188,16 @@ def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
 
 @export("result_band")
 def result_band(estimate: Any, alpha: float) -> Any:
-    """Return the interval of an average."""
+    """Return the interval of an average, and of each level by its name."""
     if hasattr(estimate, "average_interval"):
-        ends = np.array([estimate.average_interval(alpha)])
-        return Matrix(ends, ["average"], ["low", "high"])
+        rows = estimate.tidy(alpha)
+        if "low" not in rows:
+            ends = np.array([estimate.average_interval(alpha)])
+            return Matrix(ends, ["average"], ["low", "high"])
+        words = [
+            f"{term} {level}".strip() for term, level in zip(rows.term, rows.level, strict=True)
+        ]
+        return Matrix(rows[["low", "high"]].to_numpy(np.float64), words, ["low", "high"])
     if hasattr(estimate, "noise_band"):
         return estimate.conf_int(alpha)
     raise ParameterError("this published form has no interval: the law of its noise is unknown")

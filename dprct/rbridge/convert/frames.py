@@ -108,6 +108,9 @@ def table_from_r(frame: Any, known: Any) -> Table:
     attached = None if kind_of(taken["schema"]) == "NULL" else known(taken["schema"])
     is_part = bool(view(taken["part"])[0])
     schema = schema_of(headers, attached, rows, text(taken["file_label"]), is_part=is_part)
+    for name, column in zip(names, columns, strict=True):
+        if bool(view(column["rounded"])[0]):
+            _check_unused(schema, name)
     recodings = {h.column.name: h.recoding for h in headers if h.recoding.rules}
     return Table(data, schema, Likeness(taken["like"], recodings))
 
@@ -155,6 +158,17 @@ def _check_kind(name: str, problem: str) -> None:
         raise ConversionError(
             f"column {name!r} is {problem}; allowed: numbers, logicals, text, factors, dates, "
             "times and labelled vectors; convert or drop it",
+            column=name,
+        )
+
+
+def _check_unused(schema: Schema, name: str) -> None:
+    """Refuse whole numbers that no double holds, unless nothing is made of them."""
+    unused = schema.column(name).fate in ("withheld", "drop")
+    if not unused or name == schema.unit.id:
+        raise ConversionError(
+            f"column {name!r} is a vector of 64-bit integers beyond 2^53, which no double holds; "
+            "make it text, as by as.character(), or declare its ``fate='withheld'``",
             column=name,
         )
 

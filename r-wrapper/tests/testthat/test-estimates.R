@@ -158,6 +158,21 @@ test_that("effects of treatments that were not randomised, and heterogeneous one
   ends <- confint(effects)
   expect_true(all(rownames(ends) %in% names(coef(effects))))
   expect_true(ends[1L, 1L] <= coef(effects)[[1L]] && coef(effects)[[1L]] <= ends[1L, 2L])
+  expect_identical(rownames(ends), names(coef(effects)))
+  expect_equal(unname(ends), unname(as.matrix(tidy(effects, conf.int = TRUE)[c("conf.low", "conf.high")])))
+  expect_identical(confint(effects, "x"), ends[-1L, ])
+  expect_identical(confint(effects, 1L, level = 0.95), ends[1L, , drop = FALSE])
+  expect_error(confint(effects, "z"), "names no level", class = "dprct_parameter_error")
+  expect_error(vcov(effects), "no covariance", class = "dprct_parameter_error")
+  for (spent in list(effects, weighted)) {
+    expect_error(update(spent, epsilon = 2), "fit(model, epsilon = )", fixed = TRUE,
+      class = "dprct_parameter_error"
+    )
+    expect_identical(as.data.frame(spent), tidy(spent))
+  }
+  if (requireNamespace("ggplot2", quietly = TRUE)) {
+    expect_s3_class(ggplot2::autoplot(effects), "ggplot")
+  }
   additive <- fit(private_additive(y ~ x, rows, facts), epsilon = 5, rng = 1)
   expect_identical(names(coef(additive))[1L], "average")
   grDevices::pdf(NULL)

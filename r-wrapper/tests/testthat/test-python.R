@@ -107,3 +107,27 @@ test_that("the configuration is printed", {
   expect_output(print(dprct_config()), "reticulate")
   expect_identical(dprct_config()$pid, Sys.getpid())
 })
+
+test_that("what is installed is the wheel, the checkout or the index, with extras", {
+  of <- function(...) dprct:::requirement(..., folder = "", here = tempdir())
+  expect_match(of(NULL), "^dprct\\[r\\]==")
+  expect_match(of(NULL, "ebm"), "^dprct\\[r,ebm\\]==")
+  expect_identical(of("dprct==0.1.0", c("ebm", "plot")), "dprct[r,ebm,plot]==0.1.0")
+  expect_identical(of("dprct[r]==0.1.0"), "dprct[r]==0.1.0")
+  folder <- tempfile()
+  dir.create(folder)
+  writeLines('name = "dprct"', file.path(folder, "pyproject.toml"))
+  for (here in c(folder, file.path(folder, "below"))) {
+    found <- dprct:::requirement(NULL, "ebm", folder = "", here = here)
+    expect_identical(found, paste0(normalizePath(folder), "[r,ebm]"))
+  }
+  expect_error(of(NULL, "emb"), "allowed: ebm", class = "dprct_error")
+  expect_error(of("dprct[r]", "ebm"), "leave extras out", class = "dprct_error")
+})
+
+test_that("a package that is attached later says which functions it masks", {
+  skip_if_not_installed("haven")
+  skip_if_not("package:dprct" %in% search())
+  expect_message(dprct:::say_masked("haven"), "write dprct::read_dta(), or attach dprct last", fixed = TRUE)
+  expect_no_message(dprct:::say_masked("generics"))
+})

@@ -123,7 +123,7 @@ def test_functions_of_covariates_are_evaluated() -> None:
     low, high = exported("result_predict")(result.live, few)
     assert high - low > 0.5
     ends = exported("result_band")(result.live, 0.05)
-    assert ends.values.shape == (1, 2)
+    assert ends.values.shape == (len(result.live.tidy()), 2)
     with pytest.raises(ParameterError, match="predicts nothing"):
         exported("result_predict")(object(), few)
     with pytest.raises(ParameterError, match="no interval"):

@@ -8,7 +8,7 @@ import pytest
 
 from dprct.errors import ColumnError, ConversionError, DprctWarning, SchemaError
 from dprct.missing import missing_numbers, tagged
-from dprct.rbridge.convert import Table, from_r, to_r
+from dprct.rbridge.convert import Table, from_r, schema_record, to_r
 from dprct.schema import Column, FileFacts, Schema
 
 COLUMNS = {
@@ -65,6 +65,12 @@ def test_64_bit_integers_are_exact_or_refused(r):
     np.testing.assert_array_equal(data["x"], [2**53 - 1, np.nan, -5, 2**31, -(2**32)])
     with pytest.raises(ConversionError, match="beyond 2\\^53"):
         from_r(r(code.format("c('9007199254740993', 1, 2, 3, 4)")))
+    facts = Schema((Column("id", missing=()), Column("x", fate="withheld", missing=())))
+    r.room["facts"] = to_r(schema_record(facts))
+    withheld = code.format("c('9007199254740993', 1, 2, 3, 4)").replace(
+        "; d}", "; attr(d, 'dprct_schema') <- facts; d}"
+    )
+    assert from_r(r(withheld)).schema.column("x").fate == "withheld"
 
 
 @pytest.mark.parametrize(
