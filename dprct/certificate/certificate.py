@@ -37,6 +37,8 @@ Kind = Literal["number", "float", "text"]
 
 _VALUES_HEAD = b"dprct-values-1\n"
 _MISSING = np.uint64(0x7FF8_0000_0000_0000)
+_PIECE = 1 << 16
+"""Rows of a column that are put into bytes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +163,15 @@ def digest_of(table: pd.DataFrame, schema: Schema) -> ValuesDigest:
 
 def number_digest(values: NDArray[np.float64], *, exact: bool) -> str:
     """Return the digest of a column of numbers (n,), with or without its missing codes."""
-    codes = missing_numbers(values)
-    bits = np.where(values == 0, 0.0, values).view(np.uint64)
-    tags = np.maximum(codes, 0).astype(np.uint64) if exact else np.uint64(0)
-    bits = np.where(codes >= 0, _MISSING | tags, bits)
-    return hashlib.sha256(b"N" + _length(len(values)) + bits.astype(">u8").tobytes()).hexdigest()
+    digest = hashlib.sha256(b"N" + _length(len(values)))
+    for start in range(0, len(values), _PIECE):
+        piece = values[start : start + _PIECE]
+        codes = missing_numbers(piece)
+        bits = np.where(piece == 0, 0.0, piece).view(np.uint64)
+        tags = np.maximum(codes, 0).astype(np.uint64) if exact else np.uint64(0)
+        bits = np.where(codes >= 0, _MISSING | tags, bits)
+        digest.update(bits.astype(">u8").tobytes())
+    return digest.hexdigest()
 
 
 def text_digest(values: Sequence[object]) -> str:
@@ -193,9 +199,11 @@ def to_15_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> to_15_digits(np.array([1 / 3, 0.1 + 0.2])).tolist()
     [0.333333333333333, 0.3]
     """
-    exact = np.isnan(values) | (values == np.rint(values)) & (np.abs(values) < 1e15)
     out = values.copy()
-    out[~exact] = [float(f"{value:.15g}") for value in values[~exact].tolist()]
+    for start in range(0, len(values), _PIECE):  # as Python's numbers, of which few at a time
+        piece = out[start : start + _PIECE]
+        exact = np.isnan(piece) | (piece == np.rint(piece)) & (np.abs(piece) < 1e15)
+        piece[~exact] = [float(f"{value:.15g}") for value in piece[~exact].tolist()]
     return out
 
 

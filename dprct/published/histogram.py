@@ -362,7 +362,10 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
         )
         facts = self._open(spec, data, schema)
         self.facts = ReleaseFacts(facts.schema, facts.n)
-        self._codings = tuple(coding for coding, _ in self._coded())
+        codings, codes = zip(*self._coded(), strict=True)
+        self._codings = codings
+        # the distinct rows and their numbers: confidential, as the table is
+        self._cells = np.unique(np.column_stack(codes), axis=0, return_counts=True)
 
     def _coded(self) -> list[tuple[DataCodes, NDArray[np.int64]]]:
         """Return how each column is coded, and its codes (n,); confidential, both of them."""
@@ -380,8 +383,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Reweighted:
         rng = noise.post_processing_rng()
-        codes = np.column_stack([codes for _, codes in self._coded()])
-        cells, counts = np.unique(codes, axis=0, return_counts=True)
+        cells, counts = self._cells
         epsilon, delta = float(allocation.budget.epsilon), float(allocation.budget.delta)
         cutoff = threshold(epsilon, delta, self.n, len(cells))
         scale = self.spec.scale(self.n, epsilon)

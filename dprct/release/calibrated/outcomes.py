@@ -6,7 +6,6 @@ All of it is post-processing.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,7 +101,8 @@ class PublicRows:
         drawn = arm_of[there]
         strata = _strata(rows, getattr(design, "block_columns", ()))
         every = (np.ones(len(drawn), bool), *self.observed)
-        if any(_sizes(strata, drawn, m) != _sizes(strata, self.arms, m) for m in every):
+        cells, were = (strata * len(design.groups.names) + arms for arms in (drawn, self.arms))
+        if not all(_same_sizes(cells[mask], were[mask]) for mask in every):
             return self
         assigned = design.groups.frame(there)
         new = {name: assigned[name].to_numpy() for name in assigned.columns}
@@ -117,11 +117,9 @@ def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
-def _sizes(
-    strata: NDArray[np.int64], arms: NDArray[np.int64], mask: NDArray[np.bool_]
-) -> Counter[tuple[int, int]]:
-    """How many rows each arm of each stratum has."""
-    return Counter(zip(strata[mask].tolist(), arms[mask].tolist(), strict=True))
+def _same_sizes(cells: NDArray[np.int64], were: NDArray[np.int64]) -> bool:
+    """Whether each arm of each stratum has as many rows as it had."""
+    return np.array_equal(np.sort(cells), np.sort(were))
 
 
 Array = NDArray[np.float64]

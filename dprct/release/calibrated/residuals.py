@@ -161,7 +161,8 @@ class Basis:
 
     def about_without(self, v: Array) -> Array:
         """Return it up to rounding that is small compared with ``v``, in half the time."""
-        return v - self.vectors @ (self.vectors.T @ v)
+        explained = self.vectors @ (self.vectors.T @ v)
+        return np.subtract(v, explained, out=explained)  # as large as the data: no third copy
 
 
 def factored(specification: Specification) -> tuple[Basis, Influence]:
@@ -217,6 +218,7 @@ def _orthonormal(columns: Array) -> tuple[Array, Array, NDArray[np.bool_], Array
     """
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     scaled = columns / np.where(lengths > 0, lengths, 1)
+    del columns  # which are as large, and which nobody else may hold
     kept = np.ones(scaled.shape[1], bool)
     found = _cholesky_twice(scaled)
     if found is None:
@@ -458,12 +460,16 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
 
 
 def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
-    images = np.vstack([c.slopes(e) / c.scales[:, None] for c in conditions])
-    directions, triangle = np.linalg.qr(basis.about_without(images.T))
+    directions, triangle = np.linalg.qr(basis.about_without(_images(conditions, e)))
     step: Array = directions @ np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
     length = float(np.linalg.norm(step))
     limit = _LONGEST * float(np.linalg.norm(e))
     return step * min(1.0, limit / length) if length > 0 else step
+
+
+def _images(conditions: Sequence[Errors], e: Array) -> Array:
+    """Slopes of all conditions over their scales, a column each; (n, m)."""
+    return np.vstack([c.slopes(e) / c.scales[:, None] for c in conditions]).T
 
 
 def _descended(
