@@ -8,14 +8,13 @@ Usage: python scripts/study_file_page.py
 
 from __future__ import annotations
 
-import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from dprct.annotations import STUDY_FILE
-from dprct.app.fields import MEANINGS
+from dprct.app.words import FACTS, meanings
 from dprct.estimate import Regression
 from dprct.schema.columns import Unit
 from dprct.schema.facts import BuiltFrom, Fate, Role
@@ -118,43 +117,22 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
 )
 
 
-COLUMN: Mapping[str, tuple[str, str]] = {
-    "fate": (
-        ", ".join(f'`"{fate}"`' for fate in get_args(Fate)),
-        "What the protected file shows of it ([what each means](first_file.md)). An estimate shows "
-        "no column, and needs none.",
-    ),
-    "levels": (
-        "a list of numbers, or a list of texts",
-        "Every possible value. Text is modelled with its levels alone.",
-    ),
-    "bounds": ("two numbers in brackets", "Smallest and largest possible number."),
-    "bins": (
-        "a whole number, or a list of numbers",
-        "Number of equal bins within the bounds, or the inner edges of the bins.",
-    ),
-    "missing": (
-        '`"never"`, or a list of texts',
-        'The missing codes that may occur, such as `[".", ".a"]`.',
-    ),
-    "missing_policy": ('`"public"`, `"private"`, `"level"`, or a number', ""),
-    "role": (
-        ", ".join(f'`"{role}"`' for role in get_args(Role)),
-        "What the column is in the study; mostly the formula and `[design]` say it.",
-    ),
-    "built_from": (", ".join(f'`"{kind}"`' for kind in get_args(BuiltFrom)), ""),
-    "constants_public": (_FLAG, ""),
-    **dict.fromkeys(("sd", "sd_within", "centre"), ("a number", "")),
-    **dict.fromkeys(("clip", "integer", "coordinates", "confirmed"), (_FLAG, "")),
-    "decimals": ("a whole number", ""),
-    "made_of": (
-        "a list of names",
-        "Other columns of which it is made, where no expression says how. What is made of an arm "
-        "is no covariate and no subgroup.",
-    ),
-    **dict.fromkeys(("exclusive", "derived", "label", "format"), ("text in quotes", "")),
+COLUMN: Mapping[str, str] = {
+    "fate": ", ".join(f'`"{fate}"`' for fate in get_args(Fate)),
+    "levels": "a list of numbers, or a list of texts",
+    "bounds": "two numbers in brackets",
+    "bins": "a whole number, or a list of numbers",
+    "missing": '`"never"`, or a list of texts',
+    "missing_policy": '`"public"`, `"private"`, `"level"`, or a number',
+    "role": ", ".join(f'`"{role}"`' for role in get_args(Role)),
+    "built_from": ", ".join(f'`"{kind}"`' for kind in get_args(BuiltFrom)),
+    **dict.fromkeys(("sd", "sd_within", "centre"), "a number"),
+    **dict.fromkeys(("clip", "integer", "coordinates", "confirmed", "constants_public"), _FLAG),
+    "decimals": "a whole number",
+    "made_of": "a list of names",
+    **dict.fromkeys(("exclusive", "derived", "label", "format"), "text in quotes"),
 }
-"""What a key of a column takes and means, where its form in the browser does not say it."""
+"""What a key of a column takes."""
 
 
 DERIVED = """\
@@ -196,33 +174,13 @@ def columns() -> Iterator[str]:
         "columns."
     )
     yield from ("", "| key | takes | meaning |", "|---|---|---|")
-    for name, (takes, said) in COLUMN.items():
-        meaning = said or f"{MEANINGS[name][0].upper()}{MEANINGS[name][1:]}."
-        yield f"| `{name}` | {takes} | {meaning} |"
+    for name, meaning in FACTS.items():
+        yield f"| `{name}` | {COLUMN[name]} | {meaning} |"
 
 
-def meanings(kind: Any) -> dict[str, str]:
-    """Return what the numpydoc section ``Parameters`` says of each name, in one line."""
-    text = inspect.getdoc(kind) or ""
-    _, _, part = text.partition("Parameters\n----------\n")
-    part = re.split(r"\n\n[A-Z]\w+\n-+\n", part)[0]
-    found: dict[str, str] = {}
-    names: list[str] = []
-    for line in part.splitlines():
-        if line.startswith("    "):
-            for name in names:
-                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-        elif line.strip():
-            listed, _, kinds = line.partition(" : ")
-            names = [name.strip() for name in listed.split(",")]
-            if kinds.startswith("{"):
-                found |= dict.fromkeys(names, f"{_choices(kinds)}:")
-    return {name: in_markdown(said) for name, said in found.items()}
-
-
-def _choices(kinds: str) -> str:
-    """Return what a docstring allows, without what Python alone has to know."""
-    return kinds.strip("{}").replace("}", "").removesuffix(", optional")
+def explained(kind: Any) -> dict[str, str]:
+    """Return what the docstring of a class says of each name, for a cell of a table."""
+    return {name: in_markdown(said) for name, said in meanings(kind).items()}
 
 
 def in_markdown(text: str) -> str:
@@ -297,7 +255,7 @@ def page() -> str:
     lines += examples()
     for title, kind, about in SECTIONS:
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
-        lines += rows(kind, meanings(kind))
+        lines += rows(kind, explained(kind))
         if kind is Scope:
             lines += [*columns(), "", "## `[derived]`", "", DERIVED]
     for method, model in STRICT.items():
@@ -316,7 +274,7 @@ def page() -> str:
         told = given_elsewhere(method)
         told += spec.formula_gives if needs_formula(method) else ()
         lines += ["", f"## `[{method}]`", "", about, ""]
-        lines += rows(spec, meanings(model) | IN_A_STUDY_FILE, told)
+        lines += rows(spec, explained(model) | IN_A_STUDY_FILE, told)
     return "\n".join(lines) + "\n"
 
 

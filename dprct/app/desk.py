@@ -8,108 +8,88 @@ until :meth:`Desk.offer` is asked for a release.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
-import re
+import inspect
 import threading
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
-from dprct.app.fields import CHOICES, MEANINGS, fact, form, section_value, shown_fact
+from dprct.app.fields import CHOICES, fact, section_value, shown_fact
+from dprct.app.forms import KINDS, LISTED, keys, sections
+from dprct.app.leading import (
+    FAMILIES,
+    family_of,
+    follow,
+    implied,
+    method_of,
+    proposals,
+    roles_of,
+    turned,
+)
+from dprct.app.outlook import outlook
+from dprct.app.points import explained, refusal
+from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
+from dprct.app.words import FACTS as MEANINGS
+from dprct.app.words import label, plain
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
-from dprct.estimate.moments.declared import Regression
 from dprct.io.stata.names import stata_names
-from dprct.privacy.accountant import find_ledger
-from dprct.release.writing import certificate_paths
-from dprct.results.typeset import as_in_a_file
-from dprct.schema.columns import Unit, shown
+from dprct.schema.columns import shown
 from dprct.schema.facts import DECLARABLE
 from dprct.schema.schema import declared
 from dprct.schema.toml import merged
-from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of
-from dprct.study.declared_tables import TableSpec
-from dprct.study.draft import draft, implied
+from dprct.study.draft import draft
+from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, expected_errors, header_plan
-from dprct.study.informed_section import InformedSection
-from dprct.study.methods import METHODS
-from dprct.study.offer import Made, Offer, offered, refuse_unpromised
-from dprct.study.protect import check_places, declared_tables, facts_of_file, rows_of
-from dprct.study.readme import Availability
-from dprct.study.release_section import PackageSpec
-from dprct.study.sections import DesignSection, ReleaseSection, Scope, TotalBudget
-from dprct.study.study import Declaration, Header, Study, study_from
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
+from dprct.study.offer import Offer, offered, refuse_unpromised
+from dprct.study.protect import check_places, facts_of_file, rows_of
+from dprct.study.release_section import release_from
+from dprct.study.study import Study, study_from
 from dprct.study.verdicts import of_study, summary
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from dprct.io.stata.names import Names
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
     from dprct.study.prefill import Prefill
 
-FACTS = ("fate", "levels", "bounds", "bins", "missing", "role")
-"""The facts that have a column of the codebook."""
+FACTS = ("role", "fate", "levels", "bounds", "bins", "missing", "sd")
+"""The facts that stand on the page with their column."""
 
 MORE = tuple(name for name in DECLARABLE if name not in FACTS)
 """The rarer facts, which the page shows for one column at a time."""
 
 _MOST_LABELS = 12
 _MOST_UNDONE = 200
-_KINDS: Mapping[str, type[Any]] = {
-    "release": ReleaseSection,
-    "unit": Unit,
-    "budget": TotalBudget,
-    "header": Header,
-    "declared": Declaration,
-    "design": DesignSection,
-    "informed": InformedSection,
-    **{method: spec_of(method) for method in METHODS if method in parts_of(method)},
-    "availability": Availability,
-    "study": Scope,
-    "package": PackageSpec,
-}
-
-_LISTS: Mapping[str, type[Any]] = {"table": TableSpec, REGRESSION: Regression}
-"""Sections of which a study file may have several, [[name]]."""
-
-_WHY: tuple[tuple[str, str, str], ...] = (
-    (
-        r"has no fate",
-        "A file that is published has to say of each column what becomes of it; nothing is "
-        "published because somebody forgot it.",
-        "where-a-bound-may-come-from",
-    ),
-    (
-        r"from file: confirm",
-        "Names, types, formats and labels come from a confidential file and are published as they "
-        "stand: somebody must have read them. Confirm them under [header].",
-        "not-from-the-data",
-    ),
-    (
-        r"\bmissing\b",
-        "Whether a value is missing can tell something about a person, so it has to be public "
-        "which missing codes are possible.",
-        "missing-answers",
-    ),
-    (
-        r"bounds|levels|bins|values|domain",
-        "The noise hides the largest change that one person can make within the values that are "
-        "possible. They must come from the questionnaire and not from the data.",
-        "where-a-bound-may-come-from",
-    ),
-    (
-        r"epsilon|budget|ledger",
-        "What is spent on people adds up for ever, so a release must fit into a total.",
-        "what-width-costs",
-    ),
-)
 
 
 class StaleError(StudyError):
     """The study file is not the one that the page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """What the study file says at this moment.
+
+    Parameters
+    ----------
+    study : Study or None
+        None while the file says no whole study; ``refused`` says why.
+    """
+
+    document: dict[str, Any]
+    study: Study | None
+    refused: str
+    header: Schema
+    rows: int | None
 
 
 @dataclass
@@ -130,6 +110,9 @@ class Desk:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _header: tuple[tuple[Any, ...], Schema, int | None] | None = None
     _offer: tuple[str, Offer] | None = None
+    _working: threading.Lock = field(default_factory=threading.Lock)
+    _work: str = ""
+    _put_aside: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     # -- what there is -------------------------------------------------------------------------
 
@@ -141,6 +124,25 @@ class Desk:
         """Return the study as its file says it now."""
         return study_from(read_toml(self.path, StudyError), self.path)
 
+    def text(self) -> str:
+        """The study file as it is written."""
+        return self._bytes().decode("utf-8", "replace")
+
+    def _now(self, document: dict[str, Any]) -> _Now:
+        """Read what a parsed study file says, whole or not."""
+        try:
+            study, refused = study_from(document, self.path), ""
+        except DprctError as error:
+            study, refused = None, str(error)
+        if study is None:
+            data, names = document.get("data"), document.get("names", "same")
+            if not isinstance(data, str) or not data or names not in ("same", "stata"):
+                raise StudyError(refused)
+            header, rows = self._facts(self.path.parent / data, names)
+        else:
+            header, rows = self.header(study)
+        return _Now(document, study, refused, header, rows)
+
     def state(self) -> dict[str, Any]:
         """Return everything that the page shows, as JSON-ready values."""
         with self._lock:
@@ -150,52 +152,95 @@ class Desk:
                 "study_file": self.path.name,
                 "folder": str(self.path.parent.resolve()),
                 "can_undo": bool(self._undo) and self._undo[-1][1] == revision,
+                "text": self.text(),
                 "choices": CHOICES,
-                "more": {name: MEANINGS[name] for name in MORE},
+                "labels": {name: label(name) for name in DECLARABLE},
+                "meanings": {name: plain(MEANINGS[name]) for name in DECLARABLE},
+                "more": [*MORE],
+                "work": self._work,
                 "error": "",
             }
             try:
-                document = read_toml(self.path, StudyError)
-                study = study_from(document, self.path)
-                header, rows = self.header(study)
+                now = self._now(read_toml(self.path, StudyError))
             except DprctError as error:
                 return {**found, "error": str(error), "columns": [], "sections": [], "open": []}
-            open_points = study.problems(header, rows, confirm=study.release.confirm)
-            return {
-                **found,
-                "data": study.data.name,
-                "rows": rows,
-                "label": shown(header.file.label),
-                "from_header": study.data.suffix.lower() == ".dta",
-                "sha256": study.sha256,
-                "method": study.release.method,
-                "epsilon": study.release.epsilon,
-                "promises": study.promises,
-                "columns": [self._column(study, header, column) for column in header.columns],
-                "sections": self._sections(document, study),
-                "open": [_explained(point, header.names) for point in open_points],
-                "ledger": self._ledger(study),
-                "output": study.output.name,
-                "output_there": study.output.exists(),
-            }
+            return {**found, **self._shown(now), **self._released(now.study)}
+
+    def _shown(self, now: _Now) -> dict[str, Any]:
+        """What is declared, and what is open."""
+        document, names = now.document, now.header.names
+        method, study = method_of(document), now.study
+        release = document.get("release", {})
+        return {
+            "data": str(document["data"]),
+            "rows": now.rows,
+            "label": shown(now.header.file.label),
+            "from_header": str(document["data"]).lower().endswith(".dta"),
+            "sha256": "" if study is None else study.sha256,
+            "method": method,
+            "methods": _methods(),
+            "family": family_of(document),
+            "proposals": {
+                family: asdict(one) for family, one in proposals(document, names).items()
+            },
+            "epsilon": release.get("epsilon", 1.0) if isinstance(release, dict) else 1.0,
+            "delta": release.get("delta", 0.0) if isinstance(release, dict) else 0.0,
+            "unit": "person" if study is None else study.protected.name,
+            "promises": method not in UNPROMISED,
+            "makes_file": method not in ESTIMATES,
+            "roles": dict(roles_of(document, names).found),
+            "columns": [self._column(document, now.header, one) for one in now.header.columns],
+            "sections": sections(document, method),
+            "open": self._open(now),
+            "output": "" if study is None else study.output.name,
+            "output_there": study is not None and study.output.exists(),
+        }
+
+    def _open(self, now: _Now) -> list[dict[str, Any]]:
+        """Everything that keeps the study from being released."""
+        if now.study is None:
+            said = [now.refused, *self._refused_columns(now)]
+        else:
+            confirm = now.study.release.confirm
+            said = now.study.problems(now.header, now.rows, confirm=confirm)
+        return [one.as_json() for one in explained(said, now.header.names, keys())]
+
+    def _refused_columns(self, now: _Now) -> list[str]:
+        tables = now.document.get("columns", {})
+        return [
+            refused
+            for column in now.header.columns
+            if (refused := _refused(column, tables.get(column.name, {})))
+        ]
+
+    def _released(self, study: Study | None) -> dict[str, Any]:
+        """What was charged and released, as ledger and files say it, and what is offered now."""
+        if study is None:
+            return {"ledger": None, "offer": None}
+        offer = None
+        if self._offer is not None and self._offer[1].study.sha256 == study.sha256:
+            offer = self._told_offer(*self._offer)
+        return {"ledger": ledger_state(study), "offer": offer}
 
     def header(self, study: Study) -> tuple[Schema, int | None]:
         """Return schema and rows of the data, read again when the file has changed."""
-        key = _version(study.data)
-        if self._header is None or self._header[0] != key:
-            self._header = (key, *facts_of_file(study.data, study.names))
-        _, schema, rows = self._header
+        schema, rows = self._facts(study.data, study.names)
         return schema, rows_of(study, rows)
 
-    def _column(self, study: Study, header: Schema, column: Column) -> dict[str, Any]:
-        facts = study.columns.get(column.name, {})
+    def _facts(self, data: Path, names: Names) -> tuple[Schema, int | None]:
+        key = (*_version(data), names)
+        if self._header is None or self._header[0] != key:
+            self._header = (key, *facts_of_file(data, names))
+        return self._header[1:]
+
+    def _column(
+        self, document: Mapping[str, Any], header: Schema, column: Column
+    ) -> dict[str, Any]:
+        tables = document.get("columns", {})
+        facts = tables.get(column.name, {}) if isinstance(tables, dict) else {}
+        facts = facts if isinstance(facts, dict) else {}
         labels = header.labels_of(column.name)
-        codes, missing = implied(header, column)
-        try:
-            declared(column, facts)
-            refused = ""
-        except DprctError as error:
-            refused = str(error)
+        codes, missing = suggested(header, column)
         listed = [f"{code} {shown(text)}" for code, text in labels.items()]
         return {
             "name": column.name,
@@ -207,69 +252,16 @@ class Desk:
             "facts": {name: shown_fact(facts.get(name)) for name in DECLARABLE},
             "offered": {"levels": shown_fact(codes), "missing": " ".join(missing)} if codes else {},
             "text": column.is_text,
-            "refused": refused,
-        }
-
-    def _sections(self, document: Mapping[str, Any], study: Study) -> list[dict[str, Any]]:
-        """Return the sections that the method reads, each with its fields."""
-        parts = parts_of(study.release.method)
-        reads = [part for part in parts if part != "formula" and part not in _LISTS]
-        names = ["study", "release", *reads, "unit", "budget", "header", "declared"]
-        names += ["availability", "package"]
-        found = []
-        for name in dict.fromkeys(names):
-            besides: tuple[str, ...] = ()
-            if name in METHODS:
-                besides = given_elsewhere(name)
-                besides += spec_of(name).formula_gives if study.release.formula else ()
-            fields = form(_KINDS[name], document.get(name), besides)
-            for one in fields:
-                if name == "release" and one["key"] == "method":
-                    one["choices"] = [*dict.fromkeys(("calibrated", "moments", *METHODS))]
-            found.append({"name": name, "at": [name], "fields": fields, "there": name in document})
-        lists = [name for name in _LISTS if name in parts or (name == "table" and study.makes_file)]
-        for name in lists:
-            tables = document.get(name, [])
-            for place, table in enumerate([*tables, {}]):
-                found.append(
-                    {
-                        "name": name,
-                        "at": [name, place],
-                        "fields": form(_LISTS[name], table),
-                        "there": place < len(tables),
-                    }
-                )
-        return found
-
-    def _ledger(self, study: Study) -> dict[str, Any] | None:
-        """Spending so far, without the hash of the data; None if there is no ledger."""
-        try:
-            found = find_ledger(study.data, study.dataset_id)
-        except DprctError as error:
-            return {"error": str(error)}
-        if found is None:
-            return None
-        return {
-            "dataset_id": found.dataset_id,
-            "total": float(found.total.epsilon),
-            "spent": float(found.spent.epsilon),
-            "words": f"{found.spent} of {found.total} is spent, {found.remaining} is left",
-            "entries": [
-                {
-                    "id": entry.id,
-                    "when": entry.when,
-                    "method": entry.method.split(" (")[0],
-                    "epsilon": float(entry.budget.epsilon) if entry.priced else 0.0,
-                    "saved": entry.priced and found.is_saved(entry.id),
-                }
-                for entry in found.ledger
-            ],
+            "refused": _refused(column, facts),
         }
 
     # -- changes -------------------------------------------------------------------------------
 
     def edit(self, revision: str, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Write changes into the study file, all or none.
+        """Write changes into the study file, all or none, and what follows from them.
+
+        A value that is wrong by itself is refused.  What the study still lacks, or what does not
+        go together yet, is an open point: a form is filled in one field at a time.
 
         Parameters
         ----------
@@ -282,12 +274,26 @@ class Desk:
         with self._lock:
             self._check_revision(revision)
             before = read_toml(self.path, StudyError)
+            now = self._now(before)
             document = copy.deepcopy(before)
-            for change in changes:
-                _change(document, change)
-            study = study_from(document, self.path)
-            self._check_columns(study, before, changes)
+            for change in sorted(changes, key=_is_no_method):
+                _change(document, change, self._put_aside)
+            _check_by_itself(before, document)
+            self._check_columns(now.header, document, before, changes)
+            follow(
+                document,
+                implied(before, now.header.names, now.rows),
+                implied(document, now.header.names, now.rows),
+                [tuple(change["at"]) for change in changes if change["typed"].strip()],
+            )
             self._write(merged(self.path, document, StudyError))
+
+    def write(self, revision: str, text: str) -> None:
+        """Write the study file as a person typed it, if it is TOML."""
+        with self._lock:
+            self._check_revision(revision)
+            disk.toml_document(text, self.path, StudyError)
+            self._write(text.encode("utf-8"))
 
     def undo(self, revision: str) -> None:
         """Take the last change back, if nothing else has changed the file since."""
@@ -314,21 +320,18 @@ class Desk:
             )
 
     def _check_columns(
-        self, study: Study, before: Mapping[str, Any], changes: Sequence[Mapping[str, Any]]
+        self,
+        header: Schema,
+        document: Mapping[str, Any],
+        before: Mapping[str, Any],
+        changes: Sequence[Mapping[str, Any]],
     ) -> None:
         """Refuse a declaration that its column refuses; one that was wrong before may be mended."""
-        header, _ = self.header(study)
         named = [change["at"][1] for change in changes if change["at"][0] == "columns"]
         for name in dict.fromkeys(named):
             column = header.column(name)
-            try:
-                declared(column, study.columns.get(name, {}))
-            except DprctError:
-                try:
-                    declared(column, before.get("columns", {}).get(name, {}))
-                except DprctError:
-                    continue
-                raise
+            if not _refused(column, before.get("columns", {}).get(name, {})):
+                declared(column, document.get("columns", {}).get(name, {}))
 
     def _bytes(self) -> bytes:
         try:
@@ -378,25 +381,47 @@ class Desk:
             header, rows = self.header(study)
         return [asdict(one) for one in expected_errors(study, header, rows, epsilon)]
 
+    def outlook(self, epsilon: float) -> dict[str, Any]:
+        """What will come out at an epsilon, from public facts alone."""
+        with self._lock:
+            study = self.study()
+            header, rows = self.header(study)
+        return outlook(study, header, rows, epsilon)
+
     def offer(self, revision: str, *, accept_no_guarantee: bool) -> dict[str, Any]:
         """Seal the facts, read the data for the first time, and return what would be released."""
         with self._lock:
             self._check_revision(revision)
             study = self.study()
+        with self._at_work("reading"):
+            self._offer = None
             refuse_unpromised(study, accepted=accept_no_guarantee)
             check_places(study)
             found = offered(study)
             found.check()
-            approved = found.sha256
-            self._offer = (approved, found)
-            return {
-                "sha256": approved,
-                "plan": str(found.plan),
-                "words": found.words,
-                "note": found.also_charged,
-                "output": study.output.name,
-                "again": study.output.exists(),
-            }
+            self._offer = (found.sha256, found)
+            return self._told_offer(*self._offer)
+
+    def _told_offer(self, approved: str, found: Offer) -> dict[str, Any]:
+        return {
+            "sha256": approved,
+            "plan": str(found.plan),
+            "words": found.words,
+            "note": found.also_charged,
+            "output": found.study.output.name,
+            "again": found.study.output.exists(),
+        }
+
+    def refusal(self, error: DprctError) -> dict[str, Any]:
+        """What is refused, in the words of the page, and what a button can do about it."""
+        said = in_toml(error)
+        with contextlib.suppress(DprctError):
+            return refusal(said, method_of(read_toml(self.path, StudyError)), keys())
+        return {"error": said}
+
+    def withdraw(self) -> None:
+        """Take an offer back; nothing was charged."""
+        self._offer = None
 
     def take(self, sha256: str) -> dict[str, Any]:
         """Release what was offered: charge, draw, write. An offer can be taken once."""
@@ -409,22 +434,42 @@ class Desk:
                 raise StaleError(
                     "the study file was changed after the data were opened; open them again"
                 )
-            return self._told(found, found.taken())
+        with self._at_work("protecting"):
+            made = found.taken()
+            return shown_result(found.study, made.result) | {
+                "files": [str(path) for path in made.paths],
+                "charged": found.cost is not None,
+            }
 
-    def _told(self, offer: Offer, made: Made) -> dict[str, Any]:
-        first = made.paths[0]
-        text = ""
-        if offer.study.makes_file:
-            text = disk.content(certificate_paths(first)[0], disk.MOST_JSON).decode("utf-8")
-        with as_in_a_file():
-            summary = str(made.result.summary())
-        return {
-            "summary": summary,
-            "certificate": text,
-            "tables": _tables(offer.study),
-            "files": [str(path) for path in made.paths],
-            "charged": offer.cost is not None,
-        }
+    def resume(self, entry: str) -> dict[str, Any]:
+        """Write again what a ledger entry paid for and saved; nothing is charged."""
+        study = self.study()
+        with self._at_work("resuming"):
+            return shown_result(study, resumed(study, entry))
+
+    def result(self) -> dict[str, Any] | None:
+        """What was released, from the files that hold it; None where there are none."""
+        study = self.study()
+        return shown_result(study) if study.output.exists() else None
+
+    def released_file(self, name: str) -> Path:
+        """Place of a file that was released; any other name is refused."""
+        found = {path.name: path for path in named_files(self.study())}
+        if name not in found:
+            raise FileError("no released file has this name; reload the page")
+        return found[name]
+
+    @contextlib.contextmanager
+    def _at_work(self, what: str) -> Iterator[None]:
+        """Hold other windows back from working on the data at the same time."""
+        if not self._working.acquire(blocking=False):
+            raise StudyError("another window is at work on these data; wait until it has ended")
+        self._work = what
+        try:
+            yield
+        finally:
+            self._work = ""
+            self._working.release()
 
 
 def opened(
@@ -437,34 +482,23 @@ def opened(
     path = data.with_suffix(".toml") if study_file is None else study_file
     desk = Desk(path, do)
     if path.exists():
-        study = desk.study()
-        if not _is_same(study.data, data):
+        named = read_toml(path, StudyError).get("data")
+        if isinstance(named, str) and not _is_same(path.parent / named, data):
             raise FileError(
-                f"{path.name!r} is the study file of {study.data.name!r}, not of {data.name!r}; "
+                f"{path.name!r} is the study file of {named!r}, not of {data.name!r}; "
                 "name another with --study"
             )
         return desk
-    key, facts = _version(data), facts_of_file(data)
+    key, facts, names = _version(data), facts_of_file(data), "same"
     if stata_names(facts[0].names):
-        facts = facts_of_file(data, "stata")
+        facts, names = facts_of_file(data, "stata"), "stata"
     text = draft(facts[0], data, path, filled).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)
     found = desk.study().data
     if _version(found)[1:] == key[1:]:  # a large .csv takes long to read: not twice
-        desk._header = (_version(found), *facts)
+        desk._header = ((*_version(found), names), *facts)
     return desk
-
-
-def _tables(study: Study) -> list[str]:
-    """Return the declared tables as the protected file gives them, and why one cannot be made."""
-    if not study.tables:
-        return []
-    found = declared_tables(study, "protected")
-    others = {**found.withheld, **found.failed}
-    return [table.to_text() for table in found.made.values()] + [
-        f"{name}: {reason}" for name, reason in others.items()
-    ]
 
 
 def _version(path: Path) -> tuple[Path, int, int]:
@@ -480,7 +514,51 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def _change(document: dict[str, Any], change: Mapping[str, Any]) -> None:
+def _refused(column: Column, facts: object) -> str:
+    """Why a column refuses what is declared of it; empty if it does not."""
+    try:
+        declared(column, facts)
+    except DprctError as error:
+        return str(error)
+    return ""
+
+
+def _methods() -> list[dict[str, Any]]:
+    """Every method that a study may have, with its first sentence."""
+    return [
+        {
+            "key": key,
+            "about": plain((inspect.getdoc(model) or "").split("\n", 1)[0].replace("**", "")),
+            "families": [family for family, of in FAMILIES.items() if key in of],
+            "promises": key not in UNPROMISED,
+            "makes_file": key not in ESTIMATES,
+        }
+        for key, model in METHODS.items()
+    ]
+
+
+def _check_by_itself(before: Mapping[str, Any], document: Mapping[str, Any]) -> None:
+    """Refuse what is wrong in ``[release]`` by itself, unless it was wrong before."""
+    try:
+        release_from(document)
+    except DprctError:
+        try:
+            release_from(before)
+        except DprctError:
+            return
+        raise
+
+
+def _is_no_method(change: Mapping[str, Any]) -> bool:
+    """The method is changed before its own sections are."""
+    return change.get("at") != ["release", "method"]
+
+
+def _change(
+    document: dict[str, Any],
+    change: Mapping[str, Any],
+    put_aside: dict[str, dict[str, Any]],
+) -> None:
     """Make one change to a parsed study file."""
     at, typed = change.get("at"), change.get("typed")
     if not isinstance(at, list) or not isinstance(typed, str):
@@ -488,18 +566,24 @@ def _change(document: dict[str, Any], change: Mapping[str, Any]) -> None:
     match at:
         case ["columns", str(name), str(key)]:
             _put(_within(document, "columns", name), key, fact(key, typed))
-        case [str(name), int(place), str(key)] if name in _LISTS:
+        case ["release", "method"] if typed.strip():
+            method = typed.strip()
+            if method not in METHODS:
+                raise StudyError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
+            if method != method_of(document):
+                turned(document, method, put_aside)
+        case [str(name), int(place), str(key)] if name in LISTED:
             _change_listed(document, name, place, key, typed)
-        case [str(name), int(place)] if name in _LISTS and not typed:
+        case [str(name), int(place)] if name in LISTED and not typed:
             if not 0 <= place < len(document.get(name, [])):
                 raise StudyError(f"there is no such {name}; reload the page")
             del document[name][place]
             if not document[name]:
                 del document[name]
-        case [str(name)] if name in _KINDS and not typed:
+        case [str(name)] if name in KINDS and not typed:
             document.pop(name, None)
-        case [str(name), str(key)] if name in _KINDS:
-            value = section_value(_KINDS[name], key, typed)
+        case [str(name), str(key)] if name in KINDS:
+            value = section_value(KINDS[name], key, typed)
             if value is not None or name in document:
                 _put(_within(document, name), key, value)
                 if not document[name]:
@@ -512,7 +596,7 @@ def _change_listed(document: dict[str, Any], name: str, place: int, key: str, ty
     tables = document.setdefault(name, [])
     if not 0 <= place <= len(tables):
         raise StudyError(f"there is no such {name}; reload the page")
-    value = section_value(_LISTS[name], key, typed)
+    value = section_value(LISTED[name], key, typed)
     if place == len(tables):
         if value is None:
             return
@@ -535,11 +619,3 @@ def _put(table: dict[str, Any], key: str, value: Any) -> None:
         table.pop(key, None)
     else:
         table[key] = value
-
-
-def _explained(point: str, names: Sequence[str]) -> dict[str, str]:
-    """Return an open point with its column, why it is asked, and where to read more."""
-    column = re.search(r"column '([^']+)'", point)
-    why, anchor = next(((w, a) for form, w, a in _WHY if re.search(form, point)), ("", ""))
-    named = column[1] if column and column[1] in names else ""
-    return {"point": point, "column": named, "why": why, "anchor": anchor}

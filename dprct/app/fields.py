@@ -10,14 +10,12 @@ import tomllib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from dprct.annotations import LISTS, STUDY_FILE
+from dprct.annotations import LISTS, STUDY_FILE, WRONG
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE, BuiltFrom, Fate, Role
-from dprct.study.sections import is_required, keys_of
+from dprct.study.sections import keys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dprct.annotations import Kinds
 
 _LISTS: Mapping[str, str] = {
@@ -35,28 +33,6 @@ CHOICES: Mapping[str, list[str]] = {
     **{name: ["true", "false"] for name in _FLAGS},
 }
 """What a fact of a column may be, where it is one of a few words."""
-
-MEANINGS: Mapping[str, str] = {
-    "sd": "about its standard deviation, from public knowledge: it scales noise and plans errors",
-    "sd_within": "the same of deviations from the mean of a unit that has several rows",
-    "centre": "about its mean, from public knowledge",
-    "clip": "whether values beyond the bounds count as the nearest bound; else they are refused",
-    "missing_policy": "what estimates do where it is missing: public (who has a value is public), "
-    "private (who that is stays private), or the number that stands for it",
-    "decimals": "how many digits after the point its values have",
-    "integer": "whether all its values are whole numbers",
-    "exclusive": "a name that columns share of which at most one is 1 in a row, such as arms",
-    "built_from": "whether a value depends on its own row alone (own) or also on other people, as "
-    "an index that is standardised by the sample does (cohort)",
-    "constants_public": "whether the constants of such an index are published numbers",
-    "coordinates": "whether it is a latitude or a longitude, which is withheld, a key or dropped",
-    "confirmed": "whether type, format and label of this column may be published",
-    "derived": "an expression of other columns, from which the protected file computes it",
-    "made_of": "other columns of which it is made, where no expression says how",
-    "label": "its label in the protected file, if not that of the header",
-    "format": "its format in the protected file, such as %9.2f",
-}
-"""What the rarer facts of a column mean, for the person who is asked."""
 
 
 def fact(name: str, typed: str) -> Any:
@@ -112,23 +88,6 @@ def shown_fact(value: Any) -> str:
     return str(value) if not isinstance(value, Mapping) else _written(value)
 
 
-def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """Return the fields of a section: key, what it takes, choices, and what is there."""
-    there = table if isinstance(table, Mapping) else {}
-    left_out = {*besides}
-    return [
-        {
-            "key": key,
-            "takes": STUDY_FILE.words(kinds),
-            "choices": _choices(kinds),
-            "required": is_required(field),
-            "value": _typed(there.get(key)),
-        }
-        for key, (field, kinds) in keys_of(kind).items()
-        if key not in left_out
-    ]
-
-
 def section_value(kind: type[Any], key: str, typed: str) -> Any:
     """Typed value of a key of a section; None takes the key away.
 
@@ -149,6 +108,13 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
     typed = typed.strip()
     if not typed:
         return None
+    found = _section_value(kinds, key, typed)
+    if STUDY_FILE.read(found, kinds) is WRONG:
+        raise StudyError(f"{key} = ``{found!r}``; {STUDY_FILE.asks(kinds)}")
+    return found
+
+
+def _section_value(kinds: Kinds, key: str, typed: str) -> Any:
     takes_text = any(kind.name == "str" or kind.choices for kind in kinds)
     takes_list = any(kind.name in LISTS for kind in kinds)
     if takes_text and not takes_list and not typed.startswith("{"):
@@ -169,14 +135,15 @@ def _is_plain(value: object, kinds: Kinds) -> bool:
     return not isinstance(value, (list, Mapping)) and not any(k.name in numbers for k in kinds)
 
 
-def _choices(kinds: Kinds) -> list[str]:
+def choices_of(kinds: Kinds) -> list[str]:
+    """Words of which a key takes one; none where it takes anything else."""
     if [kind.name for kind in kinds] == ["bool"]:
         return ["true", "false"]
     return list(kinds[0].choices) if len(kinds) == 1 else []
 
 
-def _typed(value: Any) -> str:
-    """Value as a person would type it; a list of lists as TOML."""
+def shown_value(value: Any) -> str:
+    """Value of a section as a person would type it; a list of lists as TOML."""
     if isinstance(value, list) and any(isinstance(one, (list, Mapping)) for one in value):
         return _written(value)
     return shown_fact(value)

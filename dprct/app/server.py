@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.app.desk import Desk, StaleError
 from dprct.app.guard import HEADERS, Guard
 from dprct.app.reading import page_of
+from dprct.certificate.page import style_source
 from dprct.errors import DprctError, FileError, MissingDependencyError, defect
 
 if TYPE_CHECKING:
@@ -30,13 +31,22 @@ HOST = "127.0.0.1"
 GRACE = 8.0
 """Seconds without a window after which the server ends: a page that is reloaded is back by then."""
 
-_FILES = {
+_MODULES = (
+    "app.js", "columns.js", "dom.js", "forms.js", "lead.js", "outlook.js", "pictures.js",
+    "release.js", "study.js",
+)  # fmt: skip
+FILES = {
     "": ("index.html", "text/html"),
     "app.css": ("app.css", "text/css"),
-    "app.js": ("app.js", "text/javascript"),
-    "charts.js": ("charts.js", "text/javascript"),
+    **{name: (name, "text/javascript") for name in _MODULES},
 }
 _BEAT = 0.25
+POLICY = "content-security-policy"
+CERTIFICATE_POLICY = (
+    f"default-src 'none'; style-src '{style_source()}'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Of a certificate, which brings the style of our own certificates and nothing else."""
 
 
 class Windows:
@@ -86,7 +96,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     """Return the application that serves a desk to whom the guard lets pass."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse, Response, StreamingResponse
+    from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
     base = f"/{guard.token}"
@@ -99,6 +109,17 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
 
     def reading(_request: Request) -> Response:
         return Response(page_of("choosing_bounds"), media_type="text/html")
+
+    def released(request: Request) -> Response:
+        try:
+            path = desk.released_file(request.path_params["name"])
+        except DprctError:
+            return Response(status_code=404)
+        if path.suffix == ".html":
+            return Response(
+                path.read_bytes(), media_type="text/html", headers={POLICY: CERTIFICATE_POLICY}
+            )
+        return FileResponse(path, filename=path.name)
 
     async def events(_request: Request) -> Response:
         return StreamingResponse(windows.events(), media_type="text/event-stream")
@@ -119,7 +140,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
             except StaleError as error:
                 return JSONResponse({"error": str(error), "stale": True}, 409)
             except DprctError as error:
-                return JSONResponse({"error": str(error)}, 422)
+                return JSONResponse(desk.refusal(error), 422)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 return JSONResponse({"error": f"{reason}; mend that and try again"}, 422)
@@ -152,25 +173,51 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     def verdicts(_given: Mapping[str, Any]) -> Any:
         return desk.verdicts()
 
-    def errors(given: Mapping[str, Any]) -> Any:
+    def outlook(given: Mapping[str, Any]) -> Any:
         epsilon = given.get("epsilon")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
             raise FileError("epsilon is no number; reload the page")
-        return {"errors": desk.errors_at(epsilon)}
+        return desk.outlook(epsilon)
+
+    def write(given: Mapping[str, Any]) -> Any:
+        desk.write(str(given.get("revision")), str(given.get("text")))
+        windows.changed()
+        return desk.state()
+
+    def withdraw(_given: Mapping[str, Any]) -> Any:
+        desk.withdraw()
+        windows.changed()
+        return desk.state()
+
+    def result(_given: Mapping[str, Any]) -> Any:
+        return {"result": desk.result()}
+
+    def resume(given: Mapping[str, Any]) -> Any:
+        return told(lambda: _finished(lambda: desk.resume(str(given.get("entry")))))
+
+    def told(deed: Callable[[], Any]) -> Any:
+        """Tell every window when work begins and when it has ended, well or not."""
+        windows.changed()
+        try:
+            return deed()
+        finally:
+            windows.changed()
 
     def offer(given: Mapping[str, Any]) -> Any:
         accepted = given.get("accept_no_guarantee") is True
-        return desk.offer(str(given.get("revision")), accept_no_guarantee=accepted)
+        revision = str(given.get("revision"))
+        return told(lambda: desk.offer(revision, accept_no_guarantee=accepted))
 
     def take(given: Mapping[str, Any]) -> Any:
-        found = _finished(lambda: desk.take(str(given.get("sha256"))))
-        windows.changed()
-        return found
+        return told(lambda: _finished(lambda: desk.take(str(given.get("sha256")))))
 
-    deeds = {"state": state, "edit": edit, "undo": undo, "plan": plan, "sizes": sizes,
-             "verdicts": verdicts, "errors": errors, "offer": offer, "take": take}  # fmt: skip
-    routes = [Route(f"{base}/{path}", file(*found)) for path, found in _FILES.items()]
+    deeds = {"state": state, "edit": edit, "write": write, "undo": undo, "plan": plan,
+             "sizes": sizes, "verdicts": verdicts, "outlook": outlook, "offer": offer,
+             "withdraw": withdraw, "take": take, "resume": resume,
+             "result": result}  # fmt: skip
+    routes = [Route(f"{base}/{path}", file(*found)) for path, found in FILES.items()]
     routes += [Route(f"{base}/reading/choosing_bounds", reading), Route(f"{base}/events", events)]
+    routes.append(Route(f"{base}/released/{{name}}", released))
     routes += [
         Route(f"{base}/do/{name}", asked(deed), methods=["POST"]) for name, deed in deeds.items()
     ]
@@ -190,8 +237,11 @@ class _Guarded:
 
         async def answer(message: Any) -> None:
             if message["type"] == "http.response.start":
+                there = [*message.get("headers", [])]
+                said = {name for name, _ in there}
                 own = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *own]}
+                there += [(name, text) for name, text in own if name not in said]
+                message = {**message, "headers": there}
             await send(message)
 
         if scope["type"] != "http":

@@ -36,7 +36,7 @@ def ledger(
     """
     from dprct.privacy.accountant import find_ledger
     from dprct.privacy.ledger import ledger_path
-    from dprct.study.protect import study_of
+    from dprct.study.protect import certified_in, study_of
 
     study = study_of(study_file, output)
     found = find_ledger(study.data, study.dataset_id)
@@ -45,7 +45,7 @@ def ledger(
         none = f"there is no ledger {place.name!r} yet: nothing was charged"
         say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
         return
-    certified = _certified(study)
+    certified = certified_in(study)
     wrong = _contradictions(study, found, certified)
     words = (
         json.dumps(_facts(found, certified, wrong), indent=2)
@@ -55,17 +55,6 @@ def ledger(
     say(words)
     if wrong:
         raise typer.Exit(1)
-
-
-def _certified(study: Study) -> dict[str, str]:
-    """Statements of the files next to the output about the ledger, the output's own last."""
-    from dprct.release.verify import certified_words
-    from dprct.study.protect import ledger_words
-
-    found = certified_words(study.output.parent)
-    own = ledger_words(study)
-    found.pop(study.output.name, None)
-    return {**found, study.output.name: own} if own else found
 
 
 def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) -> list[str]:
@@ -88,9 +77,11 @@ def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) 
 
 def _facts(found: Accountant, certified: dict[str, str], wrong: list[str]) -> dict[str, Any]:
     """Return the ledger as JSON-ready values, without the hashes of the data file."""
+    from dprct.study.protect import state_of
+
     facts = found.to_dict()
     for entry, values in zip(found.ledger, facts["entries"], strict=True):
-        values["state"], _ = _state(entry, found, certified)
+        values["state"], _ = state_of(entry, found, certified)
     contents = [{"when": c["when"], "note": c["note"]} for c in facts["contents"]]
     return {
         **{name: facts[name] for name in ("dataset_id", "relation", "unit", "composition")},
@@ -108,13 +99,15 @@ def _facts(found: Accountant, certified: dict[str, str], wrong: list[str]) -> di
 
 
 def _text(found: Accountant, certified: dict[str, str], wrong: list[str]) -> str:
+    from dprct.study.protect import state_of
+
     heads = str(found).split("\n")
     about = heads[: len(heads) - len(found.ledger) - bool(found.ledger)]
     rows: list[tuple[str, ...]] = [
         ("entry", "when", "method", "epsilon", "delta", "relation", "unit", "state")
     ]
     for entry in found.ledger:
-        state, name = _state(entry, found, certified)
+        state, name = state_of(entry, found, certified)
         rows.append(_row(entry, _WORDS[state].format(file=name, entry=entry.id)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -140,16 +133,6 @@ def _row(entry: Entry, state: str) -> tuple[str, ...]:
 
 def _separate(found: Accountant) -> list[str]:
     return [] if found.separate is None else [f"a budget of its own, because: {found.separate}"]
-
-
-def _state(entry: Entry, found: Accountant, certified: dict[str, str]) -> tuple[str, str]:
-    """Return a key of ``_WORDS``, and the file that was written."""
-    if not entry.priced:
-        return "no-guarantee", ""
-    for name, words in certified.items():
-        if f"entry {entry.id} of" in words:
-            return "written", name
-    return "saved" if found.is_saved(entry.id) else "crashed", ""
 
 
 def _plain(budget: Budget) -> dict[str, str]:

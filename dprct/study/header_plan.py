@@ -74,10 +74,17 @@ class Combinations:
     columns: dict[str, int]
 
 
-def combinations(study: Study, header: Schema, rows: int | None) -> Combinations | None:
+def combinations(
+    study: Study, header: Schema, rows: int | None, epsilon: float | None = None
+) -> Combinations | None:
     """Return K, t and the survivors of a histogram; None if the study releases none.
 
     Points about columns that are not modelled may still be open.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        By default that of the study.
     """
     if rows is None or not study.makes_file or study.release.method != "mv_histogram":
         return None
@@ -85,7 +92,7 @@ def combinations(study: Study, header: Schema, rows: int | None) -> Combinations
     if found is None:
         return None
     spec, facts = found
-    allocation = spec.allocation(facts, Budget(study.release.epsilon, study.release.delta))
+    allocation = spec.allocation(facts, _budget(study, epsilon))
     for part in allocation.parts.values():
         if isinstance(part, (SparseHistogram, StabilityHistogram)):
             sizes = dict(zip(modelled(facts.schema), facts.sizes, strict=True))
@@ -94,15 +101,23 @@ def combinations(study: Study, header: Schema, rows: int | None) -> Combinations
     return None
 
 
-def header_plan(study: Study, header: Schema, rows: int | None) -> Plan | None:
+def _budget(study: Study, epsilon: float | None) -> Budget:
+    return Budget(study.release.epsilon if epsilon is None else epsilon, study.release.delta)
+
+
+def header_plan(
+    study: Study, header: Schema, rows: int | None, epsilon: float | None = None
+) -> Plan | None:
     """Return the plan as far as the header tells; None if the rows must be read for it.
 
     Parameters
     ----------
     study : Study
         Without open points.
+    epsilon : float, optional
+        By default that of the study.
     """
-    budget = Budget(study.release.epsilon, study.release.delta)
+    budget = _budget(study, epsilon)
     found = _asked(study, header, rows)
     if found is None:
         return None
@@ -130,7 +145,7 @@ def expected_errors(
     if found is None:
         return []
     spec, facts = found
-    allocation = spec.allocation(facts, Budget(epsilon, study.release.delta))
+    allocation = spec.allocation(facts, _budget(study, epsilon))
     effects = [
         Expected(name, _EFFECT, errors[NOISE_SD], errors[STD_ERROR])
         for name, errors in spec.plan(facts, allocation).errors().items()

@@ -23,6 +23,7 @@ from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.release import ReleaseModel
+from dprct.release.verify import certified_words
 from dprct.release.writing import (
     certificate_paths,
     check_target,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.io.stata.names import Names
+    from dprct.privacy.charges import Entry
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
@@ -633,6 +635,28 @@ def ledger_words(study: Study) -> str:
             path = certificate_paths(study.output)[1]
             return Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON))).ledger
     return ""
+
+
+def certified_in(study: Study) -> dict[str, str]:
+    """Statements of the files next to the output about the ledger, the output's own last."""
+    found = certified_words(study.output.parent)
+    own = ledger_words(study)
+    found.pop(study.output.name, None)
+    return {**found, study.output.name: own} if own else found
+
+
+def state_of(entry: Entry, found: Accountant, certified: Mapping[str, str]) -> tuple[str, str]:
+    """State of a ledger's entry, and the file that was written.
+
+    The states are ``written``, ``saved`` (it can be resumed, free), ``crashed`` (spent, nothing was
+    saved) and ``no-guarantee``.
+    """
+    if not entry.priced:
+        return "no-guarantee", ""
+    for name, words in certified.items():
+        if f"entry {entry.id} of" in words:
+            return "written", name
+    return "saved" if found.is_saved(entry.id) else "crashed", ""
 
 
 def protected_certificate(study: Study) -> Certificate:

@@ -87,7 +87,7 @@ def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str)
     valid = Validity.of(schema)
     if valid is None or valid.rounded:
         return {}
-    found = [*_shown(valid, data, schema)]
+    found = [*shown_regressions(valid, data, schema)]
     if not found:
         return {}
     return {
@@ -110,11 +110,11 @@ def first_line(name: str, dataset_id: str) -> str:
     )
 
 
-def _shown(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
+def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> Iterator[Shown]:
     """Yield every calibrated regression, with its numbers."""
     for one, alone in islice(valid.alone(), MOST):
         rows: Where = None if one.where is None else one
-        for shown in _shown(alone, _rows(data, rows), schema):
+        for shown in shown_regressions(alone, _rows(data, rows), schema):
             told = shown.numbers
             if one.carries == "effects":  # the file has no such error
                 told = {arm: (effect, math.nan) for arm, (effect, _) in told.items()}

@@ -34,7 +34,9 @@ os.dup2(to_read, 3)
 os.dup2(to_write, 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-PATIENCE = 90.0  # seconds until something that must happen has not happened
+PATIENCE = float(
+    os.environ.get("DPRCT_PATIENCE", "90")
+)  # seconds until something that must happen has not happened
 
 
 @pytest.fixture
@@ -134,7 +136,7 @@ def serving() -> Iterator[Callable[..., Served]]:
 
     started: list[Served] = []
 
-    def start(desk: Desk, grace: float = 1.0) -> Served:
+    def start(desk: Desk, grace: float = 0.3) -> Served:
         said: queue.Queue[str] = queue.Queue()
         thread = threading.Thread(
             target=serve,
@@ -266,19 +268,40 @@ class Window:
     def ready(self) -> None:
         self.until("document.body && document.body.dataset.revision")
 
-    def fill(self, label: str, value: str) -> None:
-        """Type into the field that a screen reader calls so, and leave it."""
+    def fill(self, name: str, value: str) -> None:
+        """Type into the field of this name, and leave it."""
+        self.until(f"document.getElementById({json.dumps(name)})")
         self.js(
-            f"(() => {{ const one = document.querySelector('[aria-label=' + "
-            f"JSON.stringify({json.dumps(label)}) + ']'); one.value = {json.dumps(value)}; "
+            f"(() => {{ const one = document.getElementById({json.dumps(name)}); "
+            f"one.value = {json.dumps(value)}; "
+            "one.dispatchEvent(new Event('input', {bubbles: true})); "
             "one.dispatchEvent(new Event('change', {bubbles: true})); })()"
         )
 
-    def set(self, label: str, value: str) -> None:
+    def set(self, name: str, value: str) -> None:
         """Type, and wait until the page says that it is saved."""
-        self.js("document.getElementById('said').textContent = ''")
-        self.fill(label, value)
-        self.until("document.getElementById('said').textContent.includes('saved')")
+        self.fill(name, value)
+        self.settled()
+
+    def roles(self, **of: str) -> None:
+        """Give roles to columns."""
+        for name, role in of.items():
+            self.set(f"role-{name}", role)
+
+    def settled(self) -> None:
+        """Wait until everything is saved."""
+        self.until("document.getElementById('saving').textContent === 'Everything is saved.'")
+
+    def step(self, number: int) -> None:
+        """Go to a step by its address."""
+        self.js(f"location.hash = '#step-{number}'")
+        self.until(f"!document.getElementById('step-{number}').hidden")
+
+    def press(self, selector: str) -> None:
+        """Click, and wait until what follows is saved."""
+        self.until(f"document.querySelector({json.dumps(selector)})")
+        self.click(selector)
+        self.settled()
 
     def click(self, selector: str) -> None:
         self.js(f"document.querySelector({json.dumps(selector)}).click()")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import dprct
 from dprct.app.desk import Desk, opened
 from dprct.disk import read_toml
 from dprct.errors import StudyError
+from dprct.privacy.accountant import find_ledger
 from dprct.schema import Column, Schema
 from dprct.study.draft import draft
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 SAID = "document.getElementById('said').textContent"
 WRONG = "document.getElementById('wrong').textContent"
+OPEN_6 = "!document.getElementById('offer').disabled"
 
 
 def hidden(name: str) -> str:
@@ -35,128 +38,245 @@ def hidden(name: str) -> str:
 
 @pytest.fixture
 def page(desk: Desk, serving: Callable[..., Served], chromium: Chromium) -> Window:
-    window = chromium.window(serving(desk, 3.0).address)
+    window = chromium.window(serving(desk).address)
     window.ready()
     return window
 
 
-def test_a_newcomer_protects_a_file(page: Window, desk: Desk, survey: Path) -> None:
-    """From the header to a verified file, with the names that a screen reader would read out."""
-    assert "points are still open" in page.text("#why-not")
-    assert page.js("document.getElementById('offer').disabled")
-    # many at once: both labelled columns get their codes, a fate and their missing codes
-    for name in ("treat", "got"):
-        page.js(f"document.querySelector('[aria-label=\"select {name}\"]').click()")
-    assert page.text("#selected") == "2"
-    page.click("#bulk-labels")
-    page.until(f"{SAID}.includes('2 columns are saved as levels')")
-    for fact, value in (("fate", "modelled"), ("missing", "never")):
-        page.js(f"document.getElementById('bulk-fact').value = '{fact}'")
-        page.js(f"document.getElementById('bulk-value').value = '{value}'")
-        page.click("#bulk-set")
-        page.until(f"{SAID} === '{fact} of 2 columns is saved.'")
-    assert desk.study().columns["treat"] == {
-        "levels": [0, 1], "missing": "never", "fate": "modelled",
-    }  # fmt: skip
-    # bad input is said where it was typed, and is not saved
-    page.fill("bounds of age", "80, 15")
-    page.until(f"{WRONG}.includes('bounds')")
-    bounds = "document.querySelector('[aria-label=\"bounds of age\"]')"
-    page.until(f"{bounds}.getAttribute('aria-invalid') === 'true'")
-    page.js("load()")  # as when another window has saved something
-    assert page.js(f"{bounds}.value") == "80, 15"
-    assert "bounds" not in desk.study().columns.get("age", {})
-    page.set("bounds of age", "15 to 80")
-    page.set("bins of age", "30, 50")
-    page.set("missing of age", "never")
-    page.set("fate of age", "modelled")
-    page.set("fate of income", "withheld")
-    # a mistake is undone by a key
-    page.set("fate of income", "drop")
-    page.js("document.activeElement.blur()")
-    page.key("z", 90, modifiers=2)
-    page.until(f"{SAID}.includes('undone')")
-    assert desk.study().columns["income"]["fate"] == "withheld"
-    page.js(
-        "(() => { const one = document.querySelector('[aria-label=\"confirm in [header]\"]');"
-        "one.value = 'true'; })()"
+@pytest.fixture
+def trial(tmp_path: Path) -> Path:
+    """An experiment within sites, and what people chose."""
+    rng = np.random.default_rng(8)
+    n = 1200
+    data = pd.DataFrame(
+        {
+            "cash": np.tile([0.0, 1.0], n // 2),
+            "site": np.repeat([1.0, 2.0, 3.0, 4.0], n // 4),
+            "income": rng.gamma(2, 8, n).clip(0, 40),
+            "age": rng.integers(18, 65, n).astype(float),
+            "note": rng.integers(0, 9, n).astype(float),
+        }
     )
-    page.click('[aria-label="save [header]"]')
-    page.until("document.getElementById('open-head').textContent === 'Open points (0)'")
-    # the plan is a curve, with its numbers next to it
-    page.until("document.querySelector('#curves svg path.noise')")
-    assert "K " in page.text("#plan-text")
-    page.until("document.getElementById('curves').dataset.complete")
-    assert page.js("document.querySelectorAll('#curves table tr').length") == 8
+    path = tmp_path / "trial.dta"
+    dprct.write_dta(data, Schema(tuple(Column(c, "double", "%9.0g") for c in data)), path)
+    return path
+
+
+def release(page: Window) -> None:
+    """Open the data, confirm, and wait for what was released."""
+    page.step(6)
+    page.until(OPEN_6)
     page.click("#offer")
-    page.until(f"!{hidden('offered')}")
-    assert "This charges epsilon=1" in page.text("#offered-words")
-    assert len(page.text("#hash")) == 64
-    assert page.js("document.getElementById('take').disabled")
-    assert not survey.with_name("survey_protected.dta").exists()
+    page.until("document.getElementById('modal').open")
     page.click("#confirm")
     page.click("#take")
     page.until(f"!{hidden('made')}")
-    assert "survey_protected.dta" in page.text("#files")
-    assert "epsilon" in page.text("#certificate")
+
+
+def declare(page: Window, **facts: str) -> None:
+    """Declare facts, each written as column_fact."""
+    for name, text in facts.items():
+        column, _, fact = name.rpartition("_")
+        page.set(f"f-columns-{column}-{fact}", text)
+
+
+def end(page: Window) -> None:
+    """Leave out what has no role, and say what is said of all columns."""
+    if not page.js("document.getElementById('leave-out').hidden"):
+        page.press("#leave-out")
+    page.press("#never-missing")
+    page.press("#f-header-confirm")
+
+
+def test_an_experiment_from_opening_to_release(
+    trial: Path, serving: Callable[..., Served], chromium: Chromium
+) -> None:
+    """The six steps, as a newcomer takes them, and nothing is charged before the question."""
+    desk = opened(trial, None)
+    page = chromium.window(serving(desk).address)
+    page.ready()
+    page.press("#family-experiment")
+    page.step(2)
+    page.roles(income="outcome", cash="treatment", site="block", age="covariate")
+    declare(page, income_bounds="0, 40", age_bounds="18, 65", cash_levels="0, 1")
+    # a value that is wrong by itself is not saved, and is said beside it and at the top
+    page.fill("f-columns-age-bounds", "65, 18")
+    page.until("document.querySelector('#f-columns-age-bounds').getAttribute('aria-invalid')")
+    assert "Not saved" in page.text("#f-columns-age-bounds-wrong")
+    assert "reversed" in page.text("#unsaved-list")
+    assert desk.study().columns["age"]["bounds"] == [18, 65]
+    page.step(6)
+    assert page.js("document.getElementById('offer').disabled")  # held back while it is not saved
+    page.step(2)
+    page.set("f-columns-age-bounds", "18, 60")
+    page.press("#undo")
+    assert desk.study().columns["age"]["bounds"] == [18, 65]
+    end(page)
+    page.step(3)
+    assert "readers get a file" in page.text("#proposal")
+    assert page.js("document.getElementById('f-release-formula').value") == "income ~ cash + age"
+    page.step(4)
+    assert "74 %" in page.text("#meaning")
+    page.js(
+        "(() => { const one = document.getElementById('slider'); one.value = '140';"
+        "one.dispatchEvent(new Event('input')); })()"
+    )
+    page.until("document.getElementById('meaning').textContent.includes('97 %')")
+    assert desk.study().release.epsilon == 1.0  # held, and not yet let go
+    page.until("document.getElementById('quick').textContent.includes('as without privacy')")
+    page.js("document.getElementById('slider').dispatchEvent(new Event('change'))")
+    page.settled()
+    assert desk.study().release.epsilon == 3.3
+    page.step(5)
+    page.until("document.getElementById('ahead').dataset.complete")
+    assert "Made up" in page.text("#made-up-box")
+    assert page.js("document.querySelectorAll('#intervals svg .with').length") >= 3
+    assert page.js("document.querySelectorAll('#curve svg path.total').length") == 1
+    release(page)
+    assert "trial_protected.dta" in page.text("#files")
+    assert page.js("document.querySelectorAll('#made svg .dot').length") == 1
     page.until("document.querySelector('#spent svg rect.spent')")
-    protected, schema = dprct.read_dta(survey.with_name("survey_protected.dta"))
-    assert len(protected) == 2000
-    assert protected["income"].isna().all()
-    assert schema.column("got").label == LOUD
+    protected, _ = dprct.read_dta(trial.with_name("trial_protected.dta"))
+    assert len(protected) == 1200
+    name = "trial_protected.certificate.html"
+    address = f"released/{name}"
+    assert page.js(f"fetch('{address}').then(a => a.text()).then(t => t.includes('Certificate'))")
     own = page.js("location.origin")
     assert {address.startswith(f"{own}/") for address in page.requests()} <= {True}
-    assert len(page.requests()) > 20
     # the browser itself notes that the bad bounds were refused, and nothing else
     assert [one for one in page.complaints() if "status of 422" not in one] == []
-    assert len(page.complaints()) == 1
+
+
+def test_an_observational_study_is_killed_reloaded_and_resumed(
+    trial: Path,
+    serving: Callable[..., Served],
+    chromium: Chromium,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was charged is what the ledger says, in every window and after a crash."""
+    served = serving(opened(trial, None), 3.0)
+    page, other = chromium.window(served.address), chromium.window(served.address)
+    page.ready()
+    page.press("#family-observational")
+    page.step(2)
+    page.roles(income="outcome", cash="treatment", age="covariate")
+    declare(page, income_bounds="0, 40", age_bounds="18, 65", cash_levels="0, 1")
+    end(page)
+    page.set("f-release-epsilon", "4")
+    import dprct.study.offer as offering
+
+    begun, go_on = threading.Event(), threading.Event()
+    written = offering.written_files
+
+    def killed(*_: Any, **__: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        raise StudyError("the disk is full; make room")
+
+    monkeypatch.setattr(offering, "written_files", killed)
+    page.step(6)
+    page.until(OPEN_6)
+    page.click("#offer")
+    page.until("document.getElementById('modal').open")
+    page.click("#confirm")
+    page.click("#take")
+    assert begun.wait(60)
+    # charged, and not written: a reload and a second window say so, and neither can release again
+    page.js("delete document.body.dataset.revision")
+    page.browser.call("Page.reload", page.session)
+    page.ready()
+    for window in (page, other):
+        window.step(6)
+        window.until(f"!{hidden('working')}")
+        window.until("document.getElementById('working-words').textContent.includes('Charged')")
+        assert window.js("document.getElementById('offer').disabled")
+    go_on.set()
+    page.until(f"!{hidden('lost')}")
+    assert "write it again, free" in page.text("#lost")
+    assert not trial.with_name("trial_ipw.json").exists()
+    monkeypatch.setattr(offering, "written_files", written)
+    page.click("#lost button")
+    page.until(f"!{hidden('made')} && {hidden('lost')}")
+    other.until(f"!{hidden('made')} && {hidden('lost')}")
+    assert "trial_ipw.json" in other.text("#files")
+    assert other.js("document.querySelectorAll('#made svg .dot').length") >= 1
+    ledger = find_ledger(trial, "trial")
+    assert ledger is not None
+    assert len(ledger.ledger) == 1
+
+
+def test_a_csv_with_text_arms(
+    tmp_path: Path, serving: Callable[..., Served], chromium: Chromium
+) -> None:
+    data = tmp_path / "mail.csv"
+    rows = "".join(f"{letter},{i % 2}\n" for i in range(300) for letter in ("none", "plea"))
+    data.write_text(f"letter,voted\n{rows}", "utf-8")
+    desk = opened(data, None)
+    page = chromium.window(serving(desk).address)
+    page.ready()
+    assert "no header" in page.text("#source")
+    page.press("#family-experiment")
+    page.step(2)
+    page.roles(voted="outcome", letter="treatment")
+    declare(page, letter_levels="none, plea", voted_levels="0, 1")
+    end(page)
+    page.step(3)
+    page.set("f-design-kind", "complete")
+    page.press("#method-private_ate")
+    page.press("#open-3 button")  # with which group to compare
+    assert desk.study().asked.spec.control == "none"
+    release(page)
+    assert "plea" in page.text("#made")
 
 
 def test_labels_are_text_and_nothing_else(page: Window) -> None:
-    assert LOUD in page.text("#rows")
+    assert LOUD in page.text("#columns")
     assert "<h1>a survey</h1>" in page.text("#source")
-    assert "<i>yes</i>" in page.text("#rows")
-    assert (
-        page.js("document.querySelectorAll('#rows script, #rows img, #rows i, #rows b').length")
-        == 0
-    )
+    assert "<i>yes</i>" in page.text("#columns")
+    loud = "document.querySelectorAll('#columns script, #columns img, #columns i, #columns b')"
+    assert page.js(f"{loud}.length") == 0
     assert page.js("document.body.dataset.hacked === undefined")
 
 
 def test_two_windows_see_the_same_study(
     desk: Desk, serving: Callable[..., Served], chromium: Chromium
 ) -> None:
-    served = serving(desk, 3.0)
+    served = serving(desk)
     one, other = chromium.window(served.address), chromium.window(served.address)
     one.ready()
     other.ready()
-    one.set("fate of age", "filler")
-    other.until("document.querySelector('[aria-label=\"fate of age\"]').value === 'filler'")
+    one.roles(age="covariate")
+    other.until("document.getElementById('role-age').value === 'covariate'")
     # what an editor saved meanwhile is not overwritten: the change has to be made again
-    text = desk.path.read_text("utf-8").replace('fate = "filler"', 'fate = "withheld"')
+    text = desk.path.read_text("utf-8").replace('role = "covariate"', 'role = "outcome"')
     desk.path.write_text(text, "utf-8")
-    other.fill("role of age", "covariate")
+    other.fill("f-columns-age-missing", "never")
     other.until(f"{WRONG}.includes('changed elsewhere')")
-    other.until("document.querySelector('[aria-label=\"fate of age\"]').value === 'withheld'")
-    other.set("role of age", "covariate")
-    one.until("document.querySelector('[aria-label=\"role of age\"]').value === 'covariate'")
-    assert desk.study().columns["age"] == {"fate": "withheld", "role": "covariate"}
+    other.until("document.getElementById('role-age').value === 'outcome'")
+    other.set("f-columns-age-missing", "never")
+    one.until("document.getElementById('f-columns-age-missing').value === 'never'")
+    assert desk.study().columns["age"]["role"] == "outcome"
+    assert desk.study().columns["age"]["missing"] == "never"
+    # the study file beside the page is the same
+    assert 'role = "outcome"' in one.js("document.getElementById('study-text').value")
     other.close()
-    one.set("role of age", "")
+    one.roles(age="")
     assert served.thread.is_alive()
 
 
-def test_a_reload_keeps_everything_and_closing_ends_the_server(
+def test_a_reload_keeps_the_step_and_closing_ends_the_server(
     desk: Desk, serving: Callable[..., Served], chromium: Chromium
 ) -> None:
     served = serving(desk, 3.0)
     window = chromium.window(served.address)
     window.ready()
-    window.set("fate of age", "filler")
+    window.step(2)
+    window.roles(age="out")
     window.js("delete document.body.dataset.revision")
     window.browser.call("Page.reload", window.session)
     window.ready()
-    assert window.js("document.querySelector('[aria-label=\"fate of age\"]').value") == "filler"
+    assert not window.js(hidden("step-2"))
+    assert window.js("document.getElementById('role-age').value") == "out"
     assert not window.js("document.getElementById('undo').disabled")
     assert served.thread.is_alive()
     window.close()
@@ -170,51 +290,17 @@ def test_a_server_that_stopped_is_said_and_loses_nothing_that_was_saved(
     from dprct.app import server
 
     monkeypatch.setattr(server.Windows, "ended", lambda self, _now: getattr(self, "stop", False))
-    served = serving(desk, 3.0)
+    served = serving(desk)
     window = chromium.window(served.address)
     window.ready()
-    window.set("fate of age", "filler")
+    window.roles(age="other")
     monkeypatch.setattr(server.Windows, "ended", lambda *_: True)
     served.thread.join(60)
     window.until(f"!{hidden('gone')}")
-    window.fill("fate of age", "drop")
+    window.fill("f-columns-age-fate", "drop")
     window.until(f"{WRONG}.includes('does not answer')")
-    assert desk.study().columns["age"] == {"fate": "filler"}
-
-
-def test_rare_facts_bins_and_verdicts(page: Window, desk: Desk) -> None:
-    """The rarer facts in a dialog; K after each change; a verdict for each regression."""
-    page.click('[aria-label="more facts of age"]')
-    page.until("document.getElementById('more').open")
-    page.set("integer of age", "true")
-    page.fill("decimals of age", "many")
-    page.until("document.getElementById('more-wrong').textContent.includes('decimals')")
-    page.click("#more-close")
-    assert desk.study().columns["age"] == {"integer": True}
-    page.until("document.getElementById('rows').textContent.includes('integer true')")
-    for fact, value in (("bounds", "15, 80"), ("missing", "never"), ("bins", "5")):
-        page.set(f"{fact} of age", value)
-    page.set("fate of age", "modelled")
-    page.until("!document.getElementById('sizes').hidden")
-    page.until("document.getElementById('sizes-words').textContent.includes('K = 5 ')")
-    page.set("bins of age", "65")
-    page.until("document.getElementById('sizes-words').textContent.includes('K = 65 ')")
-    trail = page.text("#sizes-trail")
-    assert "age bins = 65" in trail
-    assert "age fate = modelled" in trail
-    assert "Name do-files" in page.text("#worth")
-    do = desk.path.with_name("tables.do")
-    do.write_text('use "survey.dta", clear\n* Table <b>1</b>\nreg income age, robust\n')
-    page.js(
-        "(() => { document.querySelector('[aria-label=\"do in [package]\"]').value = 'tables.do';"
-        "})()"
-    )
-    page.click('[aria-label="save [package]"]')
-    page.until("document.getElementById('worth').textContent.includes('tables.do:3')")
-    assert "artefact" in page.text("#worth")
-    page.set("fate of income", "withheld")
-    page.until("document.getElementById('worth').textContent.includes('cannot run')")
-    assert page.js("document.querySelectorAll('#worth b').length") == 0
+    assert "Not saved yet" in window.text("#saving")
+    assert desk.study().columns["age"] == {"fate": "withheld"}
 
 
 class Foreign(BaseHTTPRequestHandler):
@@ -235,7 +321,7 @@ class Foreign(BaseHTTPRequestHandler):
 def test_another_site_gets_nothing_even_with_the_address(
     desk: Desk, serving: Callable[..., Served], chromium: Chromium
 ) -> None:
-    served = serving(desk, 3.0)
+    served = serving(desk)
     with ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as foreign:
         thread = threading.Thread(target=foreign.serve_forever)
         thread.start()
@@ -271,7 +357,7 @@ def test_another_site_gets_nothing_even_with_the_address(
 def test_without_the_token_the_browser_shows_nothing(
     desk: Desk, serving: Callable[..., Served], chromium: Chromium
 ) -> None:
-    served = serving(desk, 3.0)
+    served = serving(desk)
     window = chromium.window("about:blank")
     window.go(f"{served.origin}/")
     window.until("location.href.startsWith('http') || location.href.startsWith('chrome-error')")
@@ -279,32 +365,53 @@ def test_without_the_token_the_browser_shows_nothing(
 
 
 def test_the_keyboard_is_enough(page: Window, desk: Desk) -> None:
-    """Tab leads from field to field, typing and Tab saves, and every field has a name."""
-    page.js("document.querySelector('[aria-label=\"levels of age\"]').focus()")
+    """Tab leads from field to field, typing and Enter or Tab saves, and every field has a name."""
+    page.step(2)
+    page.roles(age="covariate")
+    page.js("document.getElementById('f-columns-age-levels').focus()")
     page.key("Tab", 9)
-    assert page.js("document.activeElement.getAttribute('aria-label')") == "bounds of age"
+    assert page.js("document.activeElement.id") == "f-columns-age-bounds"
     page.write("15, 80")
-    page.key("Tab", 9)
-    page.until(f"{SAID}.includes('bounds of age is saved')")
-    assert page.js("document.activeElement.getAttribute('aria-label')") == "bins of age"
+    page.key("Enter", 13)
+    page.settled()
     assert desk.study().columns["age"]["bounds"] == [15, 80]
-    unnamed = page.js(
-        "[...document.querySelectorAll('input, select, button, progress')].filter(one => "
-        "!(one.getAttribute('aria-label') || one.textContent.trim() || (one.labels || []).length))"
-        ".map(one => one.id)"
+    page.step(6)
+    page.js("document.getElementById('to-1').focus()")
+    stops = 0
+    while page.js("document.activeElement.id") != "none" and stops < 20:
+        page.key("Tab", 9)
+        stops += 1
+        if page.js("document.activeElement.closest('#step-6') !== null"):
+            break
+    assert stops <= 15
+    for number in range(1, 7):
+        page.step(number)
+        unnamed = page.js(
+            "[...document.querySelectorAll('input, select, textarea, button, progress')].filter("
+            "one => !(one.getAttribute('aria-label') || one.textContent.trim() || "
+            "(one.labels || []).length)).map(one => one.id)"
+        )
+        assert unnamed == []
+    twice = page.js(
+        "(() => { const all = [...document.querySelectorAll('[id]')].map(one => one.id);"
+        "return all.filter((one, at) => all.indexOf(one) !== at); })()"
     )
-    assert unnamed == []
+    assert twice == []
 
 
-def test_it_fits_a_narrow_window(page: Window) -> None:
-    page.browser.call(
-        "Emulation.setDeviceMetricsOverride", page.session, width=360, height=700,
-        deviceScaleFactor=1, mobile=False,
-    )  # fmt: skip
+def test_it_fits_narrow_and_wide_windows(page: Window) -> None:
+    page.roles(age="covariate", income="outcome", treat="treatment")
+    page.press("#family-experiment")
     wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.js(wider) <= 0
-    page.js("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    assert page.js(wider) <= 0
+    for width in (390, 1366, 1920):
+        page.browser.call(
+            "Emulation.setDeviceMetricsOverride", page.session, width=width, height=768,
+            deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+        for number in range(1, 7):
+            page.step(number)
+            page.js("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            assert page.js(wider) <= 0, (width, number)
 
 
 def test_four_hundred_columns_are_searched_and_set(
@@ -312,32 +419,46 @@ def test_four_hundred_columns_are_searched_and_set(
 ) -> None:
     names = [f"inc_{i}" for i in range(200)] + [f"q{i}" for i in range(200)]
     schema = Schema(tuple(Column(name, "byte", "%8.0g", f"question {name}") for name in names))
-    import pandas as pd
-
     path = tmp_path / "wide.dta"
     dprct.write_dta(pd.DataFrame({name: [0.0, 1.0] for name in names}), schema, path)
     desk = opened(path, None)
     assert desk.path.read_text("utf-8") == draft(Schema.from_dta(path), path, desk.path)
-    window = chromium.window(serving(desk, 3.0).address)
+    window = chromium.window(serving(desk).address)
     window.ready()
-    window.js(
-        "(() => { const one = document.getElementById('search'); one.value = 'inc_1*';"
-        "one.dispatchEvent(new Event('input')); })()"
-    )
+    window.step(2)
+    window.fill("search", "inc_1*")
     assert window.text("#count") == "111 of 400 columns are shown"
-    window.click("#select-shown")
     window.js("document.getElementById('bulk-fact').value = 'fate'")
     window.js("document.getElementById('bulk-value').value = 'drop'")
-    window.click("#bulk-set")
-    window.until(f"{SAID} === 'fate of 111 columns is saved.'")
+    window.press("#bulk-set")
     columns = read_toml(desk.path, StudyError)["columns"]
     assert [name for name in columns if columns[name].get("fate") == "drop"] == [
         name for name in names if name.startswith("inc_1")
     ]
 
 
-def test_the_port_is_free_again(desk: Desk, serving: Callable[..., Served]) -> None:
-    served = serving(desk, 0.5)
-    served.close()
-    with socket.socket() as again, pytest.raises(OSError, match=r".*"):
-        again.connect(("127.0.0.1", served.port))
+def test_rare_facts_bins_and_verdicts(page: Window, desk: Desk) -> None:
+    """Rarer facts in a dialog; combinations after each change; a verdict for each regression."""
+    page.step(2)
+    page.roles(age="covariate")
+    page.click('[aria-label="more about age"]')
+    page.until("document.getElementById('more').open")
+    page.press("#f-columns-age-integer")
+    page.set("f-columns-age-integer", "true")
+    page.fill("f-columns-age-decimals", "many")
+    page.until("document.getElementById('f-columns-age-decimals-wrong').textContent.length > 9")
+    page.set("f-columns-age-decimals", "")
+    page.click("#more-close")
+    assert desk.study().columns["age"]["integer"] is True
+    declare(page, age_bounds="15, 80", age_missing="never", age_bins="5")
+    page.step(5)
+    page.until("document.getElementById('sizes-words').textContent.includes('5 combinations')")
+    page.set("f-columns-age-bins", "65")
+    page.until("document.getElementById('sizes-words').textContent.includes('65 combinations')")
+    assert "Name your do-files" in page.text("#worth")
+    do = desk.path.with_name("tables.do")
+    do.write_text('use "survey.dta", clear\n* Table <b>1</b>\nreg income age, robust\n')
+    page.set("f-package-do", "tables.do")
+    page.until("document.getElementById('worth').textContent.includes('tables.do:3')")
+    assert "artefact" in page.text("#worth")
+    assert page.js("document.querySelectorAll('#worth b').length") == 0

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from dprct.app.fields import fact, form, section_value, shown_fact
+from dprct.app.fields import fact, section_value, shown_fact
+from dprct.app.forms import form
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget, keys_of
@@ -64,9 +65,10 @@ def test_what_cannot_be_read_is_refused_or_left_to_the_specification(key: str) -
 
 
 def test_a_form_has_every_key_and_what_it_takes() -> None:
-    fields = form(TotalBudget, {"epsilon": 2.0})
+    fields = [*form(TotalBudget, {"epsilon": 2.0})]
     assert [one["key"] for one in fields] == [*keys_of(TotalBudget)]
     assert [one["value"] for one in fields] == ["2.0", "", "", ""]
     assert [one["required"] for one in fields] == [True, False, False, False]
+    assert all(one["label"] and one["help"] for one in fields)
     (confirm,) = [one for one in form(ReleaseSection, {}) if one["key"] == "confirm"]
-    assert confirm["choices"] == ["true", "false"]
+    assert confirm["flag"]

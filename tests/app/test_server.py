@@ -17,7 +17,7 @@ from dprct.app.guard import HEADERS
 from dprct.cli import main
 
 pytest.importorskip("uvicorn", reason="needs the extra dprct[app]")
-from dprct.app.server import Windows, bound
+from dprct.app.server import FILES, Windows, bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def test_it_answers_its_page_and_nobody_else(desk: Desk, serving: Callable[..., 
     status, body, headers = served.ask("GET", served.base)
     assert (status, b"<h1" in body) == (200, True)
     assert {name: headers[name.lower()] for name in HEADERS} == dict(HEADERS)
-    for path in ("", "app.js", "app.css", "charts.js", "reading/choosing_bounds"):
+    for path in ("", "app.js", "app.css", "pictures.js", "reading/choosing_bounds"):
         assert served.ask("GET", served.base + path)[0] == 200
     state = f"{served.base}do/state"
     assert served.ask("POST", state, {})[0] == 200
@@ -72,8 +72,11 @@ def test_requests_that_make_no_sense_are_answered(
     ):
         assert "error" in served.do("edit", **given)
     assert served.ask("POST", f"{served.base}do/state", ["x"])[0] == 400
-    assert "error" in served.do("errors", epsilon="x")
-    assert "error" in served.do("errors", epsilon=-1)
+    assert "error" in served.do("outlook", epsilon="x")
+    assert "epsilon" in served.do("outlook", epsilon=-1)["refused"]
+    assert "TOML" in served.do("write", revision=state["revision"], text="data = [")["error"]
+    assert "error" in served.do("resume", entry="1")
+    assert served.ask("GET", f"{served.base}released/survey.dta")[0] == 404
     assert "error" in served.do("take", sha256=None)
     assert desk.path.read_bytes() == before
 
@@ -189,7 +192,9 @@ def test_a_process_prints_one_address_and_ends_when_asked(
 def test_the_page_asks_for_nothing_elsewhere(checkout: Path) -> None:
     page = checkout / "dprct" / "app" / "page"
     files = sorted(page.iterdir())
-    assert len(files) == 4
+    assert {file.name for file in files} == {name or "index.html" for name in FILES} | {
+        "index.html"
+    }
     for file in files:
         text = file.read_text("utf-8").replace('"http://www.w3.org/2000/svg"', "")
         assert "http" not in text

@@ -1,0 +1,182 @@
+"""The forms of a study file's sections: which there are for a method, and the fields of each."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
+
+from dprct.app.fields import choices_of, shown_value
+from dprct.app.words import label, meanings, plain, takes
+from dprct.estimate.moments.declared import Regression
+from dprct.schema.columns import Unit
+from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of
+from dprct.study.declared_tables import TableSpec
+from dprct.study.informed_section import InformedSection
+from dprct.study.methods import ESTIMATES, METHODS
+from dprct.study.readme import Availability
+from dprct.study.release_section import PackageSpec
+from dprct.study.sections import (
+    DesignSection,
+    ReleaseSection,
+    Scope,
+    TotalBudget,
+    is_required,
+    keys_of,
+)
+from dprct.study.study import Declaration, Header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+KINDS: Mapping[str, type[Any]] = {
+    "release": ReleaseSection,
+    "unit": Unit,
+    "budget": TotalBudget,
+    "header": Header,
+    "declared": Declaration,
+    "design": DesignSection,
+    "informed": InformedSection,
+    **{method: spec_of(method) for method in METHODS if method in parts_of(method)},
+    "availability": Availability,
+    "study": Scope,
+    "package": PackageSpec,
+}
+"""What each section becomes."""
+
+LISTED: Mapping[str, type[Any]] = {"table": TableSpec, REGRESSION: Regression}
+"""Sections of which a study file may have several, [[name]]."""
+
+STEPS: Mapping[str, int] = {
+    "package": 1, "study": 2, "unit": 2, "header": 2, "release": 3, "design": 3, "informed": 3,
+    REGRESSION: 3, **dict.fromkeys(METHODS, 3), "budget": 4, "table": 3, "declared": 6,
+    "availability": 6,
+}  # fmt: skip
+"""The step of the page on which a section is asked for."""
+
+_RELEASE_STEPS: Mapping[str, int] = {
+    "epsilon": 4, "delta": 4, "accept_large_delta": 4, "confirm": 5, "output": 6, "keep": 6,
+}  # fmt: skip
+
+_TITLES: Mapping[str, str] = {
+    "release": "What is released",
+    "unit": "Who is protected",
+    "budget": "Total of the ledger",
+    "header": "Names, types and labels",
+    "declared": "Who declares the public facts",
+    "design": "Design of the experiment",
+    "informed": "Published method",
+    "availability": "What a data editor asks",
+    "study": "Columns and rows of the study",
+    "package": "Do-files and replication package",
+    "table": "Table of the paper",
+    REGRESSION: "Regression with more than a formula",
+}
+
+_FIRST = ("formula", "arms", "block", "cluster", "formulas", "id", "max_rows", "do")
+"""Keys that are shown at once although nothing requires them."""
+
+_LATER = (("calibrated", "formulas"), ("unit", "name"))
+"""Keys of these names that can wait."""
+
+
+def title(name: str) -> str:
+    """Heading of a section.
+
+    Examples
+    --------
+    >>> title("design"), title("ipw")
+    ('Design of the experiment', 'Options of ipw')
+    """
+    return _TITLES.get(name, f"Options of {name}")
+
+
+def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
+    """Forms of a parsed study file: of what its method reads, and of what every study has."""
+    parts = parts_of(method)
+    reads = [part for part in parts if part != "formula" and part not in LISTED]
+    names = ["package", "study", "unit", "header", "release", *reads, "budget", "declared"]
+    names.append("availability")
+    found = [_single(name, document, method) for name in dict.fromkeys(names)]
+    lists = [n for n in LISTED if n in parts or (n == "table" and method not in ESTIMATES)]
+    for name in lists:
+        tables = document.get(name, [])
+        tables = tables if isinstance(tables, list) else []
+        for place, table in enumerate([*tables, {}]):
+            there = place < len(tables)
+            head = f"{title(name)} {place + 1}" if there else f"Another {title(name).lower()}"
+            found.append(_form(name, [name, place], LISTED[name], table, there) | {"title": head})
+    return found
+
+
+def _single(name: str, document: Mapping[str, Any], method: str) -> dict[str, Any]:
+    besides: tuple[str, ...] = ()
+    release = document.get("release", {})
+    if name in METHODS:
+        besides = given_elsewhere(name)
+        written = isinstance(release, dict) and release.get("formula") is not None
+        besides += spec_of(name).formula_gives if written else ()
+    if name == "release" and "formula" not in parts_of(method):
+        besides += ("formula",)
+    if name == "release":
+        besides += ("method",)
+    return _form(name, [name], KINDS[name], document.get(name), name in document, besides)
+
+
+def _form(
+    name: str,
+    at: list[Any],
+    kind: type[Any],
+    table: object,
+    there: bool,
+    besides: Iterable[str] = (),
+) -> dict[str, Any]:
+    fields = [*form(kind, table, besides)]
+    for one in fields:
+        steps = _RELEASE_STEPS if name == "release" else {}
+        one["step"] = steps.get(one["key"], STEPS[name])
+        one["first"] = one["key"] in _FIRST and (name, one["key"]) not in _LATER
+    return {
+        "name": name, "at": at, "title": title(name), "there": there, "fields": fields,
+        "step": STEPS[name],
+    }  # fmt: skip
+
+
+def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a section: what each is called, means, takes, and what is there."""
+    there = table if isinstance(table, dict) else {}
+    left_out = {*besides}
+    said = _meanings(kind)
+    for key, (field, kinds) in keys_of(kind).items():
+        if key in left_out:
+            continue
+        default = field.default
+        yield {
+            "key": key,
+            "label": label(key),
+            "help": said.get(key, ""),
+            "takes": takes(kinds),
+            "choices": choices_of(kinds),
+            "flag": [one.name for one in kinds] == ["bool"],
+            "required": is_required(field),
+            "default": "" if default in (MISSING, None, ()) else shown_value(default),
+            "value": shown_value(there.get(key)),
+        }
+
+
+def _meanings(kind: type[Any]) -> Mapping[str, str]:
+    if kind not in _SAID:
+        said = meanings(kind)
+        model = next((m for m in METHODS.values() if m.specification() is kind), None)
+        if model is not None:
+            said = meanings(model) | said
+        _SAID[kind] = {key: plain(words) for key, words in said.items()}
+    return _SAID[kind]
+
+
+_SAID: dict[type[Any], Mapping[str, str]] = {}
+"""What the fields of each kind mean: docstrings are read once."""
+
+
+def keys() -> dict[str, set[str]]:
+    """Keys of each section that has a form."""
+    return {name: {*keys_of(kind)} for name, kind in {**KINDS, **LISTED}.items()}

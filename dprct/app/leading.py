@@ -1,0 +1,357 @@
+"""What follows from what was said before: from the roles of columns to formula, design and fates.
+
+Who says what each column is has said most of a study file.  Where a key is empty, or is what the
+roles implied before, it follows them; what a person typed otherwise stays.  Everything here is a
+function of the study file and of the header, never of a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dprct.study.asked import parts_of
+from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Path = tuple[str, ...]
+"""Keys from the top of a study file to a value."""
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "experiment": ("calibrated", "moments", "private_ate", "cate", "published_hybrid",
+                   "published_gen_model"),
+    "survey": ("mv_histogram", "marginals", "moments", "private_additive",
+               "published_mv_histogram"),
+    "observational": ("ipw", "moments"),
+    "panel": ("synthetic_control",),
+}  # fmt: skip
+"""What a person has, and the methods for it."""
+
+_FATES: Mapping[str, str] = {
+    "outcome": "modelled",
+    "covariate": "modelled",
+    "treatment": "modelled",
+    "block": "modelled",
+    "cluster": "modelled",
+    "weight": "withheld",
+    "id": "key",
+}
+_OF_DESIGN = ("treatment", "block", "cluster")
+_FEW_OUTCOMES, _FEW_COLUMNS = 2, 8
+_NEEDS_DELTA = ("moments", "ipw")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Columns by their role, in the order of the file.
+
+    Parameters
+    ----------
+    found : mapping of str to tuple of str
+        By role.
+    levels : mapping of str to list
+        Declared levels of columns that have a role.
+    """
+
+    found: Mapping[str, tuple[str, ...]]
+    levels: Mapping[str, list[Any]]
+
+    def of(self, role: str) -> tuple[str, ...]:
+        """Columns of a role."""
+        return self.found.get(role, ())
+
+    def first(self, role: str) -> str:
+        """First column of a role; empty if there is none."""
+        return next(iter(self.of(role)), "")
+
+    @property
+    def group(self) -> tuple[str, list[Any]] | None:
+        """The one treatment column that holds the group, and its levels; None for 0/1 columns."""
+        if len(self.of("treatment")) != 1:
+            return None
+        name = self.first("treatment")
+        levels = self.levels.get(name, [])
+        return (name, levels) if levels and not {*levels} <= {0, 1} else None
+
+
+def roles_of(document: Mapping[str, Any], names: Iterable[str] | None = None) -> Roles:
+    """Roles that a parsed study file gives to its columns.
+
+    Examples
+    --------
+    >>> roles_of({"columns": {"y": {"role": "outcome"}, "age": {"bounds": [0, 9]}}}).of("outcome")
+    ('y',)
+    """
+    tables = document.get("columns", {})
+    found: dict[str, tuple[str, ...]] = {}
+    levels = {}
+    for name in tables if names is None else names:
+        facts = tables.get(name)
+        role = facts.get("role") if isinstance(facts, dict) else None
+        if isinstance(role, str):
+            found[role] = (*found.get(role, ()), name)
+            if isinstance(facts.get("levels"), list):
+                levels[name] = facts["levels"]
+    return Roles(found, levels)
+
+
+def method_of(document: Mapping[str, Any]) -> str:
+    """Method of a parsed study file; the default where it names none that there is."""
+    table = document.get("release", {})
+    found = table.get("method", "mv_histogram") if isinstance(table, dict) else ""
+    return found if found in METHODS else "mv_histogram"
+
+
+def family_of(document: Mapping[str, Any]) -> str:
+    """What a person has, as method and roles say it; empty while nothing was said.
+
+    Examples
+    --------
+    >>> family_of({"release": {"method": "ipw"}}), family_of({})
+    ('observational', '')
+    """
+    method, roles = method_of(document), roles_of(document)
+    if method == "moments":
+        if "design" in document:
+            return "experiment"
+        return "observational" if roles.of("treatment") else "survey"
+    if method == "mv_histogram" and not roles.found and not _has_fates(document):
+        return ""
+    return next(family for family, methods in FAMILIES.items() if method in methods)
+
+
+def _has_fates(document: Mapping[str, Any]) -> bool:
+    tables = document.get("columns", {})
+    return any(isinstance(facts, dict) and "fate" in facts for facts in tables.values())
+
+
+def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None) -> dict[Path, Any]:
+    """What method and roles imply, by its place in the study file.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Columns of the file, in their order.
+    rows : int or None
+        Rows of the file, where they are known.
+    """
+    method, roles = method_of(document), roles_of(document, names)
+    parts = parts_of(method)
+    found: dict[Path, Any] = {}
+    outcomes, arms, covariates = (roles.of(role) for role in ("outcome", "treatment", "covariate"))
+    designed = "design" in parts and (method != "moments" or "design" in document)
+    if "formula" in parts:
+        found["release", "formula"] = _formula(method, outcomes, arms, covariates)
+    if designed and arms:
+        found |= _design(roles)
+    if method in ("ipw", "synthetic_control"):
+        found[method, "outcome"] = roles.first("outcome")
+    if method == "cate":
+        found[method, "treatment"] = roles.first("treatment")
+    if method == "synthetic_control":
+        found[method, "unit"] = found["unit", "id"] = roles.first("id")
+    if method == "moments":
+        formulas = [_spelled((y,), (*arms, *covariates)) for y in outcomes]
+        found[method, "formulas"] = [one for one in formulas if one]
+        found[method, "weights"] = roles.first("weight")
+    found["release", "delta"] = small_delta(rows) if method in _NEEDS_DELTA else 0.0
+    if method not in ESTIMATES:
+        found |= _fates(roles, designed=designed and method not in UNPROMISED)
+    return {path: value for path, value in found.items() if value not in ("", [])}
+
+
+def small_delta(rows: int | None) -> float:
+    """A delta far below one over the number of rows.
+
+    Examples
+    --------
+    >>> small_delta(2000), small_delta(3_000_000), small_delta(None)
+    (1e-06, 1e-08, 1e-06)
+    """
+    return 10.0 ** -max(6, len(str(rows or 1)) + 1)
+
+
+def _formula(
+    method: str, outcomes: tuple[str, ...], arms: tuple[str, ...], covariates: tuple[str, ...]
+) -> str:
+    if method == "ipw":
+        return _spelled(arms[:1], covariates)
+    if method in ("cate", "private_additive"):
+        return _spelled(outcomes[:1], covariates)
+    if method == "private_ate":
+        return _spelled(outcomes, arms)
+    return _spelled(outcomes, (*arms, *covariates)) if arms else ""
+
+
+def _spelled(left: tuple[str, ...], right: tuple[str, ...]) -> str:
+    return f"{' + '.join(left)} ~ {' + '.join(right)}" if left and right else ""
+
+
+def _design(roles: Roles) -> dict[Path, Any]:
+    """Arms, blocks and clusters; how treatment was assigned only a person knows without these."""
+    block, cluster = (list(roles.of(role)) for role in ("block", "cluster"))
+    kind = "_".join(name for name, there in (("block", block), ("cluster", cluster)) if there)
+    found: dict[Path, Any] = {("design", "kind"): kind}
+    if roles.group is None:
+        found["design", "arms"] = list(roles.of("treatment"))
+    else:
+        found["design", "arm"], found["design", "arms"] = roles.group
+    for name, columns in (("block", block), ("cluster", cluster)):
+        found["design", name] = columns[0] if len(columns) == 1 else columns
+    return found
+
+
+def _fates(roles: Roles, *, designed: bool) -> dict[Path, Any]:
+    return {
+        ("columns", name, "fate"): "public" if designed and role in _OF_DESIGN else fate
+        for role, fate in _FATES.items()
+        for name in roles.of(role)
+    }
+
+
+def follow(
+    document: dict[str, Any],
+    before: Mapping[Path, Any],
+    after: Mapping[Path, Any],
+    said: Iterable[Path],
+) -> None:
+    """Let keys follow what is implied, unless a person said otherwise.
+
+    Parameters
+    ----------
+    said : iterable of tuple
+        Places that the person has just changed.
+
+    Examples
+    --------
+    >>> document = {"release": {"formula": "y ~ t"}}
+    >>> place = ("release", "formula")
+    >>> follow(document, {place: "y ~ t"}, {place: "y ~ t + age"}, ())
+    >>> document
+    {'release': {'formula': 'y ~ t + age'}}
+    """
+    kept = {*said}
+    for path in {**before, **after}:
+        old, new = before.get(path), after.get(path)
+        if old == new or path in kept:
+            continue
+        if _at(document, path) in (None, old):
+            _put(document, path, new)
+
+
+def _at(document: Mapping[str, Any], path: Path) -> Any:
+    found: Any = document
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _put(document: dict[str, Any], path: Path, value: Any) -> None:
+    *above, last = path
+    tables: list[Any] = [document]
+    for key in above:
+        tables.append(tables[-1].setdefault(key, {}))
+        if not isinstance(tables[-1], dict):
+            return
+    if value is None:
+        tables[-1].pop(last, None)
+    else:
+        tables[-1][last] = value
+    for key, table, inner in zip(above, tables, tables[1:], strict=False):
+        if not inner and table.get(key) is inner and key != "columns":
+            del table[key]
+
+
+def turned(document: dict[str, Any], method: str, put_aside: dict[str, dict[str, Any]]) -> None:
+    """Turn a study file to another method: what the new one does not read is put aside.
+
+    Parameters
+    ----------
+    put_aside : dict
+        By method what was put aside when it was left, which comes back with it.
+    """
+    old = method_of(document)
+    reads = {part for part in parts_of(method) if part != "formula"}
+    known = {part for name in METHODS for part in parts_of(name)} - {"formula"}
+    left = {name: document.pop(name) for name in known - reads if name in document}
+    release = document.setdefault("release", {})
+    if "formula" in release and ("formula" not in parts_of(method) or _asks_otherwise(old, method)):
+        left["formula"] = release.pop("formula")
+    put_aside[old] = left
+    release["method"] = method
+    for name, value in put_aside.get(method, {}).items():
+        if name == "formula":
+            release.setdefault(name, value)
+        else:
+            document.setdefault(name, value)
+
+
+def _asks_otherwise(old: str, new: str) -> bool:
+    """Whether the formulas of two methods mean different things."""
+    left = {"ipw": "treatment", "cate": "features", "private_additive": "features"}
+    return left.get(old) != left.get(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A method for what a person has, and why."""
+
+    method: str
+    why: str
+
+
+def proposals(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Proposal]:
+    """Method that is proposed for each family, with one sentence why."""
+    roles = roles_of(document, names)
+    outcomes = len(roles.of("outcome"))
+    several = "one outcome" if outcomes == 1 else f"{outcomes} outcomes"
+    if outcomes > _FEW_OUTCOMES:
+        experiment = Proposal(
+            "moments",
+            f"You have an experiment with {several}: one release serves all its tables of effects, "
+            "with covariates and subgroups, on one budget.",
+        )
+    else:
+        experiment = Proposal(
+            "calibrated",
+            "You have an experiment: readers get a file on which your regression runs unchanged "
+            "and returns private effects with valid errors.",
+        )
+    modelled = [n for n in names if _at(document, ("columns", n, "fate")) == "modelled"]
+    if len(modelled) > _FEW_COLUMNS:
+        survey = Proposal(
+            "marginals",
+            f"You model {len(modelled)} columns: too many for their joint distribution, so that "
+            "each is released by itself.",
+        )
+    else:
+        survey = Proposal(
+            "mv_histogram",
+            "Nobody was treated: readers get a file with the joint distribution of the few columns "
+            "that you model.",
+        )
+    if outcomes > 1:
+        observational = Proposal(
+            "moments",
+            f"People chose their treatment, and you have {several}: one release serves every "
+            "regression of them, adjusted for covariates.",
+        )
+    else:
+        observational = Proposal(
+            "ipw",
+            "People chose their treatment: the effect is adjusted for covariates, and treatment, "
+            "covariates and outcome all stay private.",
+        )
+    panel = Proposal(
+        "synthetic_control",
+        "One unit was treated: its path without treatment is made of the others, whose series stay "
+        "private.",
+    )
+    return {
+        "experiment": experiment,
+        "survey": survey,
+        "observational": observational,
+        "panel": panel,
+    }

@@ -1,0 +1,208 @@
+// Step 6: open, confirm, release, resume; and what was released. The ledger and the files on the
+// disk are the truth, so that a reload, a second window or a crash shows the same.
+
+import { $, button, complain, count, element, say, table } from "./dom.js";
+import { remedied } from "./forms.js";
+import { forest, ledgerPicture } from "./pictures.js";
+import { ask, isSaved, isSaving, load, state } from "./study.js";
+
+const WORK = {
+  reading: ["Opening", "The public facts are sealed, and the data are read. Nothing is charged."],
+  protecting: ["Releasing", "The ledger is charged, the noise is drawn, and the files are written. It is finished even if you close this window."],
+  resuming: ["Resuming", "The files are written again from what was paid for. Nothing is charged."],
+};
+const STATES = {
+  written: (one) => `released: ${one.file}`,
+  saved: () => "paid for and saved, but its file is not here: write it again, free",
+  crashed: () => "SPENT, and nothing was saved: its process was stopped in between, or is still at work",
+  "no-guarantee": () => "no guarantee, no price",
+};
+
+let shownFor = "";   // of the result: what it was read for
+let poll = 0;
+let begun = 0;       // when the work began
+let dismissed = "";  // an offer that was closed in this window
+
+export function startRelease() {
+  $("offer").addEventListener("click", offer);
+  $("confirm").addEventListener("change", () => { $("take").disabled = !$("confirm").checked; });
+  $("take").addEventListener("click", take);
+  $("not-now").addEventListener("click", withdraw);
+  $("modal").addEventListener("cancel", (event) => { event.preventDefault(); withdraw(); });
+}
+
+export function showRelease() {
+  if (state.error) { $("offer").disabled = true; return; }
+  const points = state.open.length;
+  const why = state.work ? "" : points ? `${new Set(state.open.map((one) => one.at.join())).size} things are still open:`
+    : isSaved() ? "" : isSaving() ? "A change is being saved." : "Something that you typed is not saved yet.";
+  $("why-not").textContent = why;
+  $("offer").disabled = Boolean(why || state.work);
+  $("none-label").hidden = state.promises;
+  $("where-open").replaceChildren(...(points && !state.work ? steps() : []));
+  showWork();
+  showModal();
+  showLedger();
+  showResult();
+}
+
+const steps = () => [2, 3, 4, 5].filter((at) => $(`badge-${at}`).textContent).map((at) => element("li", {},
+  element("a", { href: `#step-${at}`, text: `Step ${at}: ${$(`badge-${at}`).textContent}` })));
+
+function showWork() {
+  const work = WORK[state.work];
+  $("working").hidden = !work;
+  if (!work) { clearTimeout(poll); poll = 0; begun = 0; return; }
+  if (!begun) begun = Date.now();
+  $("working-head").textContent = work[0];
+  const charged = state.work === "protecting" && state.ledger && !state.ledger.error
+    ? ` Charged so far: ${state.ledger.words}.` : "";
+  $("working-words").textContent = `${work[1]}${charged} ${Math.round((Date.now() - begun) / 1000)} s.`;
+  if (!poll) poll = setTimeout(() => { poll = 0; load().catch(() => {}); }, 1000);
+}
+
+async function offer() {
+  dismissed = "";
+  begun = Date.now();
+  say("");
+  try {
+    await ask("offer", { revision: state.revision, accept_no_guarantee: $("none").checked });
+    await load();
+    say("The data keep what was declared. Nothing is charged yet.");
+  } catch (error) {
+    complain(error.message);
+    $("offer-wrong").replaceChildren(`Not opened: ${error.message}. `, ...(error.remedies || [])
+      .map((one) => button(one.label, () => { remedied(one); $("offer-wrong").replaceChildren(); })));
+    await load().catch(() => {});
+    return;
+  }
+  $("offer-wrong").replaceChildren();
+}
+
+function showModal() {
+  const found = state.offer, modal = $("modal");
+  if (!found || state.work || dismissed === found.sha256) { if (modal.open) modal.close(); return; }
+  if (modal.open && $("hash").textContent === found.sha256) return;
+  $("hash").textContent = found.sha256;
+  $("offered-plan").textContent = found.plan;
+  $("offered-words").textContent = found.words;
+  $("offered-note").textContent = found.note;
+  $("confirm").checked = false;
+  $("take").disabled = true;
+  if (!modal.open) modal.showModal();
+  $("confirm").focus();
+}
+
+function withdraw() {
+  dismissed = $("hash").textContent;
+  $("modal").close();
+  ask("withdraw").then(load).then(() => say("Nothing was charged."), () => {});
+}
+
+async function take() {
+  const sha256 = $("hash").textContent;
+  dismissed = sha256;
+  $("take").disabled = true;
+  $("modal").close();
+  begun = Date.now();
+  await finish(ask("take", { sha256 }),
+    "Released. To release again makes another file and charges the ledger again.");
+}
+
+async function finish(deed, words) {
+  try {
+    const found = await deed;
+    await load();
+    showMade(found);
+    say(words);
+    $("made").focus();
+  } catch (error) {
+    await load().catch(() => {});
+    complain(error.message);
+  }
+}
+
+function resume(entry) {
+  begun = Date.now();
+  finish(ask("resume", { entry }), "Written again from what was paid for. Nothing was charged.");
+}
+
+// -- the ledger ----------------------------------------------------------------------------------
+
+function showLedger() {
+  const ledger = state.ledger, place = $("spent");
+  const shape = JSON.stringify([ledger, state.work]);
+  if (place.dataset.shape === shape) return;
+  place.dataset.shape = shape;
+  const blocked = !ledger ? "" : ledger.error || ledger.too_little;
+  $("blocked").textContent = blocked && !state.work ? blocked : "";
+  $("blocked").hidden = !blocked || Boolean(state.work) || (state.output_there && !ledger.error);
+  const lost = ledger && !ledger.error ? ledger.entries.filter((one) => one.state !== "written" && one.state !== "no-guarantee") : [];
+  $("lost").hidden = !lost.length || Boolean(state.work);
+  $("lost").replaceChildren(...lost.map((one) => element("p", {},
+    `Entry ${one.id} of ${one.when} (${one.method}, epsilon ${one.epsilon}) is ${STATES[one.state](one)}. `,
+    one.state === "saved" ? button("Write its file again", () => resume(one.id), { class: "main" }) : null)));
+  if (!ledger) {
+    place.replaceChildren(element("p", { text: "There is no ledger yet: nothing was charged." }));
+  } else if (ledger.error) {
+    place.replaceChildren(element("p", { class: "bad", text: ledger.error }));
+  } else {
+    place.replaceChildren(element("p", { text: `${ledger.words}.` }),
+      ledger.too_little ? element("p", { class: "hint", text: ledger.too_little }) : "", ledgerPicture(ledger),
+      element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Entries of the ledger" },
+        table("", ["entry", "when", "method", "epsilon", "state"], ledger.entries.map((one) =>
+          [one.id, one.when, one.method, one.epsilon, STATES[one.state](one)]))),
+      ...ledger.entries.filter((one) => one.saved && one.state === "written").map((one) =>
+        button(`Write the file of entry ${one.id} again (free)`, () => resume(one.id))));
+  }
+}
+
+// -- the result ----------------------------------------------------------------------------------
+
+async function showResult() {
+  const entries = state.ledger && !state.ledger.error ? state.ledger.entries.length : 0;
+  const wanted = state.output_there && !state.work ? JSON.stringify([state.output, entries, state.method]) : "";
+  if (wanted === shownFor) return;
+  shownFor = wanted;
+  if (!wanted) { $("made").hidden = true; return; }
+  try {
+    const { result } = await ask("result");
+    if (wanted === shownFor && result) showMade(result);
+  } catch (error) { complain(error.message); }
+}
+
+function showMade(found) {
+  const entries = state.ledger && !state.ledger.error ? state.ledger.entries.length : 0;
+  shownFor = JSON.stringify([state.output, entries, state.method]);
+  const link = (one) => element("a", { href: `released/${encodeURIComponent(one.name)}`, text: one.name,
+    target: "_blank", rel: "noopener noreferrer" });
+  const files = found.listed.map((one) => element("li", {}, link(one),
+    element("span", { class: "hint", text: ` ${one.about}, ${count(one.bytes)} bytes` })));
+  const rows = found.rows.filter((one) => Number.isFinite(one.estimate));
+  const parts = [
+    element("p", { class: "kind", text: found.makes_file ? "Protected file" : "Released numbers" }),
+    element("h3", { text: found.output }),
+    element("p", { class: "hint", text: `${found.issued ? `Issued ${found.issued}. ` : ""}In the folder ${found.folder}` }),
+    found.claim.length ? element("div", { class: found.promises ? "claim" : "claim none" },
+      ...found.claim.map((text) => element("p", { text }))) : null,
+  ];
+  if (rows.length) {
+    parts.push(element("h4", { text: "Estimates, with intervals of 95 % that hold sampling and privacy noise" }),
+      forest(rows.slice(0, 24), "Released estimates"),
+      element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],
+        rows.map((one) => [one.name, one.estimate, one.error, one.low, one.high]))));
+  }
+  for (const text of found.tables) parts.push(element("pre", { text }));
+  parts.push(element("h4", { text: "Files" }), element("ul", { id: "files" }, ...files));
+  parts.push(element("h4", { text: "What to do next, in a shell in this folder" }),
+    element("ul", {}, ...found.next.map((one) => element("li", {}, `${one.what}: `, element("code", { text: one.do })))));
+  if (found.notes.length) parts.push(element("h4", { text: "What this is not good for" }),
+    element("ul", {}, ...found.notes.map((text) => element("li", { text }))));
+  parts.push(element("details", {}, element("summary", { text: "How it was made" }),
+    element("p", {}, "In a shell: ", element("code", { text: found.command })),
+    element("p", { text: "In Python:" }), element("pre", { text: found.python }),
+    found.summary ? element("pre", { text: found.summary }) : null,
+    found.certificate ? element("pre", { id: "certificate", text: found.certificate }) : null));
+  $("made").replaceChildren(...parts.filter(Boolean));
+  $("made").hidden = false;
+}

@@ -1,0 +1,172 @@
+"""Open points as the page shows them: beside which field, why it is asked, and what settles it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dprct.app.words import label
+from dprct.schema.facts import DECLARABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Mapping, Sequence
+
+HEADER = ("header", "confirm")
+"""The field that settles every point about facts of the header."""
+
+_FROM_FILE = "from file: confirm"
+_BOUNDS = (
+    "The noise hides the largest change that one person can make within the values that are "
+    "possible. They must come from the questionnaire and not from the data.",
+    "where-a-bound-may-come-from",
+)
+_BUDGET = (
+    "What is spent on people adds up for ever, so a release must fit into a total.",
+    "what-width-costs",
+)
+_WHY: Mapping[str, tuple[str, str]] = {
+    "fate": (
+        "A file that is published has to say of each column what becomes of it; nothing is "
+        "published because somebody forgot it.",
+        "where-a-bound-may-come-from",
+    ),
+    "missing": (
+        "Whether a value is missing can tell something about a person, so it has to be public "
+        "which missing codes are possible.",
+        "missing-answers",
+    ),
+    **dict.fromkeys(("bounds", "levels", "bins"), _BOUNDS),
+    "confirm": (
+        "Names, types, formats and labels come from a confidential file and are published as they "
+        "stand: somebody must have read them.",
+        "not-from-the-data",
+    ),
+    **dict.fromkeys(("epsilon", "delta"), _BUDGET),
+}
+"""Why a key is asked for, and where the page on bounds says more."""
+
+_REMEDY = re.compile(r"\b(\w+) = (true|false|\"\w+\")(?: (?:in|under) \[(\w+)\])?")
+_ONE_OF = re.compile(r"give one of: (.+)$")
+_MOST_BUTTONS = 6
+_LEAVES = ("missing", "fate", "kind", "confirm", "method")
+"""Keys for which the answer is a person's knowledge, and no button gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One thing that keeps the study from being released.
+
+    Parameters
+    ----------
+    point : str
+        What ``dprct check`` says.
+    at : tuple of str
+        The field that settles it, as a path of the study file; empty where it is about none.
+    remedies : tuple of mapping
+        What buttons say and do, where the sentence names it.
+    """
+
+    point: str
+    at: tuple[str, ...]
+    why: str
+    anchor: str
+    remedies: tuple[Mapping[str, Any], ...]
+
+    @property
+    def column(self) -> str:
+        """The column that it is about; empty if none."""
+        return self.at[1] if self.at[:1] == ("columns",) else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Values for the page."""
+        return {
+            "point": self.point,
+            "at": list(self.at),
+            "column": self.column,
+            "why": self.why,
+            "anchor": self.anchor,
+            "remedies": [*self.remedies],
+        }
+
+
+def explained(
+    points: Iterable[str], names: Sequence[str], keys: Mapping[str, Container[str]]
+) -> list[Point]:
+    """Open points with their fields.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the file.
+    keys : mapping of str to container of str
+        Keys of each section that the page has a form for.
+
+    Examples
+    --------
+    >>> (one,) = explained(["column 'age' has no fate"], ["age"], {})
+    >>> one.at
+    ('columns', 'age', 'fate')
+    """
+    return [_explained(point, {*names}, keys) for point in points]
+
+
+def refusal(said: str, method: str, keys: Mapping[str, Container[str]]) -> dict[str, Any]:
+    """Refusal of a request with what a button can do about it.
+
+    Parameters
+    ----------
+    method : str
+        Whose section is meant where the sentence names none.
+
+    Examples
+    --------
+    >>> said = refusal("declare the design, or say attrition = true", "x", {"x": {"attrition"}})
+    >>> said["remedies"][0]["label"]
+    'Attrition: yes'
+    """
+    return {"error": said, "remedies": [*_remedies(said, (method,), keys)]}
+
+
+def _explained(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> Point:
+    at = _place(point, names, keys)
+    why, anchor = _WHY.get(at[-1], ("", "")) if at else ("", "")
+    return Point(point, at, why, anchor, _remedies(point, at, keys))
+
+
+def _place(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> tuple[str, ...]:
+    if point.endswith(_FROM_FILE):
+        return HEADER
+    section = re.match(r"\[+(\w+)\]+ ?(.*)", point)
+    if section is not None:
+        name = section[1]
+        words = re.findall(r"\w+", section[2])
+        key = next((word for word in words if word in keys.get(name, ())), "")
+        return (name, key) if key else (name,)
+    column = next((name for name in re.findall(r"'([^']+)'", point) if name in names), "")
+    if not column:
+        return ()
+    about = point.split(repr(column), 1)[1]
+    facts = [word for word in re.findall(r"\w+", about) if word in DECLARABLE]
+    return ("columns", column, facts[0] if facts else "fate")
+
+
+def _remedies(
+    point: str, at: tuple[str, ...], keys: Mapping[str, Container[str]]
+) -> tuple[Mapping[str, Any], ...]:
+    """Buttons for what the sentence says is to be written."""
+    if at == HEADER:
+        return ()
+    if len(at) > 1 and (found := _ONE_OF.search(point)):
+        options = found[1].split(", ")
+        return tuple(_button([*at], one) for one in options[:_MOST_BUTTONS])
+    for key, value, section in _REMEDY.findall(point):
+        where = section or (at[0] if at else "")
+        if key not in _LEAVES and key in keys.get(where, ()):
+            return (_button([where, key], value.strip('"')),)
+    return ()
+
+
+def _button(at: list[str], typed: str) -> Mapping[str, Any]:
+    said = {"true": "yes", "false": "no"}.get(typed, typed)
+    return {"label": f"{label(at[-1])}: {said}", "changes": [{"at": at, "typed": typed}]}

@@ -1,0 +1,253 @@
+"""What was charged and released, as the ledger and the files say it: the same after any crash."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from dprct import disk
+from dprct.certificate.page import odds_words
+from dprct.certificate.valid_regressions import Validity
+from dprct.errors import DprctError
+from dprct.io import read
+from dprct.privacy.accountant import find_ledger
+from dprct.privacy.budget import Budget
+from dprct.release.writing import certificate_paths
+from dprct.results.typeset import as_in_a_file
+from dprct.study.moments_tables import moments_path
+from dprct.study.protect import (
+    bound_model,
+    certified_in,
+    check_places,
+    companions,
+    declared_tables,
+    protected_certificate,
+    results_of,
+    state_of,
+    written_files,
+)
+from dprct.study.results_document import text_path
+from dprct.study.valid_files import shown_regressions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dprct.privacy.accountant import Accountant
+    from dprct.study.study import Study
+
+_MOST_ROWS = 200
+_ABOUT = {
+    ".certificate.html": "the certificate as a page, to print and sign",
+    ".certificate.txt": "the certificate as text",
+    ".certificate.json": "the certificate for programs: dprct verify reads it",
+    ".README-data.md": "what a data editor asks, filled in",
+    ".expected.csv": "the numbers of your tables on this file",
+    ".valid.do": "the regressions that are valid on this file, for Stata",
+    ".valid.R": "the same for R",
+    ".moments.json": "the released moments, on which readers run their own regressions",
+    ".txt": "the results, to read",
+    ".json": "the results, for programs",
+    ".dta": "the protected file, for readers",
+    ".csv": "the protected file as text",
+}
+
+
+def ledger_state(study: Study) -> dict[str, Any] | None:
+    """Spending so far, without the hash of the data; None if there is no ledger."""
+    try:
+        found = find_ledger(study.data, study.dataset_id)
+        if found is None:
+            return None
+        return {
+            "dataset_id": found.dataset_id,
+            "total": float(found.total.epsilon),
+            "spent": float(found.spent.epsilon),
+            "words": f"{found.spent} of {found.total} is spent, {found.remaining} is left",
+            "too_little": _too_little(study, found),
+            "entries": [*_entries(study, found)],
+        }
+    except DprctError as error:
+        return {"error": str(error)}
+
+
+def _too_little(study: Study, found: Accountant) -> str:
+    """Say that the ledger has less left than the study asks for; empty if it has enough."""
+    asked = Budget(study.release.epsilon, study.release.delta)
+    if not study.promises or asked.fits(found.remaining):
+        return ""
+    return (
+        f"The ledger of {found.dataset_id!r} has {found.remaining} left, and this release asks for "
+        f"{asked}: it will be refused. Ask for less; what was spent on these people stays spent."
+    )
+
+
+def _entries(study: Study, found: Accountant) -> Iterator[dict[str, Any]]:
+    certified = certified_in(study)
+    for entry in found.ledger:
+        state, file = state_of(entry, found, certified)
+        yield {
+            "id": entry.id,
+            "when": entry.when,
+            "method": entry.method.split(" (")[0],
+            "epsilon": float(entry.budget.epsilon) if entry.priced else 0.0,
+            "state": state,
+            "saved": state == "saved" or (entry.priced and found.is_saved(entry.id)),
+            "file": file,
+        }
+
+
+def resumed(study: Study, entry: str) -> Any:
+    """Write again what a ledger entry paid for and saved; nothing is charged."""
+    check_places(study)
+    model = bound_model(study)
+    made = model.resume(entry)
+    written_files(study, model, made)
+    return made
+
+
+def named_files(study: Study) -> list[Path]:
+    """Files of the release that are there, the first one being the release itself."""
+    first = study.output
+    if study.makes_file:
+        places = companions(study)
+        others = [*certificate_paths(first), places.readme, places.expected]
+        others += places.valid.values()
+    else:
+        moments = moments_path(first)
+        others = [text_path(first), moments, *certificate_paths(moments)]
+    return [path for path in (first, *others) if path.is_file()]
+
+
+def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
+    """What was released, from its files.
+
+    Parameters
+    ----------
+    made : Release or results, optional
+        What has just been made; its own summary is shown then.
+    """
+    first = study.output
+    found: dict[str, Any] = {
+        "output": first.name,
+        "folder": str(first.parent.resolve()),
+        "listed": [
+            {"name": path.name, "bytes": path.stat().st_size, "about": _about(path.name)}
+            for path in named_files(study)
+        ],
+        "claim": [], "rows": [], "tables": [], "certificate": "", "summary": "", "notes": [],
+        "promises": study.promises, "makes_file": study.makes_file,
+        "next": _next(study), "python": _python(study),
+        "command": f"dprct protect {shlex.quote(study.path.name)}",
+    }  # fmt: skip
+    if made is not None:
+        with as_in_a_file():
+            found["summary"] = str(made.summary())
+    try:
+        found |= _of_file(study) if study.makes_file else _of_document(study)
+    except DprctError as error:
+        found["notes"] = [str(error)]
+    return found
+
+
+def _about(name: str) -> str:
+    return next((words for end, words in _ABOUT.items() if name.endswith(end)), "")
+
+
+def _of_file(study: Study) -> dict[str, Any]:
+    """Guarantee, effects and tables of a protected file."""
+    certificate = protected_certificate(study)
+    text = certificate_paths(study.output)[0]
+    return {
+        "claim": [certificate.guarantee.sentence(), *odds_words(certificate.guarantee)],
+        "rows": [*_effects(study)][:_MOST_ROWS],
+        "tables": _tables(study),
+        "certificate": disk.content(text, disk.MOST_JSON).decode("utf-8"),
+        "notes": list(certificate.limits),
+        "issued": str(certificate.issued),
+    }
+
+
+def _effects(study: Study) -> Iterator[dict[str, Any]]:
+    """Effects that a calibrated file carries, read off it as a reader does; none of another."""
+    if study.release.method != "calibrated":
+        return
+    data, schema = read(study.output)
+    valid = Validity.of(schema)
+    if valid is None:
+        return
+    for one in shown_regressions(valid, data, schema):
+        for term, (estimate, error) in one.numbers.items():
+            yield _row(f"{one.outcome}: {term}", estimate, error)
+
+
+def _of_document(study: Study) -> dict[str, Any]:
+    """Guarantee and numbers of a document of results."""
+    document = results_of(study)
+    content = document.content
+    rows = []
+    for one in document.frame.to_dict("records"):
+        words = [str(value) for value in one.values() if isinstance(value, str)]
+        estimate, error = one.get("estimate"), one.get("std.error")
+        if isinstance(estimate, float):
+            row = _row(": ".join(dict.fromkeys(words)), estimate, error)
+            rows.append(row | {k[5:]: one[k] for k in ("conf.low", "conf.high") if k in one})
+    return {
+        "claim": str(content["guarantee"]["text"]).splitlines(),
+        "rows": json.loads(json.dumps(rows[:_MOST_ROWS]).replace("NaN", "null")),
+        "tables": [document.to_text()],
+        "notes": list(content["notes"]),
+        "issued": content["issued"],
+    }
+
+
+def _row(name: str, estimate: float, error: Any) -> dict[str, Any]:
+    known = isinstance(error, float) and math.isfinite(error)
+    return {
+        "name": name,
+        "estimate": estimate,
+        "error": error if known else None,
+        "low": estimate - 1.96 * error if known else None,
+        "high": estimate + 1.96 * error if known else None,
+    }
+
+
+def _tables(study: Study) -> list[str]:
+    """Declared tables as the protected file gives them, and why one cannot be made."""
+    if not study.tables:
+        return []
+    found = declared_tables(study, "protected")
+    others = {**found.withheld, **found.failed}
+    return [table.to_text() for table in found.made.values()] + [
+        f"{name}: {reason}" for name, reason in others.items()
+    ]
+
+
+def _next(study: Study) -> list[dict[str, str]]:
+    """What to do with a release, each with its command."""
+    name, output = shlex.quote(study.path.name), shlex.quote(study.output.name)
+    steps = [
+        {
+            "what": "Check that the file is what its certificate says",
+            "do": f"dprct verify {output}",
+        },
+        {"what": "See what was spent, on what", "do": f"dprct ledger {name}"},
+        {"what": "Print the numbers", "do": f"dprct table {name}"},
+    ]
+    if study.makes_file:
+        steps.append(
+            {"what": "Make the folder that goes to the journal", "do": f"dprct package {name}"}
+        )
+    return steps
+
+
+def _python(study: Study) -> str:
+    """The same release from Python."""
+    return (
+        "from pathlib import Path\n"
+        "from dprct.study.offer import offered\n"
+        "from dprct.study.protect import study_of\n\n"
+        f"offered(study_of(Path({study.path.name!r}))).taken()"
+    )

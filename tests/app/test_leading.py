@@ -1,0 +1,184 @@
+"""What follows from roles and method, and that every method can be reached from every other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dprct.app.leading import follow, implied, proposals, small_delta
+from dprct.app.points import explained
+from dprct.app.words import label, plain
+from dprct.study.methods import METHODS
+
+if TYPE_CHECKING:
+    from dprct.app.desk import Desk
+
+NAMES = ("treat", "got", "age", "income")
+
+
+def changes(of: dict[tuple[Any, ...], str]) -> list[dict[str, Any]]:
+    return [{"at": [*at], "typed": text} for at, text in of.items()]
+
+
+def edit(desk: Desk, of: dict[tuple[Any, ...], str]) -> None:
+    desk.edit(desk.revision(), changes(of))
+
+
+def roles(desk: Desk, **of: str) -> None:
+    edit(desk, {("columns", name, "role"): role for name, role in of.items()})
+
+
+FACTS = {
+    ("columns", "treat", "levels"): "0, 1",
+    ("columns", "got", "levels"): "0, 1",
+    ("columns", "age", "bounds"): "15, 80",
+    ("columns", "income", "bounds"): "0, 9000",
+    **{("columns", name, "missing"): "never" for name in NAMES},
+    ("header", "confirm"): "true",
+}
+
+
+def test_roles_say_formula_design_and_fates(desk: Desk) -> None:
+    edit(desk, {("release", "method"): "calibrated"})
+    roles(desk, income="outcome", treat="treatment", age="covariate", got="block")
+    study = desk.study()
+    assert study.release.formula == "income ~ treat + age"
+    assert study.asked.spec.assignment.uses == ("got",)
+    fates = {name: study.columns[name]["fate"] for name in NAMES}
+    assert fates == {"treat": "public", "got": "public", "age": "modelled", "income": "modelled"}
+    # what a person wrote otherwise stays; what only followed goes on following
+    edit(desk, {("columns", "age", "fate"): "filler"})
+    roles(desk, got="outcome")
+    (kind,) = [one for one in desk.state()["open"] if one["at"][0] == "design"]
+    assert kind["at"] == ["design", "kind"]  # no block says it any more
+    edit(desk, {("design", "kind"): "complete"})
+    study = desk.study()
+    assert study.release.formula == "got + income ~ treat + age"
+    assert study.columns["age"]["fate"] == "filler"
+    edit(desk, {("release", "formula"): "income ~ treat"})
+    roles(desk, got="")
+    assert desk.study().release.formula == "income ~ treat"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_can_be_chosen_and_left_again(desk: Desk, method: str) -> None:
+    """No method needs that its section is there before it is chosen, and none keeps one in it."""
+    roles(desk, income="outcome", treat="treatment", age="covariate")
+    edit(desk, FACTS)
+    before = desk.path.read_text("utf-8")
+    edit(desk, {("release", "method"): method})
+    state = desk.state()
+    assert state["error"] == ""
+    assert state["method"] == method
+    assert state["columns"]
+    named = {one["name"] for one in state["sections"]}
+    for point in state["open"]:
+        assert point["at"], point
+        assert point["at"][0] in {*named, "columns", "regression"}
+    edit(desk, {("release", "method"): "mv_histogram"})
+    assert desk.state()["method"] == "mv_histogram"
+    assert "[calibrated]\n" not in desk.path.read_text("utf-8").replace("# [calibrated]", "")
+    assert before.count("[columns.") == desk.path.read_text("utf-8").count("[columns.")
+
+
+def test_an_observational_study_ends(desk: Desk) -> None:
+    """The methods whose section was asked for before it could be written: now they are reached."""
+    roles(desk, income="outcome", treat="treatment", age="covariate")
+    edit(desk, FACTS)
+    method = desk.state()["proposals"]["observational"]["method"]
+    edit(desk, {("release", "method"): method, ("release", "epsilon"): "4"})
+    assert method == "ipw"
+    assert desk.state()["open"] == []
+    outlook = desk.outlook(4.0)
+    assert outlook["estimates"][0]["with"] > outlook["estimates"][0]["without"]
+    assert desk.outlook(1.0)["estimates"][0]["with"] > outlook["estimates"][0]["with"]
+
+
+def test_what_is_not_whole_is_saved_and_said_beside_its_field(desk: Desk) -> None:
+    edit(desk, {("release", "method"): "synthetic_control"})
+    (first,) = [one for one in desk.state()["open"] if not one["column"]][:1]
+    assert first["at"] == ["synthetic_control", "outcome"]
+    edit(desk, {("synthetic_control", "treatment_time"): "3"})
+    assert "treatment_time = 3" in desk.path.read_text("utf-8")
+    assert desk.state()["columns"]
+    edit(desk, {("table", 0, "name"): "t"})  # refused together with this method, and mended here
+    assert any("table" in one["point"] for one in desk.state()["open"]) or desk.state()["open"]
+
+
+def test_a_study_file_that_is_not_whole_can_be_opened_again(desk: Desk) -> None:
+    from dprct.app.desk import opened
+
+    edit(desk, {("release", "method"): "ipw"})
+    again = opened(desk.path.with_suffix(".dta"), None)
+    assert again.state()["method"] == "ipw"
+    assert again.state()["columns"]
+
+
+def test_the_file_that_is_typed_beside_is_the_study(desk: Desk) -> None:
+    text = desk.text().replace("epsilon = 1.0", "epsilon = 0.25", 1)
+    desk.write(desk.revision(), text)
+    assert desk.state()["epsilon"] == 0.25
+    desk.undo(desk.revision())
+    assert desk.state()["epsilon"] == 1.0
+
+
+def test_text_arms_are_one_column_with_levels() -> None:
+    document = {
+        "release": {"method": "private_ate"},
+        "columns": {
+            "letter": {"role": "treatment", "levels": ["none", "plea"]},
+            "voted": {"role": "outcome"},
+        },
+    }
+    found = implied(document, ("letter", "voted"), 1200)
+    assert found["design", "arm"] == "letter"
+    assert found["design", "arms"] == ["none", "plea"]
+
+
+def test_several_outcomes_are_proposed_one_release() -> None:
+    document = {"columns": {name: {"role": "outcome"} for name in "abc"}}
+    assert proposals(document, "abc")["experiment"].method == "moments"
+    assert proposals(document, "abc")["observational"].method == "moments"
+    assert proposals({}, ())["experiment"].method == "calibrated"
+    assert small_delta(10**7) < 1e-7
+
+
+def test_what_a_person_wrote_is_not_followed() -> None:
+    place = ("release", "formula")
+    document: dict[str, Any] = {"release": {"formula": "mine ~ own"}}
+    follow(document, {place: "y ~ t"}, {place: "y ~ t + x"}, ())
+    assert document["release"]["formula"] == "mine ~ own"
+    follow(document, {}, {("design", "kind"): "block"}, [("design", "kind")])
+    assert "design" not in document
+
+
+def test_points_lead_to_their_fields() -> None:
+    said = {
+        "column 'age' has no fate": ("columns", "age", "fate"),
+        "outcome 'age' needs bounds = [low, high] or levels of numbers": (
+            "columns", "age", "bounds",
+        ),
+        "covariate: column 'age' has no declared missing policy": ("columns", "age", "missing"),
+        "column 'age': type byte from file: confirm": ("header", "confirm"),
+        "[release] epsilon = -1; give more": ("release", "epsilon"),
+        "[design] lacks kind; write kind = ...": ("design", "kind"),
+        "something else": (),
+    }  # fmt: skip
+    keys = {"release": {"epsilon"}, "design": {"kind"}}
+    found = explained([*said], ["age"], keys)
+    assert {one.point: one.at for one in found} == said
+
+
+def test_words_of_the_page_are_no_code(desk: Desk) -> None:
+    assert label("treatment_time") == "Treatment time"
+    assert plain("``x=True`` of :class:`Design`") == "x = true of Design"
+    for method in METHODS:
+        edit(desk, {("release", "method"): method})
+        for section in desk.state()["sections"]:
+            for one in section["fields"]:
+                said = f"{one['label']} {one['help']} {one['takes']}"
+                assert "``" not in said
+                assert ":class:" not in said
+                for word in ("in quotes", "in brackets", "table of tables", "=True"):
+                    assert word not in said, (method, one)
