@@ -14,3 +14,6 @@ Output = Annotated[
         "--output", metavar="FILE", help="Where the output goes, if not where STUDY says."
     ),
 ]
+Long = Annotated[
+    bool, typer.Option("--long", help="Print all of it, where it is more than a screen.")
+]

@@ -9,13 +9,15 @@ import typer
 
 from dprct import disk
 from dprct.cli.check import say_same_data
-from dprct.cli.options import StudyFile
-from dprct.cli.show import say, working
+from dprct.cli.options import Long, StudyFile
+from dprct.cli.show import say, say_plan, working
 from dprct.disk import atomic_write, file_error
 from dprct.errors import FileError
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
+
+_SCREEN = 36  # lines
 
 
 def plan(
@@ -34,6 +36,7 @@ def plan(
             help="Draw the expected errors against epsilon, as .png, .svg or .pdf.",
         ),
     ] = None,
+    long: Long = False,
 ) -> None:
     """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
 
@@ -52,7 +55,7 @@ def plan(
         model = bound_model(study)
     with working("planning"):
         approval = approval_of(study, model)
-    say(str(approval.plan))
+    say_plan(approval.plan, None if long else _SCREEN)
     say_same_data(study)
     say(f"Approval hash: {approval.sha256}")
     if html is not None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dprct.cli.check import say_same_data
-from dprct.cli.options import Output, StudyFile
-from dprct.cli.show import errors, say, working
+from dprct.cli.options import Long, Output, StudyFile
+from dprct.cli.show import errors, say, say_plan, working
 from dprct.errors import ConfirmationError, ParameterError
+
+_PLAN = 16  # lines; with the results a screen
 
 if TYPE_CHECKING:
     from dprct.study.study import Study
@@ -51,6 +53,7 @@ def protect(
             "Repeatable; by default those that STUDY names.",
         ),
     ] = None,
+    long: Long = False,
 ) -> None:
     """Read, plan, ask, release: write the protected file, its certificate and the ledger."""
     from dprct.study.offer import offered, refuse_unpromised
@@ -59,13 +62,13 @@ def protect(
     study = study_of(study_file, output)
     files = _do_files(study, do)
     if resume is not None:
-        _resumed(study, resume, approved, files)
+        _resumed(study, resume, approved, files, long=long)
         return
     refuse_unpromised(study, accepted=accept_no_guarantee)
     check_places(study)
     with working("reading"):
         offer = offered(study, approved)
-    say(str(offer.plan))
+    say_plan(offer.plan, None if long else _PLAN)
     say_same_data(study)
     offer.check()
     say(offer.words)
@@ -73,13 +76,25 @@ def protect(
         raise ConfirmationError("not released: the question was answered with no")
     with working("protecting"):
         made = offer.taken(files)
-    say(str(made.result.summary()))
+    say(_said(made.result, long=long))
     _say_written(study, made.paths)
     if offer.cost is not None:
         say("Running protect again makes another file and charges the ledger again.")
 
 
-def _resumed(study: Study, entry: str, approved: str | None, do: tuple[Path, ...]) -> None:
+def _said(result: Any, *, long: bool) -> str:
+    """Results in words; in short without what stands in the certificate as well."""
+    from dprct.results.typeset import Summary
+
+    if not long and hasattr(result, "brief"):
+        return str(result.brief())
+    found = result.summary()
+    return found.as_brief_text() if isinstance(found, Summary) and not long else str(found)
+
+
+def _resumed(
+    study: Study, entry: str, approved: str | None, do: tuple[Path, ...], *, long: bool
+) -> None:
     """Write what a ledger entry charged and saved before; nothing is charged."""
     from dprct.study.approval import approval_of
     from dprct.study.protect import bound_model, check_places, written_files
@@ -92,7 +107,7 @@ def _resumed(study: Study, entry: str, approved: str | None, do: tuple[Path, ...
     with working("resuming"):
         made = model.resume(entry)
         paths = written_files(study, model, made, do)
-    say(str(made.summary()))
+    say(_said(made, long=long))
     _say_written(study, paths, "; nothing was charged")
     if study.makes_file:
         say("Its rows are a fresh draw from the release that the entry paid for.")

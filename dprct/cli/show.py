@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from dprct.results.plan import Plan
     from dprct.study.verdicts import Verdict
 
 _AS_WRITTEN = {"soft_wrap": True, "highlight": False, "emoji": False, "markup": False}
@@ -21,6 +22,16 @@ errors = Console(stderr=True, **_AS_WRITTEN)  # type: ignore[arg-type]
 def say(text: str = "") -> None:
     """Print plain text to standard output."""
     output.print(printable(text))
+
+
+def say_plan(plan: Plan, most: int | None) -> None:
+    """Print a plan, in so many lines if not in all, and how to see the rest."""
+    whole = plan.to_text()
+    shown = whole if most is None else plan.to_text(most=most)
+    say(shown)
+    hidden = len(whole.splitlines()) - len(shown.splitlines())
+    if hidden:
+        say(f"  ... {hidden} more lines: dprct plan --long")
 
 
 def complain(text: str, style: str) -> None:

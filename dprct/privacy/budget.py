@@ -220,6 +220,8 @@ def caution(budget: Budget, n: int) -> str:
 
 Relation = Literal["replace-one", "add-remove", "replace-one-design-public"]
 Measure = Literal["pure", "approximate", "zcdp", "gdp", "none"]
+TAKES_AS_PUBLIC, DOES_NOT_PROTECT = "It takes as public: ", "It does not protect: "
+"""How the lines of a guarantee begin that follow its sentence."""
 
 RELATIONS: dict[Relation, str] = {
     "replace-one": "one {unit}'s values are replaced by any other legal values; n is public",
@@ -371,9 +373,9 @@ class Guarantee:
     def __str__(self) -> str:
         lines = [self.sentence()]
         if self.public_facts:
-            lines.append("It takes as public: " + "; ".join(self.public_facts) + ".")
+            lines.append(TAKES_AS_PUBLIC + "; ".join(self.public_facts) + ".")
         if self.not_covered:
-            lines.append("It does not protect: " + "; ".join(self.not_covered) + ".")
+            lines.append(DOES_NOT_PROTECT + "; ".join(self.not_covered) + ".")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

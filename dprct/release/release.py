@@ -37,6 +37,7 @@ from dprct.release.columns import (
 )
 from dprct.release.writing import check_name, rehearse, write_protected
 from dprct.results.base import is_confidential
+from dprct.results.typeset import Summary
 from dprct.schema.columns import DATASET
 from dprct.schema.expressions import holds, parents
 from dprct.schema.schema import check_schema, declared
@@ -150,9 +151,6 @@ class Release:
 
     def summary(self) -> str:
         """Return the release in words: estimates, guarantee, public numbers, fates of columns."""
-        fates: dict[str, list[str]] = {}
-        for name, fate in fates_of(self.schema).items():
-            fates.setdefault(fate, []).append(name)
         # the same promise is not said twice
         promised = getattr(self.estimates, "guarantee", None) == self.guarantee
         lines = [
@@ -163,10 +161,34 @@ class Release:
             *([self.plan.file_note] if self.plan.file_note else []),
             f"Method: {self.plan.method}",
             *(f"  {key}: {value}" for key, value in self.plan.facts.items()),
-            *(f"{fate}: {', '.join(names)}" for fate, names in fates.items()),
+            *self._fates().split("; "),
             f"Ledger: {self.ledger}",
         ]
         return "\n".join(lines)
+
+    def brief(self) -> str:
+        """Return the release on a screen: estimates, guarantee, fates of columns, ledger.
+
+        :meth:`summary`, and the certificate, say the rest: what is public, and the plan.
+        """
+        made = self.estimates.values() if isinstance(self.estimates, Mapping) else [self.estimates]
+        tables = [one.summary() for one in made if one is not None]
+        promised = {one.guarantee.sentence() for one in made if one is not None}
+        lines = [
+            *(one.as_brief_text() if isinstance(one, Summary) else str(one) for one in tables),
+            f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
+            f"{self.protected.shape[1]} columns; {self._fates()}",
+            *(() if promised == {self.guarantee.sentence()} else (self.guarantee.sentence(),)),
+            *([self.plan.file_note] if self.plan.file_note else []),
+            f"Ledger: {self.ledger}",
+        ]
+        return "\n".join(lines)
+
+    def _fates(self) -> str:
+        fates: dict[str, list[str]] = {}
+        for name, fate in fates_of(self.schema).items():
+            fates.setdefault(fate, []).append(name)
+        return "; ".join(f"{fate}: {', '.join(names)}" for fate, names in fates.items())
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return one row per released estimate, for a release that has some.

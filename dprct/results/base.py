@@ -281,7 +281,7 @@ class Shown(Checked):
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return self.summary()._repr_html_()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass, field, fields, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dprct.arguments import Checked, given
@@ -12,7 +13,7 @@ from dprct.errors import ConfirmationError, ParameterError, unmarked
 from dprct.privacy.budget import caution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -28,6 +29,9 @@ _MOST = 4
 
 _LABEL = 26
 """Longest label that shares its line with what is said; a longer one has a line of its own."""
+
+_HEAD = 3
+"""Facts that stand in the shortest plan: cost, error, estimand."""
 
 STD_ERROR = "std_error"
 """Expected standard error of an estimate, sampling and noise together."""
@@ -478,31 +482,55 @@ class Plan(Checked):
     def __str__(self) -> str:
         return self.to_text()
 
-    def to_text(self, width: int = _WIDTH) -> str:
-        """Plan as text of at most ``width`` characters a line."""
+    def to_text(self, width: int = _WIDTH, most: int | None = None) -> str:
+        """Plan as text of at most ``width`` characters a line.
+
+        Parameters
+        ----------
+        most : int, optional
+            Lines: cost, error, estimand and warnings stand anyway, the rest while there is room.
+        """
         if width < 1:
             raise ParameterError(f"``width={width}``; give a whole number of at least 1")
-        most = min(width, _WIDTH)
-        lines = textwrap.wrap(self.caution, most)
-        lines.append(f"Plan: {self.method}, {self.budget}")
+        if most is not None and most < 1:
+            raise ParameterError(
+                f"``most={most}``; give a whole number of at least 1, or leave it out"
+            )
+        limit = min(width, _WIDTH)
+        title = [*textwrap.wrap(self.caution, limit), f"Plan: {self.method}, {self.budget}"]
+        blocks: list[list[str]] = []
         facts = self.facts
         first = max(len(name) for name in facts if len(name) <= _LABEL)
         for name, words in facts.items():
             own = len(name) > _LABEL
-            lines += textwrap.wrap(f"  {name}", most) if own else []
-            lines += textwrap.wrap(
+            body = textwrap.wrap(
                 words,
-                most,
+                limit,
                 initial_indent="  " + ("" if own else name).ljust(first + 2),
                 subsequent_indent=" " * (first + 4),
             )
-        marked = [("-", text) for text in self.consequences]
-        marked += [("!", text) for text in (*self.warnings, self.refusal) if text]
-        lines += [
-            textwrap.fill(text, most, initial_indent=f"  {mark} ", subsequent_indent="    ")
-            for mark, text in marked
-        ]
-        return "\n".join(lines)
+            blocks.append([*(textwrap.wrap(f"  {name}", limit) if own else []), *body])
+        blocks += [_marked("-", text, limit) for text in self.consequences]
+        needed = [_marked("!", text, limit) for text in (*self.warnings, self.refusal) if text]
+        head, rest = blocks[:_HEAD], blocks[_HEAD:]
+        if most is not None:
+            room = most - sum(map(len, [title, *head, *needed]))
+            errors = self.errors()
+            named = [name in errors for name in (*facts, *self.consequences)]
+            rest = _fitting(rest, named[_HEAD:], room)
+        return "\n".join(line for one in (title, *head, *rest, *needed) for line in one)
+
+
+def _marked(mark: str, text: str, limit: int) -> list[str]:
+    return textwrap.wrap(text, limit, initial_indent=f"  {mark} ", subsequent_indent="    ")
+
+
+def _fitting(blocks: Sequence[list[str]], first: Sequence[bool], room: int) -> list[list[str]]:
+    """Blocks that have room, in their order; those of errors are put in before the others."""
+    order = sorted(range(len(blocks)), key=lambda at: not first[at])
+    sizes = accumulate(len(blocks[at]) for at in order)
+    kept = {at for at, size in zip(order, sizes, strict=True) if size <= room}
+    return [block for at, block in enumerate(blocks) if at in kept]
 
 
 def completed(

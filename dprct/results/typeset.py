@@ -16,6 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from dprct.privacy.budget import DOES_NOT_PROTECT, TAKES_AS_PUBLIC
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -167,8 +169,13 @@ class Summary(str):
         """Return the table as HTML."""
         return html(self.grid)
 
+    def as_brief_text(self) -> str:
+        """Return the table without what its guarantee takes as public and does not protect."""
+        kept = tuple(note for note in self.grid.notes if not note.startswith(_LISTS))
+        return text(replace(self.grid, notes=kept), terminal_width())
+
     def _repr_html_(self) -> str:
-        return html(self.grid)
+        return html(self.grid, folded=True)
 
     def __repr__(self) -> str:
         return self.as_text(terminal_width())
@@ -656,8 +663,17 @@ _TABLE = ' style="border-collapse:collapse;border-top:2px solid;border-bottom:2p
 _RULED = ' style="border-top:1px solid"'
 
 
-def html(grid: Grid) -> str:
+_FOLDED = "What this takes as public, and what it does not protect"
+_LISTS = TAKES_AS_PUBLIC, DOES_NOT_PROTECT
+
+
+def html(grid: Grid, *, folded: bool = False) -> str:
     """Return a grid as an HTML fragment with rules; numbers are aligned, every name is escaped.
+
+    Parameters
+    ----------
+    folded : bool
+        Whether the lists of the guarantee open on a click only, as in a notebook.
 
     Examples
     --------
@@ -680,10 +696,12 @@ def html(grid: Grid) -> str:
         f"{in_html(value)}</td></tr>"
         for name, value in grid.facts
     ]
-    foot += [
-        f'<tr><td colspan="{width}"{_LEFT}><small>{in_html(note)}</small></td></tr>'
-        for note in grid.notes
-    ]
+    lists = [note for note in grid.notes if folded and note.startswith(_LISTS)]
+    notes = [in_html(note) for note in grid.notes if note not in lists]
+    if lists:
+        inside = "<br>".join(map(in_html, lists))
+        notes.append(f"<details><summary>{_FOLDED}</summary>{inside}</details>")
+    foot += [f'<tr><td colspan="{width}"{_LEFT}><small>{note}</small></td></tr>' for note in notes]
     return "\n".join(
         [
             *([f"<p><strong>{in_html(grid.warning)}</strong></p>"] if grid.warning else []),

@@ -404,3 +404,15 @@ def test_a_plan_is_drawn_as_a_picture(dprct: Callable[..., Any], study: Path) ->
         refused = dprct("plan", study, "--picture", wrong)
         assert (refused.code, says in refused.err) == (2, True)
     assert picture.read_text("utf-8") == drawn
+
+
+def test_a_release_says_its_guarantee_once_and_all_of_it_when_asked(
+    dprct: Callable[..., Any], study: Path
+) -> None:
+    short = dprct("protect", study, "--yes").out
+    assert short.count("ifferential privacy with epsilon") == 1
+    assert "It takes as public" not in short
+    assert len(short.splitlines()) <= 45
+    entry = next(iter(Accountant.load(study.parent / "survey-1.ledger.json").ledger)).id
+    whole = dprct("protect", study, "--yes", "--resume", entry, "--long").out
+    assert "It takes as public" in whole

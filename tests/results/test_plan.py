@@ -52,6 +52,20 @@ def test_everything_is_printed_and_nothing_runs_over_the_line() -> None:
     assert max(map(len, text.splitlines())) <= 88
 
 
+def test_a_short_plan_keeps_cost_error_estimand_errors_and_warnings() -> None:
+    numbers = (ROWS, *notes({"noise": "long " * 40}), *ERRORS, *notes({"estimand": "mean effect"}))
+    contents = Contents(numbers, ("what follows",), ("what disappoints",))
+    plan = Plan("m", Budget(1), contents, refusal="why it is refused")
+    whole, short = plan.to_text(), plan.to_text(most=11)
+    assert len(short.splitlines()) <= 11 < len(whole.splitlines())
+    for words in ("cost", "error", "estimand", "wage: treat", "hours: treat", "! why it", "! what"):
+        assert words in short
+    assert set(short.splitlines()) < set(whole.splitlines())
+    assert plan.to_text(most=99) == whole
+    with pytest.raises(ParameterError, match="most"):
+        plan.to_text(most=0)
+
+
 def test_a_plan_begins_with_cost_error_and_estimand() -> None:
     numbers = (ROWS, *ERRORS, *notes({"estimand": "mean effect"}))
     facts = Plan("m", Budget(1), Contents(numbers)).facts

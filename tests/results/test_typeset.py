@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dprct.results.typeset import Grid, Line, Printed, html, latex, text
+from dprct.results.typeset import Grid, Line, Printed, Summary, html, latex, text
 
 
 def grid(*lines, spans=(("", 2),), headings=("a", "b")):
@@ -53,3 +53,14 @@ def test_minus_signs_are_minus_signs():
     assert ">\N{MINUS SIGN}1.5</td>" in html(grid(line))
     assert ">x-y</td>" in html(grid(line))
     assert "-1.5" in text(grid(line))
+
+
+def test_a_notebook_folds_what_a_guarantee_takes_as_public() -> None:
+    lists = ("It takes as public: n; bounds.", "It does not protect: treatment.")
+    made = Summary.of(Grid(headings=("coef",), lines=(), notes=("Pure privacy.", *lists)))
+    folded = made._repr_html_()
+    assert folded.count("<details>") == 1
+    assert folded.index("Pure privacy.") < folded.index("<details>") < folded.index("It takes as")
+    assert "<details>" not in made.as_html()
+    assert "It takes" not in made.as_brief_text()
+    assert "Pure privacy." in made.as_brief_text()
