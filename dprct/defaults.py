@@ -226,6 +226,15 @@ IPW_PARTS = {
 IPW_HAJEK_PARTS = {**IPW_PARTS, "effect": 10, "mass": 8, "variance": 3, "gradient": 3}
 """The same where the sums of weights are released."""
 
+AIPW_PARTS = {"fits": 62, "effect": 30, "variance": 8}
+"""What the parts of a doubly robust effect get, in proportion."""
+
+AIPW_REACH = (8.0, 0.25)
+"""Scores are clipped at so many sd of the outcome's residuals, or so many times root n epsilon."""
+
+AIPW_ETA_MOST = 0.5
+"""Noise of the covariates' moments over their curvature above which models would be noise."""
+
 FEWEST_WEIGHT_SCALES = 10
 """A released sum of weights below this many scales of its noise is not divided by."""
 

@@ -336,7 +336,7 @@ class Weighted:
 
     def _piece(self, rows: slice) -> Piece:
         Z = self.records.Z.chunk(rows.start, rows.stop)
-        u = _along(Z, self.weights)
+        u = along(Z, self.weights)
         less = np.square(Z).sum(axis=1) * self.noise_sd**2 / 2
         least, most = 1 / self.scheme.odds_most, self.scheme.odds_most
         against, favour = (np.exp((v - less).clip(-700, 700)) for v in (-u, u))
@@ -363,7 +363,7 @@ class Weighted:
         """
 
         def terms(p: Piece) -> list[int]:
-            return [_signed(np.where(p.t, p.treated, -p.control) * p.y / self.scheme.most)]
+            return [signed(np.where(p.t, p.treated, -p.control) * p.y / self.scheme.most)]
 
         return self._vector(terms, GRID, self.scheme.most)
 
@@ -379,7 +379,7 @@ class Weighted:
         def terms(p: Piece) -> list[int]:
             treated = np.where(p.t, p.treated * p.y / self.scheme.treated_most, 0.0)
             control = np.where(p.t, 0.0, p.control * p.y / self.scheme.control_most)
-            return [_signed(treated), _signed(control)]
+            return [signed(treated), signed(control)]
 
         return self._vector(terms, GRID, 1)
 
@@ -395,7 +395,7 @@ class Weighted:
         def terms(p: Piece) -> list[int]:
             treated = np.where(p.t, p.treated / self.scheme.treated_most, 0.0)
             control = np.where(p.t, 0.0, p.control / self.scheme.control_most)
-            return [_positive(treated), _positive(control)]
+            return [positive(treated), positive(control)]
 
         moved = 2 * GRID if self.relation == "replace-one" else GRID
         return self._vector(terms, moved, 1, unit=GRID)
@@ -421,7 +421,7 @@ class Weighted:
         reach = centre.reach(self.scheme)
 
         def terms(p: Piece) -> list[int]:
-            return [_positive(np.square(influences(p, centre) / reach))]
+            return [positive(np.square(influences(p, centre) / reach))]
 
         return self._vector(terms, GRID, reach**2, unit=GRID)
 
@@ -469,18 +469,18 @@ class Weighted:
             return block.values(self.records.columns[block][p.rows])[:, 0]
 
         def terms(p: Piece) -> list[int]:
-            return [_signed(np.where(p.t, p.treated, -p.control) * x(p) / self.scheme.most)]
+            return [signed(np.where(p.t, p.treated, -p.control) * x(p) / self.scheme.most)]
 
         return (
             self._vector(terms, GRID, self.scheme.most),
-            self._vector(lambda p: [_positive(np.square(x(p)))], GRID, 1, unit=GRID),
+            self._vector(lambda p: [positive(np.square(x(p)))], GRID, 1, unit=GRID),
         )
 
     def overlap(self, bins: int) -> IntegerVector:
         """How many of each arm have a propensity in each of ``bins`` equal bins of [0, 1]."""
 
         def counts(p: Piece) -> NDArray[np.int64]:
-            u = _along(p.Z, self.weights).clip(-700, 700)
+            u = along(p.Z, self.weights).clip(-700, 700)
             place = np.floor(bins / (1 + np.exp(-u))).clip(0, bins - 1).astype(np.int64)
             return np.bincount(place + bins * ~p.t, minlength=2 * bins)
 
@@ -520,12 +520,12 @@ def influences(piece: Piece, centre: Centre) -> Array:
     return np.where(piece.t, centre.treated_scale * treated, centre.control_scale * control)
 
 
-def _signed(terms: Array) -> int:
+def signed(terms: Array) -> int:
     """Add terms within [-1, 1] in steps of 1 / 2^19."""
     return int(_added(terms.clip(-1, 1), HALF))
 
 
-def _positive(terms: Array) -> int:
+def positive(terms: Array) -> int:
     """Add terms within [0, 1] in steps of 1 / 2^20."""
     return int(_added(terms.clip(0, 1), GRID))
 
@@ -535,7 +535,7 @@ def _added(terms: Array, unit: int) -> NDArray[np.int64]:
     return np.asarray(steps.sum(axis=0))
 
 
-def _along(Z: Array, weights: Array) -> Array:
+def along(Z: Array, weights: Array) -> Array:
     """Return z'w of every row, the same wherever the row stands.
 
     A product of matrices may add the coordinates of its first and last rows in another order, and

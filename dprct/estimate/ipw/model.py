@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003  # read from annotations
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,13 @@ from dprct.defaults import IPW_SPLIT, VALID_LEVELS
 from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.experiment import fill_of
+from dprct.estimate.ipw.doubly_robust import (
+    AIPWAllocation,
+    AIPWForm,
+    expected_aipw,
+    planned_aipw,
+    released_aipw,
+)
 from dprct.estimate.ipw.release import (
     Errors,
     Form,
@@ -42,6 +49,7 @@ from dprct.estimate.ipw.results import (
     Declared,
     IPWResults,
     check_estimable,
+    effect_of,
     expected_effect,
     planned_errors,
     results_of,
@@ -73,6 +81,8 @@ FEWEST_ROWS = 10
 
 Term = tuple[Factor, ...]
 
+Estimator = Literal["ipw", "aipw"]
+
 
 @dataclass(frozen=True, kw_only=True)
 class IPWSpec(Spec[Facts]):
@@ -87,6 +97,7 @@ class IPWSpec(Spec[Facts]):
     treatment: str
     covariates: tuple[Term, ...]
     outcome: str
+    estimator: Estimator = "ipw"
     estimand: Estimand = "ate"
     neighbors: str = "replace-one"
     noise: Noise = "laplace"
@@ -143,7 +154,22 @@ class IPWSpec(Spec[Facts]):
         yield lambda: levels_of(self.alphas)
         yield lambda: share_of(self.treated_share)
         yield lambda: split_of(self.split, facts.n)
+        yield self._check_estimator
         yield lambda: self.form(facts)
+
+    def _check_estimator(self) -> None:
+        check_choice("estimator", self.estimator, ("ipw", "aipw"))
+        if self.estimator == "ipw":
+            return
+        usual = {one.name: one.default for one in fields(self)}
+        for name in ("estimand", "neighbors", "noise", "lam", "split", "hajek", "balance",
+                     "overlap", "errors"):  # fmt: skip
+            if getattr(self, name) != usual[name]:
+                raise ParameterError(
+                    f"``{name}={given(getattr(self, name))}`` is for ``estimator='ipw'``; a doubly "
+                    "robust effect is that on everybody, from two folds of half of the rows: "
+                    f"leave ``{name}=`` out"
+                )
 
     def _check_roles(self) -> None:
         if self.outcome == self.treatment or {self.outcome, self.treatment} & set(self.covered):
@@ -170,8 +196,18 @@ class IPWSpec(Spec[Facts]):
         design = covariates_of(self.covariates, columns, fills)
         return Roles(outcome, fill, Treated(column, code, public=public), said, design)
 
-    def form(self, facts: Facts) -> Form:
+    def form(self, facts: Facts) -> Form | AIPWForm:
         """Form of a release, as it was asked for."""
+        if self.estimator == "aipw":
+            return self._doubly_robust(facts)
+        return self._weighting(facts)
+
+    def _doubly_robust(self, facts: Facts) -> AIPWForm:
+        scheme = scheme_of(self.estimand, self.trim, facts.n)
+        sizes, size = split_of(self.split, facts.n), self.roles(facts).design.size
+        return AIPWForm.asked(sizes, size, scheme, self.budget_shares)
+
+    def _weighting(self, facts: Facts) -> Form:
         n1, n2 = split_of(self.split, facts.n)
         scheme = scheme_of(self.estimand, self.trim, facts.n)
         relation = relation_of(self.neighbors, scheme)
@@ -187,10 +223,12 @@ class IPWSpec(Spec[Facts]):
             split(self.budget_shares, parts),
         )  # fmt: skip
 
-    def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation:
+    def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation | AIPWAllocation:
         """Return the mechanisms that a budget buys, in the form that is best at it."""
         require_delta(budget)
-        form, declared = self.form(facts), self.declared(facts)
+        if self.estimator == "aipw":
+            return self._doubly_robust(facts).allocation(budget)
+        form, declared = self._weighting(facts), self.declared(facts)
         if self.hajek is None and self.budget_shares is None:
             form = form.default(budget, declared.treated)
             if form.errors == "conditional" and not form.hajek:
@@ -214,14 +252,19 @@ class IPWSpec(Spec[Facts]):
 
     def guarantee(self, facts: Facts, allocation: Allocation) -> Guarantee:
         """Guarantee of a fit."""
-        assert isinstance(allocation, IPWAllocation)
+        assert isinstance(allocation, (IPWAllocation, AIPWAllocation))
         form, roles = allocation.form, self.roles(facts)
         shown = [
             f"the number of rows, n = {facts.n}",
             facts.schema.unit.said,
             f"the declared bounds and levels of {roles.words}",
-            f"the penalty {allocation.lam:.6g}, trimming at {form.scheme.trim:g}, and how many "
-            f"rows each part has ({form.n1} and {form.n2})",
+            *(
+                [f"the penalty {allocation.lam:.6g}"]
+                if isinstance(allocation, IPWAllocation)
+                else []
+            ),
+            f"trimming at {form.scheme.trim:g}, and how many rows each part has ({form.n1} and "
+            f"{form.n2})",
             roles.treated,
         ]
         hidden = "participation of anybody"
@@ -238,10 +281,12 @@ class IPWSpec(Spec[Facts]):
 
     def plan(self, facts: Facts, allocation: Allocation) -> Plan:
         """Return penalty, trimming, prices and noise."""
-        assert isinstance(allocation, IPWAllocation)
+        assert isinstance(allocation, (IPWAllocation, AIPWAllocation))
         return Plan(self.method, allocation.budget, partial(self._contents, facts, allocation))
 
-    def _contents(self, facts: Facts, allocation: IPWAllocation) -> Contents:
+    def _contents(self, facts: Facts, allocation: IPWAllocation | AIPWAllocation) -> Contents:
+        if isinstance(allocation, AIPWAllocation):
+            return self._doubly_robust_contents(facts, allocation)
         roles, declared = self.roles(facts), self.declared(facts)
         effect = expected_effect(allocation, declared)
         of = {"outcome": self.outcome, "term": self.treatment}
@@ -260,6 +305,26 @@ class IPWSpec(Spec[Facts]):
         half = effect.half_width(0.05)
         warned = warnings_of(allocation, declared, slope_kept(allocation), half)
         return Contents(numbers, tuple(consequences), tuple(warned))
+
+    def _doubly_robust_contents(self, facts: Facts, allocation: AIPWAllocation) -> Contents:
+        roles, declared = self.roles(facts), self.declared(facts)
+        spread = declared.spread / declared.radius
+        effect = effect_of(expected_aipw(allocation, spread, declared.treated), declared.radius)
+        of = {"outcome": self.outcome, "term": self.treatment}
+        estimand = roles.estimand(allocation.form.scheme).removeprefix("Estimand: ")
+        numbers = (
+            *notes({ESTIMAND: estimand}),
+            *planned_errors(effect, declared, facts.n, self.alphas, of),
+            *planned_aipw(allocation, declared.radius, spread),
+        )
+        return Contents(
+            numbers,
+            (
+                "the effect is right if the model of treatment or that of the outcome is",
+                "treatment is taken to be as if randomised given the covariates",
+            ),
+            (),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +399,10 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         levels.
     outcome : str
         The outcome column.
+    estimator : {"ipw", "aipw"}
+        Weighting, or augmented weighting, the doubly robust score: models of treatment and of the
+        outcome are made of moments of half of the rows and score the other half, and the reverse.
+        Its error is a small part of that of weighting, for the effect on everybody.
     estimand : {"ate", "att", "atc"}
         The average effect on everybody, on the treated, or on the untreated.
     neighbors : {"replace-one", "replace-one-design-public"}
@@ -408,10 +477,18 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     outcome clipped to its bounds.  Penalty and trimming bias the estimate towards the unadjusted
     difference.
 
-    There is no doubly robust form, because no sensitivity is proved here for its outcome models.
+    *Doubly robust.*  One Gaussian release of the moments of both folds (sensitivity 81/32 in its
+    square: :class:`~dprct.queries.doubly_robust.FoldMoments`) gives both models of each fold
+    (:func:`~dprct.estimate.ipw.doubly_robust.modelled`).  Scores, with the models of the other
+    fold, are clipped to [-C, C] and added (sensitivity 2C), and so are their squares (C^2).  The
+    three claims add up to (epsilon, delta).  C is 8 sd of the released residuals or more, growing
+    with the root of n: the bias of this clip goes to 0 over the sampling error.
 
     References
     ----------
+    Robins, Rotnitzky and Zhao (1994), "Estimation of Regression Coefficients When Some Regressors
+    Are Not Always Observed"; Chernozhukov et al. (2018), "Double/Debiased Machine Learning", for
+    scores and folds.
     Lee, Gresele, Park and Muandet, "Privacy-Preserving Causal Inference via Inverse Probability
     Weighting" (as published: ``dprct.published.IPW``).
 
@@ -439,6 +516,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         treatment: str,
         covariates: Sequence[str | Term],
         outcome: str,
+        estimator: Estimator = "ipw",
         estimand: Estimand = "ate",
         neighbors: str = "replace-one",
         noise: Noise = "laplace",
@@ -457,9 +535,9 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     ) -> None:
         spec = IPWSpec(
             treatment=one_name(treatment, "treatment"), covariates=terms_of(covariates),
-            outcome=one_name(outcome, "outcome"), estimand=estimand, neighbors=neighbors,
-            noise=noise, lam=lam, trim=trim, split=split, budget_shares=budget_shares,
-            hajek=hajek, treated=treated,
+            outcome=one_name(outcome, "outcome"), estimator=estimator, estimand=estimand,
+            neighbors=neighbors, noise=noise, lam=lam, trim=trim, split=split,
+            budget_shares=budget_shares, hajek=hajek, treated=treated,
             balance=tuple(listed_names(balance, "balance")), overlap=overlap, errors=errors,
             treated_share=treated_share, alphas=levels_of(alphas), weights=weights,
         )  # fmt: skip
@@ -510,8 +588,10 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         return cls(data, schema, treatment="t", covariates=names, outcome="y", **options)
 
     def _draw(self, allocation: Allocation, noise: NoiseSource) -> Released:
-        assert isinstance(allocation, IPWAllocation)
         with one_thread(self.n):
+            if isinstance(allocation, AIPWAllocation):
+                return released_aipw(allocation, self._rows(), noise)
+            assert isinstance(allocation, IPWAllocation)
             return released(allocation, self._rows(), noise)
 
     def _rows(self) -> CompactTable:
@@ -530,7 +610,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         ledger: str,
         noise: NoiseSource,
     ) -> IPWResults:
-        assert isinstance(allocation, IPWAllocation)
+        assert isinstance(allocation, (IPWAllocation, AIPWAllocation))
         roles = self.spec.roles(self.facts)
         words = {
             "outcome": self.spec.outcome,

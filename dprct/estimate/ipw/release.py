@@ -399,7 +399,7 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
     With a seed, rows are put in an order of their own first, so that all engines agree.
     """
     form = allocation.form
-    first, second = _parts(form, rows, noise)
+    first, second = parted(form.n1, form.n1 + form.n2, rows, noise)
     draw = _Drawer(allocation, noise)
     part = rows.part(first)
     sealed = propensity_weights(part.Z, part.t, allocation.grid, form.relation)
@@ -441,11 +441,11 @@ def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) 
     )
 
 
-def _parts(
-    form: Form, rows: CompactTable, noise: NoiseSource
+def parted(
+    size: int, n: int, rows: CompactTable, noise: NoiseSource
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the places of the rows of each part."""
-    inside = random_part(form.n1 + form.n2, form.n1, noise)
+    """Return the places of the rows of each part; the first has ``size`` of n."""
+    inside = random_part(n, size, noise)
     first, second = np.flatnonzero(inside), np.flatnonzero(~inside)
     if not noise.simulation:
         return first, second

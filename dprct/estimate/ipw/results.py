@@ -15,6 +15,7 @@ import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
+from dprct.estimate.ipw.doubly_robust import AIPWAllocation
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
 from dprct.lazy import special
@@ -429,9 +430,10 @@ class IPWResults(LinearResults):
     propensity_params : (d,) Series
         Released coefficients of the propensity model in z = (x / sqrt(K), 1) / sqrt(2), K terms.
     weight_sd : float
-        Standard deviation of the noise of each coefficient.
+        Standard deviation of the noise of each coefficient; of a doubly robust effect, that of a
+        moment which coefficients are made of.
     lam : float
-        The penalty.
+        The penalty; NaN of a doubly robust effect, which has none.
     design : Covariates
         How rows become z; public.
     balance_table : DataFrame or None
@@ -605,7 +607,7 @@ def ladder(rho: float) -> float:
 
 def results_of(
     found: Released,
-    allocation: IPWAllocation,
+    allocation: IPWAllocation | AIPWAllocation,
     radius: float,
     design: Covariates,
     guarantee: Guarantee,
@@ -615,6 +617,7 @@ def results_of(
     """Return the results object."""
     form = allocation.form
     effect = effect_of(found, radius)
+    doubly = isinstance(allocation, AIPWAllocation)
     index = pd.Index([form.scheme.estimand.upper()], dtype=object)
     error = effect.standard_error(alphas)
     return IPWResults(
@@ -628,15 +631,21 @@ def results_of(
         guarantee=guarantee,
         outcome=words["outcome"],
         formula=words["formula"],
-        title="Private inverse probability weighting",
-        notes=_notes(found, allocation, words, effect),
+        title="Private augmented inverse probability weighting (doubly robust)"
+        if doubly
+        else "Private inverse probability weighting",
+        notes=(words["estimand"], _doubly_robust_note(allocation))
+        if isinstance(allocation, AIPWAllocation)
+        else _notes(found, allocation, words, effect),
         effect=effect,
-        errors=ERRORS[form.errors],
+        errors=ERRORS[
+            "total" if isinstance(allocation, AIPWAllocation) else allocation.form.errors
+        ],
         scheme=form.scheme,
         alphas=tuple(alphas),
         propensity_params=pd.Series(found.weights, index=pd.Index(design.names, dtype=object)),
         weight_sd=found.weight_sd,
-        lam=allocation.lam,
+        lam=math.nan if isinstance(allocation, AIPWAllocation) else allocation.lam,
         design=design,
         balance_table=_balance(found),
         overlap_table=_overlap(found),
@@ -671,6 +680,16 @@ def _notes(
             "and privacy noise; not the bias of trimming."
         )
     return tuple(notes)
+
+
+def _doubly_robust_note(allocation: AIPWAllocation) -> str:
+    form, trim = allocation.form, allocation.form.scheme.trim
+    return (
+        f"Doubly robust scores of all {form.n:,} rows, in two folds of which each is scored by "
+        f"models of the other, propensities trimmed to [{trim:g}, {1 - trim:g}]. Errors contain "
+        "sampling, privacy noise, and what errors of both models do together; not what a wrong "
+        "model of treatment and a wrong model of the outcome do together."
+    )
 
 
 def _balance(found: Released) -> pd.DataFrame | None:
