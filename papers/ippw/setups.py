@@ -249,7 +249,9 @@ def strict(
     rows, radius = model._rows(), (study.bounds[1] - study.bounds[0]) / 2
     noise = source(rng)
     found = tuple(
-        released(model.spec.form(model.facts).allocation(Budget(epsilon, DELTA)), rows, noise).theta
+        released(
+            model.spec.weighting(model.facts).allocation(Budget(epsilon, DELTA)), rows, noise
+        ).theta
         * radius
         for epsilon in epsilons
     )

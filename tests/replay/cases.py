@@ -472,6 +472,12 @@ weighting("the share of treated and the sd declared", {"treated_share": 0.3},
 weighting("att, treatment public, its share declared",
           {"estimand": "att", "neighbors": "replace-one-design-public", "treated_share": 0.1},
           private="y w x", public="t")  # fmt: skip
+weighting("doubly robust", {"estimator": "aipw", "trim": 0.2, "covariates": ["w"]},
+          sizes=(1200,), epsilons=(8.0, 16.0))  # fmt: skip
+weighting("doubly robust, shares, in Polars",
+          {"estimator": "aipw", "budget_shares": {"fits": 0.5, "effect": 0.4, "variance": 0.1}},
+          engine=True, sizes=(1200,), epsilons=(8.0, 16.0),
+          may_miss={"y": "private", "w": "private"}, facts=_policies(y=0.5, w=0.0))  # fmt: skip
 weighting("balance and overlap", {"balance": ["w"], "overlap": True, "treated": 1.0})
 weighting("missing is a number", {}, may_miss={"y": "private", "w": "private"},
           facts=_policies(y=0.5, w=0.0))  # fmt: skip

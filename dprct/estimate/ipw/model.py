@@ -200,14 +200,15 @@ class IPWSpec(Spec[Facts]):
         """Form of a release, as it was asked for."""
         if self.estimator == "aipw":
             return self._doubly_robust(facts)
-        return self._weighting(facts)
+        return self.weighting(facts)
 
     def _doubly_robust(self, facts: Facts) -> AIPWForm:
         scheme = scheme_of(self.estimand, self.trim, facts.n)
         sizes, size = split_of(self.split, facts.n), self.roles(facts).design.size
         return AIPWForm.asked(sizes, size, scheme, self.budget_shares)
 
-    def _weighting(self, facts: Facts) -> Form:
+    def weighting(self, facts: Facts) -> Form:
+        """Form of a weighted effect, as it was asked for."""
         n1, n2 = split_of(self.split, facts.n)
         scheme = scheme_of(self.estimand, self.trim, facts.n)
         relation = relation_of(self.neighbors, scheme)
@@ -228,7 +229,7 @@ class IPWSpec(Spec[Facts]):
         require_delta(budget)
         if self.estimator == "aipw":
             return self._doubly_robust(facts).allocation(budget)
-        form, declared = self._weighting(facts), self.declared(facts)
+        form, declared = self.weighting(facts), self.declared(facts)
         if self.hajek is None and self.budget_shares is None:
             form = form.default(budget, declared.treated)
             if form.errors == "conditional" and not form.hajek:
@@ -297,6 +298,7 @@ class IPWSpec(Spec[Facts]):
         ]
         if self.errors == "conditional":
             consequences.append("errors will be conditional on the propensity model")
+        consequences += self._instead(facts, allocation.budget)
         numbers = (
             *notes({ESTIMAND: estimand}),
             *planned_errors(effect, declared, facts.n, self.alphas, of),
@@ -305,6 +307,19 @@ class IPWSpec(Spec[Facts]):
         half = effect.half_width(0.05)
         warned = warnings_of(allocation, declared, slope_kept(allocation), half)
         return Contents(numbers, tuple(consequences), tuple(warned))
+
+    def _instead(self, facts: Facts, budget: Budget) -> Iterator[str]:
+        """Say what the doubly robust effect would cost in error, where it can be had."""
+        if self.estimand != "ate" or self.budget_shares is not None:
+            return
+        try:
+            other = self._doubly_robust(facts).allocation(budget)
+        except ParameterError:
+            return
+        declared = self.declared(facts)
+        expected = expected_aipw(other, declared.spread / declared.radius, declared.treated)
+        error = effect_of(expected, declared.radius).standard_error(self.alphas)
+        yield f"``estimator='aipw'`` would have a standard error of about {error:.3g}"
 
     def _doubly_robust_contents(self, facts: Facts, allocation: AIPWAllocation) -> Contents:
         roles, declared = self.roles(facts), self.declared(facts)
