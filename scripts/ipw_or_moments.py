@@ -1,4 +1,4 @@
-"""Write the table at the top of docs/ipw.md: three private effects of a chosen treatment side by side.
+"""Write the table at the top of docs/ipw.md: three effects of a chosen treatment side by side.
 
 Usage: python scripts/ipw_or_moments.py [runs of each row, 100 by default]
 """
@@ -24,7 +24,7 @@ EFFECT = 0.2
 
 
 def study(n: int, p: int, rng: np.random.Generator) -> pd.DataFrame:
-    """n people: covariates choose the treatment (log odds with sd .5) and move the outcome."""
+    """N people: covariates choose the treatment (log odds with sd .5) and move the outcome."""
     X = rng.uniform(-1, 1, (n, p))
     along = X.sum(axis=1) * np.sqrt(3 / p)
     t = rng.random(n) < 1 / (1 + np.exp(-along / 2))

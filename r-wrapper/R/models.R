@@ -176,14 +176,16 @@ synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_t
 #' @rdname estimates
 #' @export
 ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = NULL,
-                covariates = NULL, estimand = NULL, neighbors = NULL, noise = NULL, lam = NULL,
-                trim = NULL, split = NULL, budget_shares = NULL, hajek = NULL, treated = NULL,
-                balance = NULL, overlap = NULL, errors = NULL, treated_share = NULL, alphas = NULL) {
+                covariates = NULL, estimator = NULL, estimand = NULL, neighbors = NULL,
+                noise = NULL, lam = NULL, trim = NULL, split = NULL, budget_shares = NULL,
+                hajek = NULL, treated = NULL, balance = NULL, overlap = NULL, errors = NULL,
+                treated_share = NULL, alphas = NULL) {
   model("IPW", formula, data, schema,
-    outcome = outcome, treatment = treatment, covariates = covariates, estimand = estimand,
-    neighbors = neighbors, noise = noise, lam = lam, trim = trim, split = split,
-    budget_shares = budget_shares, hajek = hajek, treated = treated, balance = balance,
-    overlap = overlap, errors = errors, treated_share = treated_share, alphas = alphas, ...
+    outcome = outcome, treatment = treatment, covariates = covariates, estimator = estimator,
+    estimand = estimand, neighbors = neighbors, noise = noise, lam = lam, trim = trim,
+    split = split, budget_shares = budget_shares, hajek = hajek, treated = treated,
+    balance = balance, overlap = overlap, errors = errors, treated_share = treated_share,
+    alphas = alphas, ...
   )
 }
 

@@ -418,6 +418,7 @@ case(**IPW, name="ATC, Hajek", private="y t x k s", estimand="atc", hajek=True)
 for one in ("att", "atc"):
     case(**IPW | {"lists": ("who is treated, and how many",)}, name=f"{one}, treatment public",
          private="y x k s", estimand=one, neighbors="replace-one-design-public")  # fmt: skip
+case(**IPW | {"covariates": ["x"]}, name="doubly robust", private="y t x", estimator="aipw")
 case(**IPW, name="everything", private="y t x k s", balance=["x"], overlap=True, lam=0.1, trim=0.2,
      split=0.4, alphas=(0.01,), budget_shares={"effect": 0.2, "variance": 0.2, "gradient": 0.2,
      "balance": 0.2, "overlap": 0.2})  # fmt: skip

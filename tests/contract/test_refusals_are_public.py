@@ -115,7 +115,7 @@ REFUSED = {
     "PrivateATE: shares lack a block, treatment private",
     "PrivateATE: arms that the schema lets overlap, treatment private",
     "PrivateATE: missing private, treatment private", "CATE: shares lack a block",
-    "SyntheticControl: may be missing", "IPW: weights",
+    "SyntheticControl: may be missing", "IPW: weights", "IPW: doubly robust",
     "PrivateMoments: arms that the schema lets overlap",
 }  # fmt: skip
 """Cases that are refused, whatever the rows are."""
