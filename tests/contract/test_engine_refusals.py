@@ -21,6 +21,7 @@ from dprct import (
     IPW,
     Accountant,
     Calibrated,
+    Cluster,
     Marginals,
     MVHistogram,
     PrivateAdditive,
@@ -291,6 +292,8 @@ def test_a_connection_that_was_closed_is_refused_before_anything_is_spent() -> N
 SMALL = Schema((
     replace(BOUNDED, missing=(), fate="modelled"),
     Column("t", "byte", levels=(0.0, 1.0), missing=(), fate="public"),
+    Column("w", bounds=(0.0, 1.0), missing=(), fate="withheld"),
+    Column("g", levels=tuple(map(float, range(20))), missing=(), fate="withheld"),
 ))  # fmt: skip
 MODELS: dict[str, Callable[[Any], Any]] = {
     "MVHistogram": lambda rows: MVHistogram(rows, SMALL),
@@ -298,7 +301,24 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "PrivateATE": lambda rows: PrivateATE(rows, SMALL, outcome="x", assignment=Simple("t")),
     "Calibrated": lambda rows: Calibrated(rows, SMALL, outcome="x", assignment=Simple("t")),
     "PrivateAdditive": lambda rows: PrivateAdditive(rows, SMALL, outcome="x", features=["t"]),
-}
+    "PrivateATE, clusters": lambda rows: PrivateATE(
+        rows, SMALL, outcome="x", assignment=Cluster("t", cluster="g")
+    ),
+    "PrivateATE, clusters are units": lambda rows: PrivateATE(
+        rows, SMALL, outcome="x", privacy_unit="cluster",
+        assignment=Cluster("t", cluster="g", largest=4),
+    ),
+    "IPW": lambda rows: IPW(rows, SMALL, treatment="t", covariates=["w"], outcome="x"),
+    "CATE": lambda rows: CATE(
+        rows, SMALL, outcome="x", features=["w"], treatment="t", propensity=0.5
+    ),
+    "PrivateMoments": lambda rows: PrivateMoments(rows, SMALL, columns=["x", "w"]),
+    "PrivateMoments, declared": lambda rows: PrivateMoments(
+        rows, SMALL, formulas=["x ~ t + w"], assignment=Simple("t"),
+        neighbors="replace-one-design-public",
+    ),
+}  # fmt: skip
+DELTA = {"IPW": 1e-4, "PrivateMoments": 1e-4, "PrivateMoments, declared": 1e-4}
 SCANS: dict[str, Callable[[str], Any]] = {
     "Polars": pl.scan_csv, "DuckDB": duckdb.read_csv,
 }  # fmt: skip
@@ -310,16 +330,18 @@ def test_a_file_that_went_or_grew_since_the_door_is_refused_before_the_charge(
     tmp_path: Path, name: str, scan: Callable[[str], Any]
 ) -> None:
     file = tmp_path / "rows.csv"
-    frame = pl.DataFrame({"x": [k / 59 for k in range(60)], "t": [0, 1] * 30})
+    people = {"x": [k / 59 for k in range(60)], "w": [k % 7 / 6 for k in range(60)]}
+    frame = pl.DataFrame({**people, "t": [0, 1] * 30, "g": [k % 20 for k in range(60)]})
     frame.write_csv(file)
-    model = MODELS[name](scan(str(file)))
-    accountant = Accountant(8, relation=model.guarantee(Budget.asked(4)).relation)
+    model, delta = MODELS[name](scan(str(file))), DELTA.get(name, 0)
+    promise = model.guarantee(Budget.asked(4, delta))
+    accountant = Accountant(8, delta, relation=promise.relation, unit=str(promise.unit))
     file.unlink()
     with pytest.raises(EngineError, match="withheld"):
-        model.fit(4, accountant=accountant)
+        model.fit(4, delta, accountant=accountant)
     pl.concat([frame, frame[:7]]).write_csv(file)
     with pytest.raises(EngineError, match="had 60 rows when the model was made"):
-        model.fit(4, accountant=accountant)
+        model.fit(4, delta, accountant=accountant)
     assert accountant.spent.epsilon == 0
 
 
