@@ -14,18 +14,17 @@ from dprct.errors import DprctError
 from dprct.io import read
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget
+from dprct.privacy.certified import certified_words, state_of
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
 from dprct.study.moments_tables import moments_path
 from dprct.study.protect import (
     bound_model,
-    certified_in,
     check_places,
     companions,
     declared_tables,
     protected_certificate,
     results_of,
-    state_of,
     written_files,
 )
 from dprct.study.results_document import text_path
@@ -85,7 +84,7 @@ def _too_little(study: Study, found: Accountant) -> str:
 
 
 def _entries(study: Study, found: Accountant) -> Iterator[dict[str, Any]]:
-    certified = certified_in(study)
+    certified = certified_words(study.output.parent)
     for entry in found.ledger:
         state, file = state_of(entry, found, certified)
         yield {

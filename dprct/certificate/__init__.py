@@ -1,12 +1,11 @@
 """What a protected file says of itself: certificate, digest, and the regressions valid on it."""
 
-from dprct.certificate.certificate import Certificate, Needed, Reading, ValuesDigest
+from dprct.certificate.certificate import Certificate, Reading, ValuesDigest
 from dprct.certificate.page import certificate_page
 from dprct.certificate.valid_regressions import Specification, Validity
 
 __all__ = [
     "Certificate",
-    "Needed",
     "Reading",
     "Specification",
     "Validity",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import math
-import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +19,7 @@ from dprct.annotations import DOCUMENT, WRONG, Count, Sha256, kinds_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.privacy.budget import Guarantee, GuaranteeContent
+from dprct.privacy.certified import Needed
 from dprct.schema.facts import Fate  # noqa: TC001 -- read by DOCUMENT
 
 if TYPE_CHECKING:
@@ -266,47 +266,6 @@ def certificate_path(path: Path) -> Path:
     'liberia.certificate.json'
     """
     return path.with_suffix(".certificate.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What a ledger must have for a file to be found in it, as the file's certificate says.
-
-    Parameters
-    ----------
-    entries : tuple of str
-        Ids of entries.
-    heads : tuple of str
-        The first 16 digits of links of the chain.
-    """
-
-    dataset_id: str
-    entries: tuple[str, ...]
-    heads: tuple[str, ...]
-
-    @classmethod
-    def of(cls, words: str) -> Needed | None:
-        """Receipt that the words of a :class:`Receipt` name; None where no ledger on file is named.
-
-        Examples
-        --------
-        >>> Needed.of("entry 1-0123456789ab of data set 'trial'; ledger head 0123456789abcdef")
-        Needed(dataset_id='trial', entries=('1-0123456789ab',), heads=('0123456789abcdef',))
-        >>> Needed.of("charged to no ledger") is None
-        True
-        """
-        found = _ENTRY_OF.findall(words)
-        if not found:
-            return None
-        return cls(found[0][1], tuple(entry for entry, _ in found), tuple(_HEAD.findall(words)))
-
-    def __str__(self) -> str:
-        in_chain = f" with {', '.join(self.heads)} in its chain" if self.heads else ""
-        return f"a ledger of {self.dataset_id!r} that has entry {', '.join(self.entries)}{in_chain}"
-
-
-_ENTRY_OF = re.compile(r"entry ([0-9]{1,9}-[0-9a-f]{12}) of data set '([A-Za-z0-9._-]+)'")
-_HEAD = re.compile(r"ledger head ([0-9a-f]{16})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.charges import Entry
-    from dprct.study.study import Study
 
 _WORDS = {
     "written": "written to {file}",
@@ -35,18 +34,19 @@ def ledger(
     The hash of the data file, which the ledger holds, is not shown: it may not be published.
     """
     from dprct.privacy.accountant import find_ledger
+    from dprct.privacy.certified import certified_words
     from dprct.privacy.ledger import ledger_path
-    from dprct.study.protect import certified_in, study_of
+    from dprct.study.places import places_of
 
-    study = study_of(study_file, output)
+    study = places_of(study_file, output)
     found = find_ledger(study.data, study.dataset_id)
     if found is None:
         place = ledger_path(study.data, study.dataset_id)
         none = f"there is no ledger {place.name!r} yet: nothing was charged"
         say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
         return
-    certified = certified_in(study)
-    wrong = _contradictions(study, found, certified)
+    certified = certified_words(study.folder)
+    wrong = _contradictions(found, certified)
     words = (
         json.dumps(_facts(found, certified, wrong), indent=2)
         if as_json
@@ -57,15 +57,14 @@ def ledger(
         raise typer.Exit(1)
 
 
-def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) -> list[str]:
+def _contradictions(found: Accountant, certified: dict[str, str]) -> list[str]:
     """Sentence on which certificates the ledger contradicts."""
-    from dprct.certificate.certificate import Needed
-    from dprct.release.verify import lacking
+    from dprct.privacy.certified import Needed, lacking
 
     wrong = []
     for name, words in certified.items():
         needed = Needed.of(words)
-        if needed is not None and needed.dataset_id == study.dataset_id:
+        if needed is not None and needed.dataset_id == found.dataset_id:
             lost = lacking(found, needed)
             if lost:
                 wrong.append(
@@ -77,7 +76,7 @@ def _contradictions(study: Study, found: Accountant, certified: dict[str, str]) 
 
 def _facts(found: Accountant, certified: dict[str, str], wrong: list[str]) -> dict[str, Any]:
     """Return the ledger as JSON-ready values, without the hashes of the data file."""
-    from dprct.study.protect import state_of
+    from dprct.privacy.certified import state_of
 
     facts = found.to_dict()
     for entry, values in zip(found.ledger, facts["entries"], strict=True):
@@ -99,7 +98,7 @@ def _facts(found: Accountant, certified: dict[str, str], wrong: list[str]) -> di
 
 
 def _text(found: Accountant, certified: dict[str, str], wrong: list[str]) -> str:
-    from dprct.study.protect import state_of
+    from dprct.privacy.certified import state_of
 
     heads = str(found).split("\n")
     about = heads[: len(heads) - len(found.ledger) - bool(found.ledger)]

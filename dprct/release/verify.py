@@ -16,7 +16,6 @@ from dprct import disk
 from dprct.arguments import checked
 from dprct.certificate.certificate import (
     Certificate,
-    Needed,
     labels_digest,
     number_digest,
     text_digest,
@@ -29,6 +28,7 @@ from dprct.io.formats import read
 from dprct.io.text import DELIMITERS, readings
 from dprct.missing import MISSING_CODES, tagged
 from dprct.privacy.accountant import Accountant
+from dprct.privacy.certified import Needed, lacking
 from dprct.privacy.ledger import ledger_path
 from dprct.release.writing import certificate_paths
 
@@ -372,35 +372,6 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     if lost:
         return f"THE LEDGER {place.name} LACKS {', '.join(lost)}: the file needs {needed}", False
     return f"the ledger {place.name} has what paid for the file: {needed}", True
-
-
-def lacking(ledger: Accountant, needed: Needed) -> list[str]:
-    """Facts of a certificate that its ledger lacks, in words.
-
-    The head that a certificate carries is a link of the chain: whoever takes an entry away, or
-    changes one, and computes all hashes again has a ledger without it.
-    """
-    ids, links = {entry.id for entry in ledger.ledger}, ledger.heads
-    lost = [f"entry {one}" for one in needed.entries if one not in ids]
-    return lost + [f"head {h}" for h in needed.heads if not any(k.startswith(h) for k in links)]
-
-
-def certified_words(folder: Path) -> dict[str, str]:
-    """Statements of the certificates and results in a folder on a ledger, by their files.
-
-    What cannot be read, or is neither, says nothing here.
-    """
-    found: dict[str, str] = {}
-    for path in sorted(folder.glob("*.json")):
-        try:
-            content = json.loads(disk.content(path, disk.MOST_JSON))
-            words = content["ledger"]
-            name = content["file"]["name"] if "file" in content else path.name
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
-            continue
-        if isinstance(words, str) and isinstance(name, str):
-            found[name] = words
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dprct.privacy.ledger import checked_id
 from dprct.schema.columns import Column, shown
 from dprct.schema.facts import FLOAT_LIMITS
 from dprct.study.methods import METHODS, UNPROMISED
-from dprct.study.release_section import check_printable
+from dprct.study.places import check_printable
 from dprct.study.sections import named, unmatched
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.release import ReleaseModel
-from dprct.release.verify import certified_words
 from dprct.release.writing import (
     certificate_paths,
     check_target,
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.io.stata.names import Names
-    from dprct.privacy.charges import Entry
     from dprct.results.itt import ITTTable
     from dprct.results.plan import Plan
     from dprct.study.declared_tables import TableSpec
@@ -624,39 +622,6 @@ def results_of(study: Study) -> ResultsDocument:
             f"of {study.dataset_id!r}; give another name with [release] output"
         )
     return found
-
-
-def ledger_words(study: Study) -> str:
-    """Statement on the ledger of the file that the study made; empty if there is none."""
-    with contextlib.suppress(OSError, ValueError, TypeError, LookupError, DprctError):
-        if not study.makes_file:
-            return results_of(study).ledger
-        if is_described(study.output):
-            path = certificate_paths(study.output)[1]
-            return Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON))).ledger
-    return ""
-
-
-def certified_in(study: Study) -> dict[str, str]:
-    """Statements of the files next to the output about the ledger, the output's own last."""
-    found = certified_words(study.output.parent)
-    own = ledger_words(study)
-    found.pop(study.output.name, None)
-    return {**found, study.output.name: own} if own else found
-
-
-def state_of(entry: Entry, found: Accountant, certified: Mapping[str, str]) -> tuple[str, str]:
-    """State of a ledger's entry, and the file that was written.
-
-    The states are ``written``, ``saved`` (it can be resumed, free), ``crashed`` (spent, nothing was
-    saved) and ``no-guarantee``.
-    """
-    if not entry.priced:
-        return "no-guarantee", ""
-    for name, words in certified.items():
-        if f"entry {entry.id} of" in words:
-            return "written", name
-    return "saved" if found.is_saved(entry.id) else "crashed", ""
 
 
 def protected_certificate(study: Study) -> Certificate:

@@ -16,6 +16,7 @@ from dprct.privacy.budget import Budget
 from dprct.release.writing import NO_GUARANTEE, unpromised_name
 from dprct.study.asked import OF_FILES, taken
 from dprct.study.methods import ESTIMATES, METHODS, STRICT, UNPROMISED
+from dprct.study.places import check_output, check_printable
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import (
     ReleaseSection,
@@ -78,7 +79,7 @@ def _check_release(release: ReleaseSection) -> None:
         raise StudyError(f"[release] method = {release.method!r}; allowed: {', '.join(METHODS)}")
     _check_budget(release, "[release]")
     if release.output is not None:
-        _check_output(release.output)
+        check_output(release.output)
     if release.method in ESTIMATES:
         _check_estimate(release)
         return
@@ -105,28 +106,6 @@ def _check_taken(release: ReleaseSection) -> None:
         if getattr(release, key) not in (None, ()) and key not in taken(release.method):
             methods = " or ".join(f'"{name}"' for name in STRICT if key in taken(name))
             raise StudyError(f"[release] {key} belongs to method = {methods}; remove it")
-
-
-def _check_output(output: str) -> None:
-    """Refuse a name that a stranger's study file should not have."""
-    check_printable(output, "[release] output")
-    parts = PurePosixPath(output.replace("\\", "/"))
-    if parts.is_absolute() or PureWindowsPath(output).drive or ".." in parts.parts:
-        raise StudyError(
-            f"[release] output = {output!r} lies outside the folder of the study file; give a "
-            "name inside it, or another place on the command line (--output)"
-        )
-
-
-def check_printable(name: str, where: str) -> None:
-    """Refuse a name with characters that steer a terminal or are not seen.
-
-    Examples
-    --------
-    >>> check_printable("trial 2.dta", "data")
-    """
-    if not name.isprintable():
-        raise StudyError(f"{where} = {name!r} has characters that cannot be seen; remove them")
 
 
 def _check_estimate(release: ReleaseSection) -> None:

@@ -29,7 +29,6 @@ from dprct.errors import (
 from dprct.io.stata.names import Names
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, check_delta
-from dprct.privacy.ledger import checked_id
 from dprct.published.informed import InformedSpec
 from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.columns import check_fates, released_schema
@@ -44,11 +43,11 @@ from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.informed_section import informed_from
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
+from dprct.study.places import check_identity
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     PackageSpec,
     budget_from,
-    check_printable,
     package_from,
     release_from,
 )
@@ -135,7 +134,6 @@ _REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
-VERSION = 1
 MOST_COLUMNS = 120_000
 """Of a Stata file; a study file with more would be answered by as many sentences."""
 _SECTIONS = (
@@ -507,19 +505,7 @@ def load_study(path: str | Path, output: Path | None = None) -> Study:
 def study_from(document: Mapping[str, Any], path: Path) -> Study:
     """Return the study of a parsed TOML document; ``path`` is where it lies."""
     check_keys(document, _SECTIONS, "the study file")
-    if type(document.get("version")) is not int or document["version"] != VERSION:
-        raise StudyError(
-            f"version = {document.get('version')!r}; this release of dprct reads "
-            f"version = {VERSION}"
-        )
-    for key in ("data", "dataset_id"):
-        if not isinstance(document.get(key), str) or not document[key]:
-            raise StudyError(f'{key} is missing or not text; write {key} = "..." at the top')
-    check_printable(document["data"], "data")
-    try:
-        checked_id(document["dataset_id"])
-    except ParameterError as error:
-        raise StudyError(marked(error)) from None
+    check_identity(document)
     columns = document.get("columns", {})
     if not isinstance(columns, Mapping) or not all(
         isinstance(c, Mapping) for c in columns.values()
