@@ -36,7 +36,7 @@ from dprct.schema.conditions import (
     reduced,
     texts,
 )
-from dprct.study.moments_verdicts import Served
+from dprct.study.moments_verdicts import Served, counts_effects
 from dprct.study.verdicts import Released, terms_of, verdicts
 
 if TYPE_CHECKING:
@@ -431,13 +431,23 @@ def declared_for(row: Regression, where: str | None, fate: str = "public") -> Se
     ]  # fmt: skip
     arms = list(row.treatments)
     assigned = row.vce == "cluster" and len(row.cluster) == 1
-    design = Cluster(arms, cluster=row.cluster[0]) if assigned else Simple(arms)
+    person = row.cluster[0] if assigned and row.cluster[0] in row.absorb else ""
+    within = assigned and not person
+    right = [term for term in terms if not person or term != f"C({person})"]
+    asked = Declared(
+        f"{row.outcome} ~ {' + '.join(right)}" + f" | {person}" * bool(person),
+        where=where,
+        name="it",
+        cov_type="nonrobust" if row.vce == "classical" else None,
+        count_effects=counts_effects(row) if person else None,
+    )
     spec = MomentsSpec(
-        formulas=(Declared(f"{row.outcome} ~ {' + '.join(terms)}", where=where, name="it"),),
-        assignment=design,
+        formulas=(asked,),
+        assignment=Cluster(arms, cluster=row.cluster[0]) if within else Simple(arms),
         neighbors="replace-one-design-public",
     )
-    return Served.planned("trial.moments.json", spec, Schema(tuple(columns)))
+    unit = Unit("person", id=person, max_rows=99) if person else Unit()
+    return Served.planned("trial.moments.json", spec, Schema(tuple(columns), unit=unit))
 
 
 def what_it_needs(row: Regression | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
 from dprct.dofile.made import Made
-from dprct.dofile.memory import Memory, bindings, conjunction, depends_on
+from dprct.dofile.memory import Memory, bindings, conjunction, depends_on, factors_of
 from dprct.dofile.regression import SMALL, Regression
 from dprct.dofile.varlists import bare_names, is_plain, words
 
@@ -191,6 +192,8 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
     everywhere = (*outcomes, *regressors, *others)
     used = [n for word in everywhere for n in ([word] if is_plain(word) else bare_names(word))]
     made = bindings(memory.derived, used)
+    as_made = _made(memory, [*made])
+    made = {name: _as_it_stands(name, made, as_made) for name in made}
     note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]
     wanted = {*place.treatments}
     by = " ".join(one.text for one in groups)
@@ -226,8 +229,36 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         groups=known(by),
         remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
         level=known(parsed.option("level", 1) or place.level).strip(),
-        made=_made(memory, [*made, *of_rows]),
+        made=as_made | _made(memory, of_rows),
     )
+
+
+def _as_it_stands(name: str, derived: dict[str, str], made: dict[str, Made]) -> str:
+    """Return what a column is made of: of a product, as words if its factors were changed since."""
+    parts, one = factors_of(derived[name]), made.get(name)
+    if not parts or one is None or not one.expression:
+        return derived[name]
+    now = [made[part].expression if part in made else part for part in parts]
+    alike = sorted(_factors("*".join(f"({text})" for text in now))) == sorted(
+        _factors(one.expression)
+    )
+    return derived[name] if alike else f"{derived[name]}, before these were changed"
+
+
+def _factors(text: str) -> list[str]:
+    """Return the factors of an expression; itself where it is no product."""
+    try:
+        left = [ast.parse(text, mode="eval").body]
+    except SyntaxError:
+        return [text]
+    found = []
+    while left:
+        one = left.pop()
+        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mult):
+            left += [one.left, one.right]
+        else:
+            found.append(ast.unparse(one))
+    return found
 
 
 def _made(memory: Memory, names: Sequence[str]) -> dict[str, Made]:

@@ -272,7 +272,47 @@ def negation(condition: str) -> str:
 
 def bindings(derived: dict[str, str], names: list[str]) -> dict[str, str]:
     """Sources of those of the names that are made by do-files."""
-    return {name: derived[name] for name in dict.fromkeys(names) if name in derived}
+    found: dict[str, str] = {}
+    left = [*reversed(dict.fromkeys(names))]
+    while left:
+        name = left.pop()
+        if name in derived and name not in found:
+            found[name] = derived[name]
+            left += reversed(factors_of(derived[name]))
+    return found
+
+
+def multiplied(name: str, derived: dict[str, str]) -> list[str] | None:
+    """Return the columns of the data whose product a column is, each once; None if it is none.
+
+    Examples
+    --------
+    >>> multiplied("txrp", {"txr": "treat*rural", "txrp": "txr*post"})
+    ['treat', 'rural', 'post']
+    """
+    found = []
+    for part in factors_of(derived[name]):
+        inner = multiplied(part, derived) if part in derived else [part]
+        if inner is None:
+            return None
+        found += inner
+    return found if found and len({*found}) == len(found) else None
+
+
+_PRODUCT = re.compile(r"[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)+")
+
+
+def factors_of(made_of: str) -> list[str]:
+    """Return the columns whose product a column is; none where it is something else.
+
+    Examples
+    --------
+    >>> factors_of("treat * post"), factors_of("replaced: treat*post"), factors_of("2*post")
+    (['treat', 'post'], [], [])
+    """
+    if not _PRODUCT.fullmatch(made_of.strip()):
+        return []
+    return [part.strip() for part in made_of.split("*")]
 
 
 def depends_on(name: str, wanted: set[str], derived: dict[str, str], depth: int = 0) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
+from dprct.dofile.memory import multiplied
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import ColumnError, DprctError
 from dprct.estimate.moments.declared import outcome_unlike
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 _EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
-_PRODUCT = re.compile(r"[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)+")
 _IV = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _NOT_MARGINS = {
@@ -360,7 +360,7 @@ class Served:
         if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
             return None
         clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
-        counts = _counts(row)
+        counts = counts_effects(row)
         one = max(same, key=lambda s: (_same_errors(s, row, clusters), counts == s.counted))
         estimand = estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
         command = f'dprct ols {self.file} "{one.title}"'
@@ -423,11 +423,9 @@ class Served:
     def _products(self, row: Regression) -> dict[str, str] | str:
         """Return the terms that do-files make as products of columns, or the one that is none."""
         found = {}
-        for name, expression in row.derived.items():
-            parts = [part.strip() for part in expression.split("*")]
-            plain = _PRODUCT.fullmatch(expression.strip()) is not None
-            # a factor that the do-file changed would be derived itself, if the regression has it
-            if not plain or any(p in row.derived or p not in row.regressors for p in parts):
+        for name in row.derived:
+            parts = multiplied(name, row.derived)
+            if parts is None:
                 return name
             found[name] = ":".join(parts)
         return found
@@ -539,7 +537,7 @@ def _as_step(regression: Asked, reduced: Step, _: Step) -> Step:
     return replace(reduced, regression=regression)
 
 
-def _counts(row: Regression) -> bool:
+def counts_effects(row: Regression) -> bool:
     """Whether a command counts effects of blocks or persons among the coefficients."""
     if not row.absorb or row.command == "areg" or row.vce == "classical":
         return True

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dprct.dofile.memory import multiplied
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import FormulaError
 from dprct.schema.conditions import as_in_stata, condition, named, reduced
@@ -241,6 +242,8 @@ def _products_told(rows: Sequence[Regression], known: set[str]) -> list[Regressi
     for row in rows:
         words = [word for word in row.treatments if "#" in word]
         parts = [re.sub(r"^(c|i\w*)\.", "", part) for w in words for part in re.split("#+", w)]
+        for word in row.treatments:
+            parts += multiplied(word, row.derived) or () if word in row.derived else ()
         own = [name for name in parts if name in arms]
         found.append(replace(row, treatments=tuple(dict.fromkeys([*row.treatments, *own]))))
     return found
@@ -349,9 +352,8 @@ def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] 
         return (*(terms if "##" in word else ()), ":".join(terms))
     if word not in row.treatments or word not in row.derived:
         return ()
-    names = [name.strip() for name in row.derived[word].split("*")]
-    own = all(n in known and n not in row.derived and n in row.regressors for n in names)
-    return (":".join(names),) if own and len(names) > 1 else None
+    names = multiplied(word, row.derived)
+    return (":".join(names),) if names and {*names} <= known else None
 
 
 def sampling_weights(row: Regression) -> str | None:

@@ -717,6 +717,12 @@ for engine in (False, True):
              {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'"),
                            dprct.Regression("y ~ t + w", where="g == 'b' & x >= 1"), "y ~ t + w"],
               "assignment": dprct.Simple("t")}, private="y w x g", engine=engine)  # fmt: skip
+for engine in (False, True):
+    declared("a dose, products with a public column" + ", in Polars" * engine,
+             {"formulas": ["y ~ arm + w", dprct.Regression("w ~ arm:x + x + arm", name="by x")],
+              "assignment": dprct.Simple([0.0, 1.0, 2.0], arm="arm"), "control": 0.0},
+             private="y w", public="arm x", facts={"x": {"fate": "public"}},
+             engine=engine)  # fmt: skip
 declared("people whom one private condition chooses, weights that are public",
          {"formulas": [dprct.Regression("y ~ t + w | block", weights="v", where="x == 1")],
           "assignment": dprct.Block("t", block="block")}, public="t block v",

@@ -90,7 +90,7 @@ CASES = [
     ("reg age tutor if tutor==1", "artefact", "tutor is the same in all rows"),
     ("bysort grade: reg score tutor", "artefact", "by grade; no such group"),
     ("gen la = log(age)\nreg score tutor la", "artefact", "makes la (log(age))"),
-    ("gen aa = age*grade\nreg score tutor aa", "artefact", "makes aa"),
+    ("gen aa = age*grade\nreg score tutor aa", "artefact", "age:grade was not released"),
     ("replace age = 9\ngen ta = tutor*age\nreg score tutor age ta", "artefact", "makes"),
     ("reg score c.age#c.days tutor", "artefact", "age:days was not released"),
     ("reg score tutor diary", "artefact", "diary was not released"),
@@ -415,6 +415,18 @@ IN_WAVES = [
     ("reghdfe wage c.aid#c.after i.wave, absorb(person) cluster(person)", "valid"),
     ("areg wage c.aid#c.after i.wave, absorb(person) cluster(person)", "valid"),
     ("areg wage aid age i.wave, absorb(person) cluster(person)", "artefact"),
+    ("gen txp = aid*after\nxtreg wage txp i.wave, fe i(person) cluster(person)", "valid"),
+    (
+        "gen txp = aid*after\nreplace after = 0\n"
+        "xtreg wage txp i.wave, fe i(person) cluster(person)",
+        "artefact",
+    ),
+    (
+        "gen txp = aid*after\ndrop after\ngen after = wave > 1\n"
+        "xtreg wage txp i.wave, fe i(person) cluster(person)",
+        "artefact",
+    ),
+    ("gen txw = aid*wave\nxtreg wage txw i.wave, fe i(person) cluster(person)", "artefact"),
     ("reg wage aid age i.wave, cluster(person)", "valid"),
     ("reg wage aid age i.wave, robust", "effects only"),
 ]

@@ -111,7 +111,8 @@ class BoundStep:
         """Whether coefficients are average effects of 0/1 columns over all rows that count."""
         plain = np.isin(self.treated[:, self.sizes > 0], (0, 1)).all()
         several = self.members is not None  # whose effects are those of periods and persons
-        return bool(plain) and not (self.uneven or self.step.products or several)
+        alone = all(len(one.atoms) == 1 for one in self.step.treatment)
+        return bool(plain) and alone and not (self.uneven or self.step.products or several)
 
     @property
     def n(self) -> int:

@@ -282,8 +282,8 @@ class Step:
     unit : str or None
         The public column that says whose a row is, where a person may have several.
     shown : tuple of str
-        Public columns besides those of the design, such as the period; there are none but with
-        ``unit``.
+        Public columns besides those of the design, such as the period: those that treatment is
+        multiplied by; with ``unit`` all of them.
     choosing : str or None
         What its condition asks of private columns: who meets it is released as no more than a
         noisy number.
@@ -541,7 +541,7 @@ def steps_of(
     parsed = regression.parsed
     treatment = set(design.columns)
     public, unit = treatment | set(design.uses), schema.unit.repeated_id
-    shown = () if unit is None else _shown(parsed, schema, public)
+    shown = _shown(parsed, schema, treatment, public, several=unit is not None)
     public |= {*shown, *(() if unit is None else (unit,))}
     if not treatment & set(parsed.regressor_names):
         return "it does not name the treatment that was assigned"
@@ -629,13 +629,26 @@ def steps_of(
     )  # fmt: skip
 
 
-def _shown(parsed: Formula, schema: Schema, known: set[str]) -> tuple[str, ...]:
-    """Public columns on the right side besides those of the design."""
-    return tuple(
-        name
+def _shown(
+    parsed: Formula, schema: Schema, treatment: set[str], known: set[str], *, several: bool
+) -> tuple[str, ...]:
+    """Public columns on the right side besides those of the design that tell cells apart.
+
+    Where a person has ``several`` rows all are; else those with levels that treatment is multiplied
+    by, if no product has them and a private column.
+    """
+    found = {
+        name: schema.column(name)
         for name in dict.fromkeys((*parsed.regressor_names, *parsed.effects))
         if name not in known and name in schema.names and schema.column(name).fate == "public"
-    )
+    }
+    if several:
+        return tuple(found)
+    found = {name: column for name, column in found.items() if column.levels is not None}
+    together = [{n for factor in term for n in factor.names} for term in parsed.terms]
+    mixed = {n for names in together if names - treatment - known - found.keys() for n in names}
+    used = {n for names in together if names & treatment for n in names} - mixed
+    return tuple(name for name in found if name in used)
 
 
 def _divided(

@@ -401,7 +401,7 @@ def _bound(
             "that holds for some"
         )
     told = [tuple(level) if use else None for level, use in zip(levels, counts, strict=True)]
-    if step.unit is not None:  # squares are centred by period: what public columns tell apart
+    if step.unit is not None or step.shown:  # squares are centred by what public columns tell apart
         rest_of = [key != _ROWS_OF for key in absorbed]
         told = [
             None if not use else (*W[:, at], *(x for x, keep in zip(level, rest_of, strict=True)
