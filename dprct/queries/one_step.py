@@ -173,7 +173,8 @@ class PublicCells:
         C.
     codes : (n,) array of int, or (G,) with ``combinations``
         Cell of each row, or of each combination of public columns.
-    clusters : (n,) or (G,) array of int, or None
+    clusters : (K, n) or (K, G) array of int, or None
+        Clusters of each row by each of K columns, or by one.
     combinations : Combinations or None
         Where rows stay in an engine.
     """
@@ -458,6 +459,8 @@ class Score:
         Kinds of people that count, where private columns choose them; all if None.
     counted : (C,) array of bool, or None
         Cells whose rows count, where errors are classical; None where they are not.
+    by : int
+        Which clusters of :class:`PublicCells` its errors have.
 
     Notes
     -----
@@ -499,6 +502,7 @@ class Score:
     members: Whole | None = None
     holds: NDArray[np.bool_] | None = None
     counted: NDArray[np.bool_] | None = None
+    by: int = 0
 
     @property
     def size(self) -> int:
@@ -704,7 +708,8 @@ class ResidualRows:
         self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
         features: Sequence[NDArray[np.int32]] = (), kinds: NDArray[np.int32] | None = None,
     ):  # fmt: skip
-        self._values, self._cells, self._clusters = values, cells, clusters
+        self._values, self._cells = values, cells
+        self._clusters = None if clusters is None else np.atleast_2d(clusters)
         self._features, self._kinds = features, kinds
         self._sums: dict[int, list[int]] = {}
         self._counting: dict[bytes, NDArray[np.bool_]] = {}
@@ -727,7 +732,7 @@ class ResidualRows:
         at = cells.codes if places is None else np.where(places >= 0, cells.codes[places], -1)
         clusters = cells.clusters
         if places is not None and clusters is not None:
-            clusters = clusters[places]
+            clusters = clusters[..., places]
         slopes = np.zeros((len(fits), len(columns)))
         for fit, row in zip(fits, slopes, strict=True):
             if fit is not None:
@@ -756,11 +761,11 @@ class ResidualRows:
         """Cell of every row, -1 for none."""
         return self._cells
 
-    @property
-    def clusters(self) -> Whole:
-        """Cluster of every row."""
+    def clusters(self, score: Score) -> Whole:
+        """Cluster of every row in the errors of a regression."""
         assert self._clusters is not None
-        return self._clusters
+        found: Whole = self._clusters[score.by]
+        return found
 
     def residuals(self, residual: int) -> Whole:
         """Residual of every row."""
@@ -900,7 +905,7 @@ class ResidualRows:
     def _places(self, score: Score) -> tuple[Whole, Whole, Whole]:
         """Return the clusters that count, the cell of each, and the place of every row's."""
         inside, size = self._inside(score), score.weights.shape[1]
-        places = self.clusters[inside] * size + score.alike[self._cells[inside]]
+        places = self.clusters(score)[inside] * size + score.alike[self._cells[inside]]
         pairs, place = np.unique(places, return_inverse=True)
         of, at = np.divmod(pairs, size)
         if len(set(of.tolist())) < len(of):
@@ -917,8 +922,7 @@ class ResidualRows:
         if score.members is None and (both or not score.clusters):
             return self._products(one, one, score.pairs)
         inside, size = self._inside(score), score.weights.shape[1]
-        assert self._clusters is not None
-        places = self._clusters[inside] * size + score.alike[self._cells[inside]]
+        places = self.clusters(score)[inside] * size + score.alike[self._cells[inside]]
         pairs, place = np.unique(places, return_inverse=True)
         e = self._residuals(residual, score, centre)
         sums = np.bincount(place, e, minlength=len(pairs)).astype(np.int64)

@@ -148,7 +148,7 @@ class Slopes(Score):
         u = [rows.feature(one)[here] / GRID for one in self.features]
         q = centre.of(r[here].astype(np.float64), u, cells[here], most)
         if self.clusters:
-            groups = np.unique(rows.clusters[here], return_inverse=True)[1]
+            groups = np.unique(rows.clusters(self)[here], return_inverse=True)[1]
             q = [np.clip(np.bincount(groups, one).astype(np.int64), -GRID, GRID) for one in q]
         found = []
         for j, k in self.pairs:

@@ -171,7 +171,7 @@ def prefilled(
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [row for row in (*experiment, *margins) if _is_served(row, cluster)],
+            [row for row in (*experiment, *margins) if _is_served(row)],
             known,
             {*chosen, *outcomes},
             {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
@@ -260,14 +260,14 @@ def _is_arm(name: str, row: Regression, known: set[str]) -> bool:
     return name in known and name not in row.derived
 
 
-def _is_served(row: Regression, cluster: str) -> bool:
+def _is_served(row: Regression) -> bool:
     """Whether moments have its coefficients and, where these are robust, its errors."""
     return (
         # effects of persons are counted by none where errors are those of persons
         (row.command != "xtreg" or _of_persons(row))
         and row.status == "read"
         and row.intercept
-        and row.cluster in ((), (cluster,))
+        and len(row.cluster) <= 1
         and not (
             row.command == "reghdfe" and {*row.absorb} & {*row.cluster} and not _of_persons(row)
         )
@@ -297,7 +297,7 @@ def _printed(
         where, weights = _where(row, known, moved), sampling_weights(row)
         if covariates is None or where is None or None in products.values():
             continue
-        if weights is None or not {weights} <= known | {""}:
+        if weights is None or not {weights, *row.cluster} <= known - {*row.derived} | {""}:
             continue
         arms = [
             f"C({name})" if (name := _factor_of(word)) else word
@@ -352,8 +352,8 @@ def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] 
         return (*(terms if "##" in word else ()), ":".join(terms))
     if word not in row.treatments or word not in row.derived:
         return ()
-    names = multiplied(word, row.derived)
-    return (":".join(names),) if names and {*names} <= known else None
+    factors = multiplied(word, row.derived)
+    return (":".join(factors),) if factors and {*factors} <= known else None
 
 
 def sampling_weights(row: Regression) -> str | None:

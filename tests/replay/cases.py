@@ -778,6 +778,15 @@ declared("persons of several rows",
           "assignment": dprct.Cluster("t", cluster="pid")},
          private="y w", public="t pid pair x", rows=2, arms=("halves",),
          facts={"x": {"fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    declared("clusters of different columns" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", cluster="pair"),
+                           dprct.Regression("w ~ t", cluster="cluster", joint="all"),
+                           dprct.Regression("y ~ t", cluster="cluster", joint="all"), "w ~ t"],
+              "assignment": dprct.Simple("t")},
+             private="y w", public="t pair cluster", engine=engine,
+             facts={name: {"levels": None, "type": "int", "fate": "public"}
+                    for name in ("pair", "cluster")})  # fmt: skip
 declared("villages that are assigned and are the unit",
          {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
           "cov_type": "CR1"},

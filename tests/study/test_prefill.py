@@ -120,6 +120,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "logcrop ~ seed + hoe", **village},
         {"formula": "crop ~ seed + rain | village", **village},
         {"formula": "crop ~ seed + rain + C(soil)", "cov_type": "HC1"},
+        {"formula": "crop ~ seed + rain", "cluster": "soil"},
         {"formula": "crop ~ seed + rain + seed:rain", "cov_type": "HC1"},
         {"formula": "crop ~ seed", "weights": "phone", "cov_type": "HC1"},
         {"formula": "wet ~ hoe", "where": "women == 1", "cov_type": "HC1"},

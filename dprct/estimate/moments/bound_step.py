@@ -89,6 +89,8 @@ class BoundStep:
         Pattern of the persons of each cell, and their rows in it, where they may have several.
     chosen : Chosen or None
         Whom private columns choose among the rows that count; None where all count.
+    by : int
+        Which clusters of the release its errors have.
     """
 
     step: Step
@@ -105,6 +107,7 @@ class BoundStep:
     chosen: Chosen | None = None
     uneven: bool = False
     members: NDArray[np.int64] | None = None
+    by: int = 0
 
     @property
     def average(self) -> bool:
@@ -186,18 +189,18 @@ class BoundStep:
             whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
             return Slopes(
                 reach, whole, self.blocks, bool(self.clusters), terms=self.step.terms,
-                features=tuple(features.index(one) for one in self.step.features),
+                features=tuple(features.index(one) for one in self.step.features), by=self.by,
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         if self.chosen is not None:
             return Members(
                 reach, whole, self.blocks, bool(self.clusters), self.loads,
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
-                counts=np.any(whole != 0, axis=0),
+                counts=np.any(whole != 0, axis=0), by=self.by,
             )  # fmt: skip
         return Score(
             reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,
-            counted=self.sizes > 0 if self.classical else None,
+            counted=self.sizes > 0 if self.classical else None, by=self.by,
         )  # fmt: skip
 
     @property

@@ -244,31 +244,34 @@ def bound_steps(
         values = [{**values[cell], _ROWS_OF: pattern} for cell, pattern in of]
     number = rows[ROWS].to_numpy(np.int64) if combinations is not None else np.ones(len(rows))
     sizes = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
-    names = {step.clusters for step in steps if step.clusters}
-    if len(names) > 1:
-        raise ParameterError(
-            "declared regressions with clusters of different columns are not offered together; "
-            "declare one ``cluster=``, or release them apart"
-        )
-    clusters = None
-    if names:
-        clusters = np.asarray(units_of(rows, (), next(iter(names))).member, np.int64)
-    assigned = clusters
-    if of_clusters and names != {of_clusters}:
-        assigned = np.asarray(units_of(rows, (), of_clusters).member, np.int64)
-    if owner is not None and clusters is not None:
-        _check_nested(owner, clusters, next(iter(names)))
+    own_names = [step.clusters for step in steps if step.clusters]
+    each = {
+        names: np.asarray(units_of(rows, (), names).member, np.int64)
+        for names in dict.fromkeys([*own_names, *([of_clusters] if of_clusters else [])])
+    }
+    if owner is not None:
+        for names in dict.fromkeys(own_names):
+            _check_nested(owner, each[names], names)
     found = [
         replace(
             _bound(
-                one, values, sizes, codes, (clusters, assigned, owner), number, lacking, holding
+                one,
+                values,
+                sizes,
+                codes,
+                (each.get(one.clusters), each.get(of_clusters, each.get(one.clusters)), owner),
+                number,
+                lacking,
+                holding,
             ),
             uneven=uneven,
             members=members,
+            by=[*each].index(one.clusters) if one.clusters else 0,
         )
         for one in steps
     ]
     bound, kinds = with_members(found, schema)
+    clusters = np.array([*each.values()]) if own_names else None
     return Steps(bound, PublicCells(len(values), codes, clusters, combinations), kinds=kinds)
 
 

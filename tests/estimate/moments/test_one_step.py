@@ -175,6 +175,24 @@ def test_errors_of_public_clusters_that_were_not_assigned() -> None:
     assert "or clusters" in said
 
 
+def test_each_regression_has_the_clusters_of_its_own_column() -> None:
+    schema = SCHEMA.declare(town={"fate": "public"}, block={"fate": "public"})
+    one, formula = "y ~ treat + x", "y ~ treat + x"
+    asked = [one, Regression(formula, cluster="town", name="towns")]
+    m = model(ROWS, schema, formulas=asked, assignment=VILLAGES)
+    clusters = m.facts.steps.cells.clusters
+    assert clusters is not None
+    assert [len(set(of.tolist())) for of in clusters] == [200, 50]
+    found = m.fit(30, 1e-6, rng=1)
+    for name, column, groups in ((one, "village", 200), ("towns", "town", 50)):
+        raw, here = dprct.ols(formula, ROWS, cluster=column), found.ols(name)
+        assert here.of.groups == groups
+        assert here.df_inference == groups - 1
+        assert here.bse["treat"] == pytest.approx(raw.bse["treat"], rel=0.12)
+    apart = model(ROWS, schema, formulas=asked[1:], assignment=VILLAGES).facts.steps.bound[0]
+    np.testing.assert_array_equal(apart.spread, m.facts.steps.bound[1].spread)
+
+
 def test_who_has_no_value_is_left_out_where_that_is_public() -> None:
     formula = "late ~ t1 + t2 + x | block"
     public = SCHEMA.declare(late={"missing_policy": "public"})
