@@ -365,6 +365,21 @@ augment.dprct_ols <- function(x, data, newdata, ...) {
   data
 }
 
+# marginaleffects moves coefficients and predicts by them; the rest of its methods answers by coef().
+
+#' @exportS3Method marginaleffects::get_predict
+get_predict.dprct_ols <- function(model, newdata, ...) {
+  rows <- as_fitted(newdata, model$variables)
+  X <- dprct_call("ols_regressors", estimate = model, data = rows)
+  data.frame(rowid = seq_len(nrow(X)), estimate = drop(unname(X) %*% model$coefficients))
+}
+
+#' @exportS3Method marginaleffects::get_coef
+get_coef.dprct_estimate <- function(model, ...) coef(model)
+
+#' @exportS3Method marginaleffects::get_vcov
+get_vcov.dprct_estimate <- function(model, vcov = NULL, ...) if (!isFALSE(vcov)) model$vcov
+
 #' @export
 print.dprct_estimate <- function(x, ...) {
   only_known(..., .also = for_print)

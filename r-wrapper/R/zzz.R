@@ -12,6 +12,9 @@ protocol <- "1"
 neighbours <- c("haven", "future", "arrow", "effects")
 
 .onLoad <- function(libname, pkgname) {
+  # by which marginaleffects lets a class in that is not its own
+  own <- union(getOption("marginaleffects_model_classes"), "dprct_estimate")
+  options(marginaleffects_model_classes = own)
   for (package in neighbours) {
     setHook(packageEvent(package, "attach"), say_masked)
   }

@@ -123,6 +123,31 @@ def ols_predict(estimate: Fitted, data: Table, alpha: float = 0.05) -> pd.DataFr
     Of released moments with the ends of intervals, which have a law of their own.
     """
     result = estimate.result
+    X = _regressors(estimate, data)
+    known = np.isfinite(X).all(axis=1)
+    used = X[known]
+    fitted, errors = np.full((2, len(X)), np.nan)
+    fitted[known] = used @ result.params.to_numpy()
+    squares = np.sum((used @ result.cov_params().to_numpy()) * used, axis=1)
+    errors[known] = np.sqrt(np.maximum(squares, 0))
+    found = pd.DataFrame({"fit": fitted, "se.fit": errors})
+    if not isinstance(result, OLSResults):
+        found[["low", "high"]] = np.nan
+        found.loc[known, ["low", "high"]] = _ends(result, used, alpha)
+    return found
+
+
+@export("ols_regressors")
+def ols_regressors(estimate: Fitted, data: Table) -> Matrix:
+    """Return the regressors (n, k) of new rows, missing where a column is."""
+    X = _regressors(estimate, data)
+    names = list(map(str, estimate.shown.params.index))
+    return Matrix(X, [str(row + 1) for row in range(len(X))], names)
+
+
+def _regressors(estimate: Fitted, data: Table) -> NDArray[np.float64]:
+    """Return the regressors (n, k) of new rows, NaN where a column is missing."""
+    result = estimate.result
     if isinstance(result, OLSResults) and result.absorbed is not None:
         raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
     given = _dated_as_in_r(data) if estimate.dated else data.data
@@ -134,15 +159,8 @@ def ols_predict(estimate: Fitted, data: Table, alpha: float = 0.05) -> pd.DataFr
     right = parse("~" + result.formula.partition("~")[2], functions=True)
     rows = design(right, given, _with_levels(data.schema, estimate.levels), levels="schema")
     X = pd.DataFrame(rows.X, columns=list(rows.columns))
-    used = X[list(result.params.index)].to_numpy()
-    fitted, errors = np.full((2, len(given)), np.nan)
-    fitted[rows.used] = used @ result.params.to_numpy()
-    squares = np.sum((used @ result.cov_params().to_numpy()) * used, axis=1)
-    errors[rows.used] = np.sqrt(np.maximum(squares, 0))
-    found = pd.DataFrame({"fit": fitted, "se.fit": errors})
-    if not isinstance(result, OLSResults):
-        found[["low", "high"]] = np.nan
-        found.loc[rows.used, ["low", "high"]] = _ends(result, used, alpha)
+    found = np.full((len(given), len(result.params)), np.nan)
+    found[rows.used] = X[list(result.params.index)].to_numpy()
     return found
 
 
