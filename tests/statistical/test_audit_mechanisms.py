@@ -68,16 +68,16 @@ CUBES = 20_000
 @pytest.mark.parametrize("size", [2, 5])
 def test_noise_in_cubes(size: int) -> None:
     """All statistics move at once; the coordinate that is furthest out tells the most."""
-    claim, too_little_for = Fraction(20, 9), 1.5
-    mechanism = CubeNoise(claim, reach=1, size=size)
+    claim, too_little_for, reach = Fraction(20, 9), 1.5, 64
+    mechanism = CubeNoise(claim, reach=reach, size=size)
 
     def furthest(by: int) -> NDArray[np.int64]:
-        rows = [IntegerVector(np.full(CUBES, by), l1=1, relation="replace-one")] * size
-        drawn = mechanism.release(IntegerTable(rows, reach=1), source())
+        rows = [IntegerVector(np.full(CUBES, by), l1=reach, relation="replace-one")] * size
+        drawn = mechanism.release(IntegerTable(rows, reach=reach), source())
         units = np.array([row.units for row in drawn], np.int64)
         return units[np.abs(units).argmax(axis=0), np.arange(CUBES)]
 
-    audit = lower_bound(furthest(0), furthest(1), delta=0, alpha=ALPHA)
+    audit = lower_bound(furthest(0), furthest(reach), delta=0, alpha=ALPHA)
     assert not audit.refutes(float(claim)), audit
     assert audit.refutes(too_little_for), audit
 
