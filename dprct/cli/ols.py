@@ -45,9 +45,17 @@ def ols(
         str | None,
         typer.Option(
             "--margins",
-            help="Average marginal effects as after a logit or poisson, of a declared regression.",
+            help="Average marginal effects as after a logit or poisson, of a declared regression; "
+            "with --family of a regressor, such as treat.",
         ),
     ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option("--family", help="A declared logit, probit or poisson, by private scoring."),
+    ] = None,
+    ratios: Annotated[
+        bool, typer.Option("--ratios", help="Odds ratios of a logit, rate ratios of a poisson.")
+    ] = False,
     test: Annotated[
         list[str] | None,
         typer.Option("--test", help='Test of coefficients, such as "t1 = t2"; may be given again.'),
@@ -61,6 +69,12 @@ def ols(
         moments = Moments.load(file)
         if (formula is not None) + effects + (joint is not None) > 1:
             raise ParameterError("--effects and --joint take no formula; give one of them")
+        index = formula is not None and (family is not None or _is_model(moments, formula))
+        if (family is not None or ratios) and (not index or where or cov_type):
+            raise ParameterError(
+                "--family and --ratios are of a declared logit, probit or poisson; give its name "
+                "or formula, and neither --where nor --cov-type"
+            )
         if margins is not None and (formula is None or where or cov_type):
             raise ParameterError(
                 "--margins are those of a declared regression, with its own rows and errors; give "
@@ -79,17 +93,35 @@ def ols(
             if joint is not None
             else moments.effects(where=chosen)
             if formula is None
+            else _index_model(moments, formula, family, margins)
+            if index
             else moments.margins(formula, family=margins)
             if margins is not None
             else _regression(moments, formula, cov_type, chosen)
         )
         tested = found.wald_test(test) if test else None
-    if tested is not None:
+    if ratios and tested is None:
+        table = found.odds_ratios() if found.family == "logit" else found.rate_ratios()
+        table = table.rename_axis("term").reset_index()
+        said = table.to_json(orient="records", indent=2, double_precision=15)
+        say(said if as_json else table.to_string(index=False))
+    elif tested is not None:
         say(json.dumps(asdict(tested)) if as_json else str(tested))
     elif as_json:
         say(found.tidy().to_json(orient="records", indent=2, double_precision=15))
     else:
         say(found.summary())
+
+
+def _is_model(moments: Moments, formula: str) -> bool:
+    """Whether a name is that of a declared logit, probit or Poisson regression."""
+    return formula in {one.title for one in moments.models}
+
+
+def _index_model(moments: Moments, formula: str, family: str | None, margins: str | None) -> Any:
+    """The declared model of an index, or the average effect of one of its regressors."""
+    found: Any = moments.glm(formula, family=family)  # type: ignore[arg-type]
+    return found if margins is None else found.margins(margins)
 
 
 def _regression(

@@ -251,7 +251,8 @@ def logit(
     formula : str
         ``"took_up ~ treat + C(village)"``; the outcome is 0 or 1.
     data, schema, guarantee
-        As of :func:`dprct.ols`.
+        As of :func:`dprct.ols`.  Of released moments the logit that they were declared with, as
+        :meth:`dprct.Moments.glm` returns it.
     cov_type : {"nonrobust", "HC1", "cluster"}
         From the observed information; ``HC1`` is Stata's ``vce(robust)``.
     cluster : str or (N,) array, optional
@@ -380,7 +381,13 @@ def _fit(
     guarantee: Guarantee | None,
 ) -> BinaryResults:
     if getattr(type(data), "holds_moments", False):
-        raise ParameterError(f"released moments hold no {link}, which needs rows; use m.ols")
+        if (cov_type, cluster, schema, guarantee) != ("nonrobust", None, None, None):
+            raise ParameterError(
+                f"released moments have the errors of a {link} that it was declared with; give "
+                "them alone"
+            )
+        read: BinaryResults = data.glm(formula, family=link)
+        return read
     data, schema, guarantee = table_given(data, schema, guarantee)
     kind = "cluster" if cluster is not None else cov_type
     if kind not in COV_TYPES or (cov_type == "cluster" and cluster is None):

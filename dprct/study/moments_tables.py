@@ -81,8 +81,10 @@ class DeclaredMoments:
             asked = [Regression(f"{name} ~ 1") for name in self.moments.outcomes]
         served = {one.title for one in self.moments.declared}
         served |= {one.title for one in self.moments.instrumented}
+        served |= {one.title for one in self.moments.models}
         for one in asked:
-            fit = self.moments.iv if one.parsed.endogenous else self.moments.ols
+            fit: Any = self.moments.iv if one.parsed.endogenous else self.moments.ols
+            fit = self.moments.glm if one.family is not None else fit
             try:
                 found[one.title] = fit(one.title if one.title in served else one.formula)
             except DprctError as error:  # the budget is spent: say it, and keep the rest

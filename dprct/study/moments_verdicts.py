@@ -31,6 +31,14 @@ from dprct.estimate.moments.variables import (
 from dprct.formula import parse
 from dprct.schema.conditions import as_in_stata, condition, reduced
 from dprct.study.do_columns import how_released
+from dprct.study.index_verdicts import (
+    COMMANDS,
+    UNSERVED,
+    ServedModel,
+    index_verdict,
+    planned_models,
+    released_models,
+)
 from dprct.study.prefill import MARGINS, sampling_weights
 
 Names = tuple[str, ...]
@@ -48,23 +56,6 @@ if TYPE_CHECKING:
 _EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
 _IV = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
-_NOT_MARGINS = {
-    "probit": "the fitted means of a probit are not those of the arms: its marginal effects are no "
-    "effects on the mean, and its coefficients are not released",
-    "dprobit": "it prints effects at the mean of covariates, which are not effects on the mean",
-    "tobit": "its coefficients are effects on a censored index, which was not released",
-    "cnreg": "its coefficients are effects on a censored index, which was not released",
-    "intreg": "its coefficients are effects on a censored index, which was not released",
-    "oprobit": "its coefficients are effects on an index of ordered categories, which was not "
-    "released",
-    "ologit": "its coefficients are effects on an index of ordered categories, which was not "
-    "released",
-    "mlogit": "it has an equation for each category, of which none was released",
-    "clogit": "it is conditional on the number of ones in each group, which was not released",
-    "xtlogit": "it has effects of units on the log odds, which are no function of these numbers",
-    "xtprobit": "it has effects of units on an index, which are no function of these numbers",
-    "melogit": "it has random effects on the log odds, which are no function of these numbers",
-}
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
@@ -120,6 +111,8 @@ class Served:
         Why no errors are read off the moments; empty if they are.
     arms : frozenset of str
         The 0/1 columns of the arms, of which a document has no levels.
+    models : tuple of ServedModel
+        Logits, probits and Poisson regressions by private scoring.
     """
 
     file: str
@@ -133,6 +126,7 @@ class Served:
     steps: tuple[ServedStep, ...] = ()
     withheld: str = ""
     arms: frozenset[str] = frozenset()
+    models: tuple[ServedModel, ...] = ()
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -162,6 +156,7 @@ class Served:
                 for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
             withheld=spec.withheld(schema),
+            models=planned_models(spec, schema),
         )
 
     @classmethod
@@ -210,6 +205,7 @@ class Served:
             ),
             withheld=moments.withheld,
             arms=frozenset(term for one in moments.declared if one.average for term in one.terms),
+            models=released_models(moments.models),
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
@@ -222,6 +218,8 @@ class Served:
         terms : tuple of str
             Its right side, as a formula has it.
         """
+        if row.command in COMMANDS and (index := self._index(row, terms)) is not None:
+            return index_verdict(index, row, self.file)
         if (why := self._another_estimator(row, terms)) is not None:
             return "artefact", *why
         declared = self._declared(row, terms)
@@ -295,7 +293,8 @@ class Served:
             return (
                 "artefact",
                 f"{row.command} is not linear, and its coefficients are not released",
-                f'declare it: [[regression]] formula = "{formula}", for {after} of a factor',
+                f'declare it: [[regression]] formula = "{formula}", for {after} of a factor; with '
+                f'family = "{family}" for its coefficients',
             )
         if any(":" in term for term in terms):
             return "artefact", f"it has products, of which {after} prints means over people", ""
@@ -320,9 +319,11 @@ class Served:
         return "effects only", said, command
 
     def _another_estimator(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str] | None:
-        if (why := _NOT_MARGINS.get(row.command)) is not None:
+        if (why := UNSERVED.get(row.command)) is not None:
             linear = formula_of(row, terms) if row.status == "read" else ""
             remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
+            if row.command == "probit":
+                remedy += ', or this one, with family = "probit"'
             return why, remedy if linear and isinstance(row.outcome, str) else ""
         known = _IV if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
         if row.command not in known or isinstance(row.outcome, list):
@@ -338,13 +339,35 @@ class Served:
             return "instruments are not served where a unit has several rows", ""
         return None
 
+    @property
+    def _twos(self) -> set[str]:
+        """Columns of 0 and 1."""
+        levels = [(one.name, one.levels) for one in self.schema.columns if one.levels]
+        return {name for name, known in levels if {*known} == {0.0, 1.0}} | self.arms
+
+    def _index(self, row: Regression, terms: tuple[str, ...]) -> ServedModel | None:
+        """Declared model of an index that is a regression of a do-file, but for its errors."""
+        made, twos = self._products(row), self._twos
+        lost = row.steps or row.groups or row.weights or row.endogenous or not row.intercept
+        if lost or isinstance(made, str) or isinstance(row.outcome, list):
+            return None
+        if self._condition(row) != "" or _categories(row.regressors) - twos:
+            return None
+        if {*self.filled} & {*row.regressors, row.outcome}:
+            return None
+        asked = _meaning(formula_of(row, [made.get(term, term) for term in terms]), twos)
+        same = [
+            one for one in self.models
+            if one.family == COMMANDS[row.command] and _meaning(one.formula, twos) == asked
+        ]  # fmt: skip
+        alike = [one for one in same if index_verdict(one, row, "")[0] == "valid"]
+        return next(iter([*alike, *same]), None)
+
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
         """Declared regression that is one of a do-file; None if none is."""
         rows = self._condition(row)
         made = self._products(row)
-        twos = {
-            one.name for one in self.schema.columns if one.levels and {*one.levels} == {0.0, 1.0}
-        } | self.arms
+        twos = self._twos
         if rows is None or row.groups or isinstance(made, str):
             return None
         if _categories(row.regressors) - twos:

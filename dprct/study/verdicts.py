@@ -34,6 +34,7 @@ from dprct.schema.schema import Schema
 from dprct.study.calibrated_section import CalibratedAsked
 from dprct.study.do_columns import all_on_derived, how_released
 from dprct.study.do_files import read_do
+from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
 
@@ -370,7 +371,8 @@ def _not_read(row: Regression, _: Released) -> Verdict | None:
         return Verdict(row, "artefact", reason)
     if row.status == "read" and not any(set("*?~-") & set(word) for word in _words(row)):
         return None
-    return Verdict(row, "artefact", "it is not wholly read, and nothing unread counts as valid")
+    why = "it is not wholly read, and nothing unread counts as valid"
+    return Verdict(row, "artefact", UNSERVED.get(row.command, why))
 
 
 def _not_calibrated(row: Regression, released: Released) -> Verdict | None:
@@ -785,6 +787,7 @@ def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
     for one in moments.declared:  # blocks and clusters are columns of the data alone
         names = (*parse(one.formula, structural=True).names, *one.clusters)
         fates |= dict.fromkeys(set(names) - set(fates), "modelled")
+    fates = {one.clusters: "public" for one in moments.models if one.clusters} | fates
     rows = read_do(do, treatments=[*moments.treatment])
     served = Served.released(file.name, moments)
     return verdicts(rows, Released(name, fates, served=served))

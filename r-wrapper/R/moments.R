@@ -43,7 +43,11 @@
 #'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
 #'   gives each an effect of its own.
 #' @param family Of `margins()`: `"logit"` or `"poisson"`, whose average marginal effects of treatment as a
-#'   factor a declared regression has: what Stata's `margins, dydx(treat)` prints after it.
+#'   factor a declared regression has: what Stata's `margins, dydx(treat)` prints after it. Of
+#'   `regression()` and `private_glm()`: `"logit"`, `"probit"` or `"poisson"`, whose coefficients are
+#'   released by private scoring; their odds ratios are `exp(coef())` and `exp(confint())`.
+#' @param margins Of `private_glm()`: the regressor whose average effect on the outcome's mean is returned
+#'   instead of the coefficients.
 #' @param outcomes Released columns; by default the outcomes of the formulas of the release.
 #' @param where Among one group alone: a list such as `list(female = 1)`; of `effects()`, `"female"` is
 #'   every level, side by side. Of `regression()`: text as after Stata's `if`, such as
@@ -59,7 +63,7 @@
 #' @return `regression()`: an object of class `dprct_regression`. `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and
 #'   [fit()]: an object of class `dprct_moments`, with methods for `print()`, `summary()`,
 #'   `effects()`, and, of its effects, [coef()], [vcov()], [confint()], [tidy()]. `effects()`,
-#'   `iv()`, `margins()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
+#'   `iv()`, `margins()`, `private_glm()`, `outcome_index()` and [ols()]: a `dprct_estimate`, whose errors contain the noise.
 #'   `write_moments()`: `path`, invisibly.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -132,9 +136,9 @@ declared_text <- function(x, data = NULL) {
 #' @rdname moments
 #' @export
 regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL,
-                       cov_type = NULL, count_effects = NULL) {
+                       cov_type = NULL, count_effects = NULL, family = NULL) {
   said <- list(
-    where = where, weights = weights, cluster = cluster, name = name, joint = joint,
+    where = where, weights = weights, cluster = cluster, name = name, family = family, joint = joint,
     cov_type = cov_type, count_effects = count_effects
   )
   structure(
@@ -161,6 +165,17 @@ margins <- function(formula, moments, family = "logit") {
   found <- dprct_call("moments_margins",
     moments = check_moments(moments), formula = declared_text(formula), family = family,
     .call = sys.call()
+  )
+  found$call <- plain_call(match.call())
+  found
+}
+
+#' @rdname moments
+#' @export
+private_glm <- function(formula, moments, family = NULL, margins = NULL) {
+  found <- dprct_call("moments_glm",
+    moments = check_moments(moments), formula = declared_text(formula), family = family,
+    margins = margins, .call = sys.call()
   )
   found$call <- plain_call(match.call())
   found

@@ -23,6 +23,9 @@ from dprct.queries import (
     CodedRows,
     CompactRows,
     EngineRows,
+    IndexMap,
+    IndexRows,
+    Link,
     MomentCells,
     MomentsGrid,
     Part,
@@ -248,6 +251,25 @@ def ball(frame: Table, *, private: bool) -> list[Any]:
     return [_open(moment_sums(frame, grid, cells, relation, counted=counted))]
 
 
+def index_rows(frame: Table) -> list[Any]:
+    """Return scores and information of a logit, of rows in memory or collected from an engine."""
+    columns = (
+        Scaled("x", (Part(X),), (0.0, 0.7), 0.35, 65536 / 0.9),
+        Scaled("t", (Part(T),), (0.0, 1.0), 0.5, 30000.0, exempt=True),
+    )
+    where, codes, _ = combinations("block")
+    cells = MomentCells(len(codes), codes, where)
+    if isinstance(frame, nw.DataFrame):
+        at = [where.places[key] for key in frame.select("block").rows()]
+        cells = MomentCells(len(codes), codes[at])
+    grid, groups = MomentsGrid(columns, 30000), len(codes)
+    offsets, loads = (np.tile(one, (groups, 1)) for one in ([20000, 0], [0, 1]))
+    of = IndexMap.within(grid, Link("logit"), 1, (-1, 0), offsets, loads, np.arange(groups) > 0)
+    found = IndexRows.of(frame, grid, cells, of, "replace-one-design-public", 900)
+    theta = [1 << 25, -(1 << 26)]
+    return [_open(found.scores(theta)), _open(found.information(theta))]
+
+
 # a query that reads a table in an engine needs a case here; what follows " of " tells cases apart
 QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "cell_counts": lambda f: list(_open(cell_counts(f, CODED))),
@@ -282,6 +304,7 @@ QUERIES: dict[str, Callable[[Table], Sequence[Any]]] = {
     "bin_offsets": lambda f: [_open(bin_offsets(f, CODED[:2], [TREATED]))],
     "observed_number": lambda f: [observed_number(f, Y)],
     "EngineRows.of, additive_sums": additive,
+    "IndexRows.of": index_rows,
     "CompactRows.of": compact,
     "read_once, Treated.coded": once,
 }

@@ -486,8 +486,8 @@ def _declared(
             basis = np.array(numbers["basis"], np.float64).reshape(q, q)
             lost = bool(np.isnan(basis).any())
             _require(lost == bool(np.isnan(params).any()), "a coefficient is missing")
-            there = [0.0 if lost else x for x in numbers["covariance"]]
-            covariance = _square(there, q, True) * (math.nan if lost else 1.0)
+            known = [0.0 if lost else x for x in numbers["covariance"]]
+            covariance = _square(known, q, True) * (math.nan if lost else 1.0)
         sampling = _square(numbers["sampling"], q, made.joint)
         spread = _square(numbers["spread"], q, True)
         least = np.diag(spread) if made.classical else spread  # of one draw, covariances have signs

@@ -878,26 +878,33 @@ class Moments(ReleasedMoments):
             ("noise", f"s1 {s1:.4g}, s2 {s2:.4g}, in units of z; h {self.layout.h:.4g}"),
             *self._scores_said(),
             *((("declared regressions", self._declared_said()),) if self.declared else ()),
+            *(
+                (("models of an index", "; ".join(one.title for one in self.models)),)
+                if self.models
+                else ()
+            ),
             *((("weights", self._weights_note()[0]),) if self.weights else ()),
             *((("rows outside the ball", str(self.clipped)),) if self.drawn.clipped else ()),
             ("ledger", self.ledger),
         )
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return one row per coefficient of treatment in the declared regressions.
+        """Return one row per coefficient of declared regressions, and of logits and their like.
 
-        Without any that one step served, one row per effect of an arm, as of :meth:`effects`.
+        Without any, one row per effect of an arm, as of :meth:`effects`.
 
         Raises
         ------
         ParameterError
             If no arms were declared, so that there are no effects.
         """
-        if not self.declared:
+        if not self.declared and not self.models:
             return self.effects().tidy(alpha)
-        tables = [one.tidy(alpha) for one in self.regressions]
-        for table, one in zip(tables, self.declared, strict=True):
-            table.insert(0, "regression", one.title)
+        asked = [one.title for one in self.declared] + [one.title for one in self.models]
+        fits = [*self.regressions, *map(self._model, self.models, self.drawn.models)]
+        tables = [one.tidy(alpha) for one in fits]
+        for table, title in zip(tables, asked, strict=True):
+            table.insert(0, "regression", title)
         return pd.concat(tables, ignore_index=True)
 
     def summary(self) -> str:

@@ -147,6 +147,17 @@ def moments_margins(moments: Moments, formula: Any, family: str = "logit") -> Re
     return estimate_record(spelled(moments.margins(asked, family=family), None), "dprct_private")
 
 
+@export("moments_glm")
+def moments_glm(
+    moments: Moments, formula: Any, family: str | None = None, margins: str | None = None
+) -> Record:
+    """Return a declared logit, probit or Poisson regression, or a regressor's average effect."""
+    (asked,) = declared_of(formula)
+    found: Any = moments.glm(asked, family=family)  # type: ignore[arg-type]
+    shown = found if margins is None else found.margins(margins)
+    return estimate_record(spelled(shown, None), "dprct_private")
+
+
 @export("moments_table")
 def moments_table(
     moments: Moments,

@@ -1,0 +1,95 @@
+"""Whether a declared logit, probit or Poisson regression is one of a do-file's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from dprct.dofile import Regression
+    from dprct.estimate.moments.index_models import IndexModel
+    from dprct.estimate.moments.model import MomentsSpec
+    from dprct.schema.schema import Schema
+
+COMMANDS = {"logit": "logit", "logistic": "logit", "probit": "probit", "poisson": "poisson"}
+"""Commands whose coefficients private scoring releases, and their families."""
+
+
+UNSERVED = {
+    "probit": "the fitted means of a probit are not those of the arms: its marginal effects are no "
+    "effects on the mean, and its coefficients are not released",
+    "dprobit": "it prints effects at the mean of covariates, which are not effects on the mean",
+    "tobit": "its coefficients are effects on a censored index, which was not released",
+    "cnreg": "its coefficients are effects on a censored index, which was not released",
+    "intreg": "its coefficients are effects on a censored index, which was not released",
+    "oprobit": "its coefficients are effects on an index of ordered categories, which was not "
+    "released",
+    "ologit": "its coefficients are effects on an index of ordered categories, which was not "
+    "released",
+    "mlogit": "it has an equation for each category, of which none was released",
+    "clogit": "it is conditional on the number of ones in each group, which was not released",
+    "xtlogit": "it has effects of units on the log odds, which are no function of these numbers",
+    "xtprobit": "it has effects of units on an index, which are no function of these numbers",
+    "melogit": "it has random effects on the log odds, which are no function of these numbers",
+    "xtpoisson": "it has effects of units on the log of the mean, which are no function of these "
+    "numbers",
+    "cloglog": "its coefficients are those of another link, of which no scores are released",
+    "nbreg": "its coefficients rest on a law of counts of which no scores are released",
+}
+"""Commands of which neither coefficients nor average effects are released, and why."""
+
+
+class ServedModel(NamedTuple):
+    """A declared model of an index, as verdicts compare it with a do-file's.
+
+    Parameters
+    ----------
+    clusters : str
+        The column of the clusters of its errors; empty without.
+    cov_type : str
+        "HC1", "CR1" or "nonrobust".
+    """
+
+    title: str
+    formula: str
+    family: str
+    clusters: str
+    cov_type: str
+
+
+def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]:
+    """The models of an index that a study's release is to have."""
+    found = []
+    for one in spec.of_index:
+        column = spec.clusters_of(one)
+        kind = "nonrobust" if "nonrobust" in (one.cov_type, spec.cov_type) else "HC1"
+        for outcome in one.parsed.outcome_names:
+            own = one.of(outcome)
+            found.append(ServedModel(
+                own.title, own.formula, str(one.family), column or "", "CR1" if column else kind
+            ))  # fmt: skip
+    return tuple(found)
+
+
+def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
+    """The models of an index that a release has."""
+    return tuple(
+        ServedModel(one.title, one.formula, one.family, one.clusters or "", one.cov_type)
+        for one in models
+    )
+
+
+def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, str, str]:
+    """Verdict on a regression of a do-file that is this model, but perhaps for its errors."""
+    asks = row.cluster[0] if len(row.cluster) == 1 else " ".join(row.cluster)
+    alike = {
+        "classical": one.cov_type == "nonrobust", "": one.cov_type == "nonrobust",
+        "robust": one.cov_type == "HC1", "cluster": one.clusters == asks != "",
+    }  # fmt: skip
+    command = f'dprct ols {file} "{one.title}"'
+    command += " --ratios" if row.command == "logistic" else ""
+    if alike.get(row.vce, False):
+        return "valid", "", f"{command}, by private scoring, of covariates within their ball"
+    kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
+    kind = kinds.get(one.cov_type, f"those clustered by {one.clusters}")
+    said = f"the coefficients are served, their errors are not: {kind} are released for it"
+    return "effects only", said, command
