@@ -42,6 +42,7 @@ import tomlkit
 
 import dprct
 from dprct.cli import main
+from dprct.dofile.reader import read_files
 from dprct.errors import DprctError, LedgerError
 from dprct.estimate.moments.document import digest_of
 from dprct.io.convert import convert
@@ -679,25 +680,72 @@ def kills(runs: int, rng: random.Random, folder: Path) -> Family:
         sent = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[k % 3]
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, sent)
-        code = end_of(process)
-        what = f"{sent.name} in run {k}"
-        wrong = disorder(study)
-        if code not in (0, -9, -signal.SIGTERM, 130, 143):  # -15: before the command line began
-            wrong.append(f"exit code {code}")
-        try:
-            spent = charges(study)
-            if not before <= spent <= before + 1 or (code == 0 and spent == before):
-                wrong.append(f"{spent} charges after {before}")
-            wrong += unsaved(study)
-        except LedgerError as error:
-            wrong.append(f"the ledger cannot be read: {error}")
-        if not wrong and call(study, "protect", "--yes")[0] != 0:
-            wrong.append("protect does not work any more")
-        shutil.rmtree(study.parent)
-        if wrong:
-            family.wrong(f"{what}: {'; '.join(wrong)}")
-        else:
-            family.ended("ended by the signal" if code else "done before it")
+        _sound_after(family, study, end_of(process), before, f"{sent.name} in run {k}")
+    return family
+
+
+def _sound_after(family: Family, study: Path, code: int, before: int, what: str) -> None:
+    """Judge a folder in which a release was killed, and remove it."""
+    wrong = disorder(study)
+    if code not in (0, -9, -signal.SIGTERM, 130, 143):  # -15: before the command line began
+        wrong.append(f"exit code {code}")
+    try:
+        spent = charges(study)
+        if not before <= spent <= before + 1 or (code == 0 and spent == before):
+            wrong.append(f"{spent} charges after {before}")
+        wrong += unsaved(study)
+    except LedgerError as error:
+        wrong.append(f"the ledger cannot be read: {error}")
+    if not wrong and call(study, "protect", "--yes")[0] != 0:
+        wrong.append("protect does not work any more")
+    shutil.rmtree(study.parent)
+    if wrong:
+        family.wrong(f"{what}: {'; '.join(wrong)}")
+    else:
+        family.ended("ended by the signal" if code else "done before it")
+
+
+CALLS = ("open", "fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "truncate")
+"""Calls of the system that change what is on a disk."""
+
+
+def _killed_at(number: int, sent: signal.Signals) -> None:
+    """Let this process be sent a signal just before its ``number``-th call that changes a disk."""
+    left = [number]
+
+    def counted(act: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), sent)
+            return act(*arguments, **options)
+
+        return run
+
+    for name in CALLS:
+        setattr(os, name, counted(getattr(os, name)))
+
+
+_MOST_CALLS = 60
+"""A release of the trial makes some fifty of these calls."""
+
+
+def system_calls(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Kill a release at a call of the system, each in turn."""
+    family = Family("Kills at system calls", "`dprct protect`, a signal before a call of "
+                    + ", ".join(f"`{name}`" for name in CALLS))  # fmt: skip
+    for k in range(runs):
+        study = trial(folder / f"{k}")
+        if rng.random() < 0.5:
+            end_of(forked(study, "protect", "--yes"))
+        before, number = charges(study), 1 + k % _MOST_CALLS
+        sent = rng.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+
+        def aim(number: int = number, sent: signal.Signals = sent) -> None:
+            _killed_at(number, sent)
+
+        code = end_of(forked(study, "protect", "--yes", before=aim))
+        _sound_after(family, study, code, before, f"{sent.name} before call {number}, run {k}")
     return family
 
 
@@ -775,6 +823,102 @@ def full_disks(runs: int, rng: random.Random, folder: Path) -> Family:
             family.ended("released")
         else:
             family.ended("nothing charged" if spent == before else "charged, resumed later")
+    return family
+
+
+ODD = (
+    "inc.total", "int", "if", "my var", "_all", "_cons", "1x", "T[1]", "a" * 33, "str9", 'x"y', "é",
+    "\u202e", "\U0001f600", "", " ", "a\tb", "a,b", "NaN", "None", "`x'",
+    "$x", "x" * 300, "-", "*", "?",
+)  # fmt: skip
+"""Names that CSV files and R have and Stata lacks, and others."""
+
+
+def odd_names(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Charge nothing for a file that cannot be written: odd names, labels and titles."""
+    family = Family("Odd names", "`dprct protect` of .csv files whose names, and studies whose "
+                    "texts, are odd")  # fmt: skip
+    for k in range(runs):
+        study = trial(folder / f"{k}")
+        data, _ = dprct.read_dta(study.parent / "trial.dta")
+        name = rng.choice(ODD) + rng.choice(("", "", rng.choice(ODD)))
+        data.rename(columns={"age": name}).to_csv(study.parent / "trial.csv", index=False)
+        document = tomlkit.parse(STUDY.replace("trial.dta", "trial.csv"))
+        columns: Any = document["columns"]
+        columns[name] = columns.pop("age")
+        title, output = rng.choice(ODD) * rng.choice((1, 1, 400)), rng.choice(ODD)
+        document["availability"] = {"title": title}
+        if rng.random() < 0.5:
+            document["names"] = "stata"
+        if rng.random() < 0.3:
+            document["release"]["output"] = f"{output}.dta"  # type: ignore[index]
+        study.write_text(tomlkit.dumps(document), "utf-8")
+        code, words = call(study, "protect", "--yes")
+        written = [*study.parent.glob("*.certificate.json")]
+        if code not in (0, 2, 3):
+            family.wrong(f"{name!r}, {title!r}, {output!r}: exit code {code}: {words[-150:]}")
+        elif code and charges(study):
+            family.wrong(f"{name!r}, {title!r}, {output!r}: charged, then {words[-150:]}")
+        elif code == 0 and not (written and call(study, "ledger")[0] == 0):
+            family.wrong(f"{name!r}, {title!r}, {output!r}: charged, and no file")
+        else:
+            family.ended("refused, nothing charged" if code else "written")
+        shutil.rmtree(study.parent)
+    return family
+
+
+DO_WORDS = (
+    "use trial, clear", "keep if got==1", "gen x`i' = age*got", "forvalues i=1/9999 {", "}", "{",
+    "foreach v in a b c {", "foreach v of varlist g* {", "local a `a' `a'", "global b $b $b x",
+    "reg got age", "areg got age, absorb(village) cluster(village)", "merge 1:1 village using b",
+    "program define p", "end", "p", "while 1 {", "if 1 {", "else {", "do main", "include main",
+    "reshape long g, i(village) j(t)", "collapse (mean) got, by(village)", "/*", "*/", "//", "///",
+    "#delimit ;", ";", "#delimit cr", "bys village: egen m = mean(got)",
+    "qui xi: reg got i.village", "mata:", "tempvar z", "save x, replace",
+    'local s "`"', "'\"'", "``a''", "`=1/0'", "preserve",
+)  # fmt: skip
+
+
+def do_files(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Read do-files made of words at random, and damaged: rows and notes, never an error."""
+    family = Family("Odd do-files", "what `dprct regressions` reads: lines at random, then damaged")
+    folder.mkdir(parents=True)
+    path = folder / "main.do"
+
+    def act() -> str:
+        read_files([(path, folder)], ["got", "age", "village"], "trial")
+        return "read"
+
+    for k in range(runs):
+        text = "\n".join(rng.choices(DO_WORDS, k=rng.randrange(1, 60))).encode()
+        content = mutated(text, rng)[1] if k % 2 else text
+        path.write_bytes(content)
+        attempt(family, repr(content[:300]), act)
+    return family
+
+
+def little_memory(runs: int, rng: random.Random, folder: Path) -> Family:
+    """Answer within the memory that a small machine gives, whatever a file says of its size."""
+    family = Family("Little memory", "`check`, `plan`, `ledger`, `verify` and `protect` with 300 "
+                    "to 1,000 MB beyond what Python has")  # fmt: skip
+    pages = Path("/proc/self/statm")
+    study = trial(folder / "whole")
+    call(study, "protect", "--yes")
+    for k in range(runs):
+        more = rng.randrange(300, 1000) * 2**20
+
+        def bound(more: int = more) -> None:
+            has = int(pages.read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (has + more, resource.RLIM_INFINITY))
+
+        command = ("check", "plan", "ledger", "verify", "protect")[k % 5]
+        one = study.parent / "trial_protected.dta" if command == "verify" else study
+        words = (command, "--yes") if command == "protect" else (command,)
+        code = end_of(forked(one, *words, before=bound))
+        if code in (0, 1, 2, 3):
+            family.ended("refused or open" if code else "done")
+        else:
+            family.wrong(f"{command} with {more >> 20} MB: exit code {code}")
     return family
 
 
@@ -979,6 +1123,10 @@ FAMILIES: dict[str, tuple[Callable[[int, random.Random, Path], Family], int, int
     "ledgers": (damaged_ledgers, 5_000, 100),
     "certificates": (damaged_certificates, 1_000, 40),
     "kills": (kills, 200, 6),
+    "calls": (system_calls, 360, 6),
+    "names": (odd_names, 500, 6),
+    "do": (do_files, 5_000, 60),
+    "memory": (little_memory, 50, 5),
     "races": (races, 50, 2),
     "disks": (full_disks, 100, 4),
     "hostile": (hostile_studies, 1_000, 6),

@@ -317,6 +317,7 @@ class Reader(Session):
             self.note(f"{self.file}, line {header.line}: this loop is not understood; not read")
             return
         name, each, sure = values
+        self.macros.spend(2 * len(each))  # its numbers are written out before the first pass
         if len(each) > MOST_PASSES:
             self.note(f"{self.file}, line {header.line}: only {MOST_PASSES} passes are read")
             each = each[:MOST_PASSES]

@@ -143,6 +143,7 @@ COSTLY = {
     "conditions": 'local c `"'
     + "b==2 & " * 99
     + "b==1\"'\nforv x=1/9999 {\nkeep if x==`x' & `c'\nreg y x\n}",
+    "numbers": "forv x=1/9999 {\nlocal a`x' 1\nforv y=1/9999 {\ncontinue, break\n}\n}",
     "patterns": "forv x=1/9999 {\ngen v`x'=1\n}\nforv x=1/9999 {\nkeep v*\ndrop v`x'\n}",
 }
 """Do-files of less than a kB that took up to 64 s, or 430 MB, before the work was counted."""

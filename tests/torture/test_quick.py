@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="it forks and kills")
 
 QUICK = (
-    "dta", "others", "moments", "studies", "odd", "ledgers", "certificates", "kills", "races",
-    "disks", "hostile",
+    "dta", "others", "moments", "studies", "odd", "ledgers", "certificates", "kills", "calls",
+    "names", "do", "memory", "races", "disks", "hostile",
 )  # fmt: skip
 """All but wrong arguments, which have tests of their own beside what they are given to."""
 
