@@ -469,6 +469,147 @@ def side_by_side(
     return _labelled(ax, title, label, "", watermark)
 
 
+def event_study(
+    fit: Any,
+    periods: Mapping[str, float],
+    *,
+    reference: float | None = None,
+    alpha: float = 0.05,
+    title: str = "",
+    label: str = "Effect",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw coefficients of periods in their order, with intervals and the part that is noise.
+
+    Parameters
+    ----------
+    fit : LinearResults
+        A regression, such as one read off released moments, with a coefficient per period.
+    periods : mapping of str to float
+        Names of coefficients, with the period (or its distance from treatment) of each.
+    reference : float, optional
+        The period that was left out, drawn at 0.
+    alpha : float
+        Intervals have level ``1 - alpha``.
+    title, label : str
+        Above the figure, and beside its vertical axis.
+    ax : Axes, optional
+        A new one if not given.
+
+    Raises
+    ------
+    ParameterError
+        If the regression has no coefficient of a name.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt, numpy as np, pandas as pd
+    >>> from dprct import ols
+    >>> data = pd.DataFrame({"y": [1.0, 2, 4, 3, 5, 7], "a": [0, 1, 0, 0, 1, 0.0],
+    ...                      "b": [0, 0, 1, 0, 0, 1.0]})
+    >>> ax = event_study(ols("y ~ a + b", data), {"a": 1, "b": 2}, reference=0)
+    >>> [float(tick) for tick in ax.get_xticks()]
+    [0.0, 1.0, 2.0]
+    >>> plt.close(ax.figure)
+    """
+    lacking = [name for name in periods if name not in fit.params.index]
+    if lacking:
+        known = ", ".join(map(str, fit.params.index))
+        raise ParameterError(f"no coefficient {lacking[0]!r}; there are {known}")
+    ax = _axes(ax)
+    names = sorted(periods, key=lambda name: periods[name])
+    at = np.array([periods[name] for name in names], dtype=np.float64)
+    values = fit.params[names].to_numpy(np.float64)
+    around = np.abs(fit.conf_int(alpha).loc[names].to_numpy(np.float64).T - values)
+    noise = fit.bse_noise
+    ax.axhline(0, color="grey", linestyle="--", linewidth=1)
+    ax.errorbar(
+        at, values, yerr=around, fmt="o-", color=ORIGINAL, capsize=3, linewidth=1,
+        label=None if noise is None else BOTH_NOISES,
+    )  # fmt: skip
+    if noise is not None:
+        half = -special.ndtri(alpha / 2) * noise[names].to_numpy(np.float64)
+        ax.errorbar(
+            at, values, yerr=half, fmt="none", ecolor=RELEASED, elinewidth=5, alpha=0.6,
+            label=PRIVACY_NOISE,
+        )  # fmt: skip
+        ax.legend(fontsize=8)
+    ticks = [*at, *([] if reference is None else [reference])]
+    if reference is not None:
+        ax.plot([reference], [0], marker="o", color=ORIGINAL, fillstyle="none")
+    ax.set_xticks(sorted(ticks))
+    return _labelled(ax, title, "Period", label, watermark_of(fit.guarantee))
+
+
+def participants(
+    assigned: Mapping[str, float],
+    analysed: Mapping[str, float],
+    *,
+    enrolled: float | None = None,
+    unit: str = "people",
+    note: str = "",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the flow of participants through a trial, as CONSORT asks: assigned, lost, analysed.
+
+    It draws the numbers that it is given: public ones, or released ones, which the note should say.
+
+    Parameters
+    ----------
+    assigned, analysed : mapping of str to float
+        Numbers by arm.
+    enrolled : float, optional
+        The sum of those assigned, if not given.
+    unit : str
+        What is counted.
+    note : str
+        Below the figure, such as how exact the numbers are.
+    ax : Axes, optional
+        A new one if not given.
+
+    Raises
+    ------
+    ParameterError
+        If the arms of both are not the same, or there are none.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> ax = participants({"control": 260, "trained": 185}, {"control": 240, "trained": 180})
+    >>> ax.texts[0].get_text()
+    '445 people assigned'
+    >>> plt.close(ax.figure)
+    """
+    if not assigned or set(assigned) != set(analysed):
+        raise ParameterError("``assigned=`` and ``analysed=`` need the same arms, at least one")
+    ax = _axes(ax, (1.5 + 2.3 * len(assigned), 4.2))
+    box = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": ORIGINAL}
+    centre = (len(assigned) - 1) / 2
+    everybody = sum(assigned.values()) if enrolled is None else enrolled
+
+    def write(x: float, y: float, words: str) -> None:
+        ax.text(x, y, words, ha="center", va="center", fontsize=9, bbox=box)
+
+    def lead(start: tuple[float, float], end: tuple[float, float]) -> None:
+        arrow = {"arrowstyle": "->", "color": "grey", "shrinkA": 16, "shrinkB": 18}
+        ax.annotate("", xy=end, xytext=start, arrowprops=arrow)
+
+    write(centre, 3, f"{everybody:,.0f} {unit} assigned")
+    for x, (arm, count) in enumerate(assigned.items()):
+        lost = count - analysed[arm]
+        lead((centre, 3), (x, 2))
+        lead((x, 2), (x, 1))
+        lead((x, 1), (x, 0))
+        write(x, 2, f"{arm}\n{count:,.0f} {unit}")
+        write(x, 1, f"lost\n{lost:,.0f}")
+        write(x, 0, f"analysed\n{analysed[arm]:,.0f}")
+    ax.set(xlim=(-0.6, len(assigned) - 0.4), ylim=(-0.6, 3.5))
+    ax.set_axis_off()
+    if note:
+        ax.text(centre, -0.55, note, ha="center", fontsize=8, color="0.4")
+    return ax
+
+
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 """At which a plan is drawn, besides the one that is asked for."""
 _NO_NOISE = 1000.0

@@ -6,11 +6,14 @@ table.svg: a paper's table on the confidential file and as released.  It is draw
 seed, so that it can be drawn again; a seed has no guarantee, and the picture says so.
 epsilon.svg: what epsilon costs, from the plans of PrivateATE, which read public facts alone.
 flow.svg: how a release flows, and what passes from the confidential rows.
+gallery_1.svg and so on: what the blocks of docs/gallery.md draw.
 coverage.svg: how often intervals cover, from the tables of docs/coverage.md.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 import warnings
 from html import escape
 from pathlib import Path
@@ -268,8 +271,28 @@ def draw_coverage(page: str, path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
+def draw_gallery(folder: Path) -> None:
+    """Run the blocks of docs/gallery.md, and save what each leaves in ``ax``."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams["svg.hashsalt"] = "dprct"
+    page = (folder / "gallery.md").read_text("utf-8")
+    names: dict[str, object] = {}
+    with contextlib.chdir(TOP / "data"):
+        blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+        for number, block in enumerate(blocks, start=1):
+            names.pop("ax", None)
+            exec(block, names)
+            if "ax" in names:
+                place = folder / f"gallery_{number}.svg"
+                figure = names["ax"].figure  # type: ignore[attr-defined]
+                figure.savefig(place, metadata={"Date": None}, bbox_inches="tight")
+
+
 if __name__ == "__main__":
     DOCS = TOP / "docs"
+    draw_gallery(DOCS)
     (DOCS / "table.svg").write_text(paper_table(columns(), 2829), encoding="utf-8")
     draw_epsilon(DOCS / "epsilon.svg")
     (DOCS / "flow.svg").write_text(flow(), encoding="utf-8")

@@ -243,6 +243,9 @@ def examples() -> Iterator[str]:
         yield "```"
 
 
+READ_NEXT = "**Read next:** [protect your first file](first_file.md), [read a plan](plans.md)."
+
+
 def page() -> str:
     """Return the whole page."""
     lines = [HEAD.rstrip("\n")]
@@ -275,7 +278,7 @@ def page() -> str:
         told += spec.formula_gives if needs_formula(method) else ()
         lines += ["", f"## `[{method}]`", "", about, ""]
         lines += rows(spec, explained(model) | IN_A_STUDY_FILE, told)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", READ_NEXT]) + "\n"
 
 
 if __name__ == "__main__":

@@ -604,7 +604,8 @@ def declared_packages() -> tuple[set[str], set[str]]:
         found = {
             re.split(r"[^\w-]", text, maxsplit=1)[0].replace("-", "_") for text in requirements
         }
-        imported = {"interpret_core": "interpret", "scikit_learn": "sklearn"}
+        imported = {"interpret_core": "interpret", "python_docx": "docx"}
+        imported["scikit_learn"] = "sklearn"
         return found | {imported[name] for name in found & imported.keys()}
 
     return names(project["dependencies"]), names([text for e in extras.values() for text in e])

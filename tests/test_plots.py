@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dprct import Marginals, PrivateATE, plots
+from dprct import Marginals, PrivateATE, ols, plots
 from dprct.errors import MissingDependencyError, ParameterError
 from dprct.schema import Column, Schema
 from dprct.schema.columns import FileFacts
@@ -287,3 +287,27 @@ def test_a_method_without_effects_is_drawn_by_the_errors_of_shares() -> None:
 
     with pytest.raises(ParameterError, match="no number of Nothing has an error"):
         plots.plan_errors(Nothing())
+
+
+def test_an_event_study_is_in_the_order_of_its_periods() -> None:
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(rng.normal(size=(60, 3)), columns=["y", "late", "early"])
+    fit = ols("y ~ late + early", data)
+    ax = plots.event_study(fit, {"late": 2, "early": -1}, reference=0)
+    drawn(ax)
+    x, y = ax.lines[1].get_data()
+    assert list(x) == [-1, 2]
+    assert list(y) == [fit.params["early"], fit.params["late"]]
+    assert list(ax.get_xticks()) == [-1, 0, 2]
+    with pytest.raises(ParameterError, match="no coefficient 'other'"):
+        plots.event_study(fit, {"other": 1})
+
+
+def test_the_flow_of_participants_adds_up() -> None:
+    ax = plots.participants({"a": 10, "b": 7}, {"a": 8, "b": 7}, note="released")
+    drawn(ax)
+    said = [text.get_text() for text in ax.texts if text.get_text()]
+    assert said[0] == "17 people assigned"
+    assert {"a\n10 people", "lost\n2", "analysed\n8", "lost\n0", "released"} <= set(said)
+    with pytest.raises(ParameterError, match="the same arms"):
+        plots.participants({"a": 1}, {"b": 1})

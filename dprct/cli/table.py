@@ -63,6 +63,14 @@ def table(
     ] = False,
     html: Annotated[bool, typer.Option("--html", help="Print HTML.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, unrounded.")] = False,
+    docx: Annotated[
+        Path | None,
+        typer.Option(
+            "--docx",
+            metavar="FILE",
+            help="Write Word documents instead: FILE, or FILE-TABLE of several tables.",
+        ),
+    ] = None,
     expect: Annotated[
         Path | None,
         typer.Option(help="Compare with this expected.csv; exit 1 if a number differs."),
@@ -84,6 +92,8 @@ def table(
     from dprct.study.protect import declared_tables, results_of, study_of
 
     form = _chosen(latex=latex, html=html, as_csv=as_csv)
+    if docx is not None and form is not _Format.text:
+        raise ParameterError("--docx writes documents; leave out --latex, --html and --csv")
     if expect is not None and on is On.confidential:
         raise ParameterError(
             "--expect compares with numbers of the protected file; leave out --on confidential"
@@ -91,6 +101,10 @@ def table(
     study = study_of(study_file, output)
     if not study.makes_file:
         _check_estimate(on, expect, no_guarantee)
+        if docx is not None:
+            raise ParameterError(
+                "--docx is for tables of a protected file; give --html, which Word opens"
+            )
         say(form.table(results_of(study)))
         return
     with working("making tables"):
@@ -101,7 +115,13 @@ def table(
         if form in (_Format.latex, _Format.csv) and len(study.tables) > 1:
             say(form.comment(name))
         made = _without_guarantee(made) if no_guarantee else made
-        say(form.table(_watermarked(made) if on is On.confidential else made))
+        shown = _watermarked(made) if on is On.confidential else made
+        if docx is None:
+            say(form.table(shown))
+            continue
+        place = docx if len(tables.made) == 1 else docx.with_stem(f"{docx.stem}-{name}")
+        shown.to_docx(place)
+        say(f"wrote {place}")
     for name, why in tables.withheld.items():
         say(form.comment(f"{name}: {why}"))
     for name, why in tables.failed.items():

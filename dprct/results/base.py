@@ -277,6 +277,12 @@ class Shown(Checked):
         """Return the table as HTML."""
         return html(self.grid(alpha))
 
+    def to_docx(self, path: str | Path, alpha: float = 0.05) -> None:
+        """Write the table as a Word document, ending in ``.docx``; needs python-docx."""
+        from dprct.results.word import write_word
+
+        write_word(self.grid(alpha), path)
+
     def __str__(self) -> str:
         return self.summary()
 

@@ -510,6 +510,18 @@ class Table:
         """Return the table as HTML; options as in :meth:`styled`."""
         return html(self.styled(**options).grid())
 
+    def to_docx(self, path: str | Path, **options: Unpack[StyleOptions]) -> None:
+        """Write the table as a Word document; options as in :meth:`styled`.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.docx``; written whole or not at all. Needs python-docx (``dprct[docx]``).
+        """
+        from dprct.results.word import write_word
+
+        write_word(self.styled(**options).grid(), path)
+
     def to_frame(self) -> pd.DataFrame:
         """Return the unrounded numbers.
 

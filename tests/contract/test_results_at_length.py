@@ -12,6 +12,7 @@ import pickle
 import re
 import warnings
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,6 +82,7 @@ ARGUMENTS: dict[tuple[str, ...], list[dict[str, Any]]] = {
     ("shape", "feature"): [{"feature": "w"}],
     ("subgroup_effects", "column"): [{"column": "t"}],
     ("subgroup_means", "column"): [{"column": "t"}],
+    ("to_docx", "path"): [{"path": "table.docx"}] if find_spec("docx") else [],
     ("value", "quantity"): [{"quantity": "n"}],
     ("wald_test", "hypothesis"): [{"hypothesis": "t = 0"}],
     ("wald_test", "wanted"): [{"wanted": "t = 0"}, {"wanted": ["t = 0", "x = 0"]}],

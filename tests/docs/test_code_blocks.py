@@ -69,6 +69,25 @@ def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(re.findall(r"\]\((?:docs|r-wrapper)/\w+\.md\)", first_screen)) == 9
 
 
+def test_the_gallery(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(TOP / "data")
+    names: dict[str, Any] = {}
+    pictures = 0
+    for number, block in enumerate(blocks("docs/gallery.md", "python"), start=1):
+        names.pop("ax", None)
+        exec(block, names)
+        if "ax" in names:
+            names["ax"].figure.canvas.draw()
+            assert (TOP / "docs" / f"gallery_{number}.svg").exists()
+            pictures += 1
+    plt.close("all")
+    assert pictures == 4
+    assert "Balance by treat" in capsys.readouterr().out
+    assert abs(names["study"].ols(names["formula"]).params["treat:w3"] - 1.5) < 1.5
+
+
 def test_the_document_that_answers_readers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -351,6 +370,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "calibrated.md",
         "declared_regressions.md",
         "first_file.md",
+        "gallery.md",
         "heterogeneous_effects.md",
         "large_data.md",
         "panels.md",
