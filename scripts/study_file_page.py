@@ -150,8 +150,8 @@ late = "year(interview) > 2015 and town == 'A'"
 
 An expression has names of columns, numbers, `+ - * / **`, comparisons, `and`, `or`, `not`,
 comparisons of text with `==` and `!=`, and these functions: `log exp sqrt abs floor ceil round`,
-`minimum maximum` of two, `missing`, `where(condition, value, otherwise)` (without the last: missing),
-`rowmin rowmax rowtotal rowmean rownonmiss`, which pass over missing values, and `year month day` of
+`minimum maximum` of two, `missing`, `where(condition, value, otherwise)` (without the last:
+missing), `rowmin rowmax rowtotal rowmean rownonmiss`, which pass over missing values, and `year month day` of
 Stata's dates. What is computed with a missing value is missing. A later column may use an earlier
 one. Nothing of other rows can be used, so that a value stays that of one person.
 
