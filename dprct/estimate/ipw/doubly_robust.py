@@ -131,11 +131,11 @@ class AIPWAllocation(Allocation):
         """Refuse, before a charge, fits that would be noise."""
         if self.eta > AIPW_ETA_MOST:
             raise ParameterError(
-                f"``estimator='aipw'`` with {self.form.d - 1} columns of covariates and {self.form.n:,} "
-                f"rows: the noise of the moments is expected to be {self.eta:.2g} times what covariates "
-                f"add to them, and above {AIPW_ETA_MOST:g} both models are noise; spend more, use "
-                "more rows or name fewer covariates, or take ``PrivateMoments`` or "
-                "``estimator='ipw'``"
+                f"``estimator='aipw'`` with {self.form.d - 1} columns of covariates and "
+                f"{self.form.n:,} rows: the noise of the moments is expected to be {self.eta:.2g} "
+                f"times what covariates add to them, and above {AIPW_ETA_MOST:g} both models are "
+                "noise; spend more, use more rows or name fewer covariates, or take "
+                "``PrivateMoments`` or ``estimator='ipw'``"
             )
 
     def reach(self, sd: float) -> float:
