@@ -153,7 +153,8 @@ comparisons of text with `==` and `!=`, and these functions: `log exp sqrt abs f
 `minimum maximum` of two, `missing`, `where(condition, value, otherwise)` (without the last:
 missing), `rowmin rowmax rowtotal rowmean rownonmiss`, which pass over missing values, and
 `year month day` of Stata's dates. What is computed with a missing value is missing. A later
-column may use an earlier one. Nothing of other rows can be used, so that a value stays that of one person.
+column may use an earlier one. Nothing of other rows can be used, so that a value stays that of
+one person.
 
 A derived column is released as any other, not computed again from released ones. Bounds, levels and
 missing codes follow from what is declared of the columns inside: by going through all of their
