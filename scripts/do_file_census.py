@@ -4,6 +4,11 @@ Of each regression of the key it is asked what the rules leave of it if somebody
 it alone: with data prepared before the release (merged, columns made and declared), with its
 outcome, treatments, covariates and errors declared.  What is then an artefact no plan can serve.
 
+"One study" is another question: which regressions does one release of moments for each paper serve
+that ``dprct describe --do --draft`` drafts, and that somebody completes with bounds, levels and the
+kind of design alone?  Rows are merged before, all of a paper's files count as one, conditions are
+private, and every column has a value.  What do-files make since the last merge, the study makes.
+
 Usage: python scripts/do_file_census.py FOLDER
 
 FOLDER holds experiments/Replication*.do and regressions.json (Young's "Channelling Fisher").
@@ -36,13 +41,16 @@ from dprct.schema.conditions import (
     reduced,
     texts,
 )
+from dprct.study.do_columns import on_derived
 from dprct.study.moments_verdicts import Served, counts_effects
+from dprct.study.prefill import prefilled
 from dprct.study.verdicts import Released, terms_of, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dprct.dofile import Reading, Regression
+    from dprct.study.prefill import Prefill, Printed
     from dprct.study.verdicts import Verdict
 
 BOTH_ABSORB = {"xtreg": "areg"}
@@ -100,10 +108,17 @@ def row_of(wanted: dict[str, Any], reading: Reading) -> Regression | None:
             bool(row.weights) == bool(told.weights),
             set(row.cluster) == clusters,
             0 if rows else -len(row.sample),
-            -len(within ^ set(row.regressors)),
+            -len((within ^ set(row.regressors)) - indicators_in(row, within)),
         )
 
     return max(found, key=alike, default=None)
+
+
+def indicators_in(row: Regression, words: set[str]) -> set[str]:
+    """Return the numbered words that are indicators of columns, and these columns as factors."""
+    numbered = {word for word in words if re.fullmatch(r"[A-Za-z_]+\d+", word)}
+    factors = {f"i.{name}" for name in row.categories}
+    return (numbered - set(row.regressors)) | factors if factors else set()
 
 
 def spelled(condition: str) -> str:
@@ -182,6 +197,159 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             counts["declared"][on_declared(row, reason, outcomes)] += 1
             counts["as they stand"][what_it_needs(row)] += 1
     return counts
+
+
+def one_study_each(folder: Path) -> Counter[str]:
+    """Return what the regressions of the key are worth on one drafted study for each paper."""
+    key: dict[str, list[dict[str, Any]]] = {}
+    for row in json.loads((folder / "regressions.json").read_text("utf-8")):
+        key.setdefault(row["paper"], []).append(row)
+    home = folder / "experiments"
+    counts: Counter[str] = Counter()
+    for paper, rows in key.items():
+        counts.update(in_one_study(rows, [(home / f"Replication{paper}.do", home)]))
+    return counts
+
+
+def in_one_study(key: list[dict[str, Any]], files: list[tuple[Path, Path]]) -> list[str]:
+    """Return what regressions of a paper are worth on the one release that is drafted for it."""
+    named = dict.fromkeys(name for one in key for name in written_out(one["treatment"]))
+    reading = read_files(files, treatments=[*named], prepared=True)
+    found = [row_of(wanted, reading) for wanted in key]
+    rows = [None if row is None else replace(row, **AS_ONE_FILE) for row in found]
+    there = [row for row in rows if row is not None]
+    arms = [name for name in named if not any(is_interaction(name, row) for row in there)]
+    columns = columns_of(there)
+    drafted = prefilled(there, columns, arms)
+    served = study_of(columns, drafted)
+    names = {one.expression: one.name for one in drafted.derived}
+    return [
+        "not in these do-files" if row is None else in_study(row, served, names, arms)
+        for row in rows
+    ]
+
+
+AS_ONE_FILE: dict[str, Any] = {"steps": (), "unknown": (), "sources": (), "dataset": MADE_FOR}
+
+
+def is_interaction(word: str, row: Regression) -> bool:
+    """Whether a treatment of the key is a product with treatment, by what is known of it."""
+    inside = word in row.regressors
+    return inside and bool(interacts(word, row) or put_together(word, row.regressors))
+
+
+def columns_of(rows: list[Regression]) -> list[str]:
+    """Return the columns of the file that regressions are about: those that no do-file makes."""
+    found: dict[str, None] = {}
+    for row in rows:
+        words = (str(row.outcome), *row.regressors, *row.absorb, *row.cluster, *row.instruments)
+        names = [name for word in words for name in bare_names(word)]
+        names += re.findall(r"[A-Za-z_]\w*", f"{row.sample} {row.weights} {row.groups}")
+        found |= dict.fromkeys(n for n in names if n not in row.derived and is_plain(n))
+        for made in row.made.values():
+            found |= dict.fromkeys(re.findall(r"[A-Za-z_]\w*(?![\w(])", made.expression))
+    return [*found]
+
+
+def study_of(columns: list[str], drafted: Prefill) -> Served | None:
+    """Return the release of what is drafted, as far as one step serves it; None of nothing."""
+    texts_in = {n for one in drafted.regressions if one.where for n in texts(one.where)}
+    factors = set(re.findall(r"C\((\w+)\)", " ".join(one.formula for one in drafted.regressions)))
+    public = {name for one in drafted.regressions for name in (one.cluster, one.weights)}
+
+    def column(name: str) -> Column:
+        if name in drafted.arms:
+            return Column(name, levels=(0.0, 1.0), missing=(), fate="public", built_from="own")
+        if name in texts_in:
+            return Column(name, "str9", levels=("a", "b"), built_from="own")
+        if name in public:
+            return Column(name, levels=(1.0, 2.0, 3.0), missing=(), fate="public", built_from="own")
+        if name in factors:
+            return Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        return Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
+
+    names = dict.fromkeys([*columns, *(one.name for one in drafted.derived)])
+    schema, arms = Schema(tuple(map(column, names))), [*drafted.arms]
+    if not arms:
+        return None
+    design = Cluster(arms, cluster=drafted.cluster) if drafted.cluster else Simple(arms)
+
+    def spec(printed: list[Printed]) -> MomentsSpec:
+        return MomentsSpec(
+            formulas=tuple(
+                Declared(
+                    one.formula,
+                    where=one.where or None,
+                    weights=one.weights or None,
+                    cluster=one.cluster or None,
+                    cov_type=one.cov_type or None,  # type: ignore[arg-type]
+                    count_effects=one.count_effects or None,
+                )
+                for one in printed
+            ),
+            assignment=design,
+            neighbors="replace-one-design-public",
+        )
+
+    def serves(one: Printed) -> bool:
+        try:
+            return not any(isinstance(x, str) for x in spec([one]).served(schema).values())
+        except DprctError:
+            return False
+
+    kept = [one for one in drafted.regressions if serves(one)]
+    return Served.planned("trial.moments.json", spec(kept), schema) if kept else None
+
+
+def in_study(row: Regression, served: Served | None, names: dict[str, str], arms: list[str]) -> str:
+    """Return what a regression is worth on the release of a study, in the words of the census."""
+    if row.command not in LINEAR or not isinstance(row.outcome, str) or row.endogenous:
+        return "another estimator"
+    ready = on_derived(row, names, arms)
+    if left := [name for name in ready.derived if not _is_drafted_product(name, ready)]:
+        why = row.made[left[0]].refused if left[0] in row.made else ready.derived[left[0]]
+        return f"a column that is not carried out: {_in_short(why)}"
+    if any(is_interaction(word, row) and word not in row.derived for word in row.treatments):
+        return "interaction with treatment"
+    if ready.status != "read" or any(set("*?-") & set(word) for word in ready.regressors):
+        return UNREAD if ready.status != "read" else RANGES
+    if served is None:
+        return "nothing is drafted"
+    fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
+    found = verdicts([ready], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind in ("valid", "effects only"):
+        return "valid" if found.kind == "valid" else "effects only: other errors"
+    if "uses the rows" in found.reason:
+        return "some rows: a condition that no step serves"
+    return "weights" if "weighted" in found.reason else "not drafted, or not served by one step"
+
+
+def _is_drafted_product(name: str, row: Regression) -> bool:
+    parts = [part.strip() for part in row.derived[name].split("*")]
+    return len(parts) > 1 and {*parts} <= {*row.regressors}
+
+
+_IN_SHORT = (
+    ("other people's rows", "egen over other rows"),
+    ("estimation", "predictions"),
+    ("r() comes", "numbers from the data"),
+    ("comes from the data", "numbers from the data"),
+    ("other people's values", "quantiles"),
+    ("too long", "too long an expression"),
+    ("about text", "text"),
+    ("another row", "values of other rows"),
+    ("counts rows", "numbers of rows"),
+    ("numbers the", "codes of the values that occur"),
+    ("indicators of", "codes of the values that occur"),
+    ("collapse", "means of groups"),
+    ("does not carry out", "commands that are not carried out"),
+    ("not known", "commands that are not carried out"),
+    ("text", "text"),
+)
+
+
+def _in_short(why: str) -> str:
+    return next((short for words, short in _IN_SHORT if words in why), "something else")
 
 
 def on_moments(row: Regression | None, reason: str) -> str:
@@ -471,7 +639,7 @@ def table(counts: Counter[str]) -> list[str]:
 
 def main(folder: Path) -> None:
     """Print the census."""
-    for kind, counts in census(folder).items():
+    for kind, counts in {**census(folder), "one study": one_study_each(folder)}.items():
         print(f"\n| {kind} | regressions |\n|---|---|")
         print("\n".join(table(counts)))
         print(f"| all | {sum(counts.values())} |")

@@ -9,7 +9,7 @@ from dprct.dofile.macros import known, quoted_words
 from dprct.dofile.made import MAKING, Context, make
 from dprct.dofile.memory import Memory, file_name, negation
 from dprct.dofile.syntax import Parsed, Prefix, full_name, parse
-from dprct.dofile.varlists import words
+from dprct.dofile.varlists import is_plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,6 +145,8 @@ def _made(session: Session, parsed: Parsed) -> None:
     if parsed.name == "tabulate":
         session.memory.open = True
         session.memory.derived[into] = f"indicators of {parsed.before}"
+        if is_plain(parsed.before) and not parsed.within:
+            session.memory.dummies[into] = (parsed.before, parsed.condition)
         return
     for name in words(into):
         session.memory.add(name, f"{parsed.name} {parsed.before}")

@@ -187,13 +187,19 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         doubts.append("not in the header: " + " ".join(absent[:_MOST_NOTED]))
     outcomes = [known(name) for name in parts.outcomes]
     status = "unread" if not outcomes else "partly" if doubts else "read"
-    regressors = tuple(dict.fromkeys(known(name) for name in parts.regressors))
+    regressors, categories = indicators(tuple(map(known, parts.regressors)), memory, sample)
     others = map(known, (*parts.instruments, *parts.absorb, *cluster))
     everywhere = (*outcomes, *regressors, *others)
     used = [n for word in everywhere for n in ([word] if is_plain(word) else bare_names(word))]
     made = bindings(memory.derived, used)
     as_made = _made(memory, [*made])
     made = {name: _as_it_stands(name, made, as_made) for name in made}
+    made |= {
+        name: memory.derived[stub]
+        for name in used
+        for stub in memory.dummies
+        if _numbers_of(name, stub)
+    }
     note += [f"{name} = {made_of}" for name, made_of in [*made.items()][:_MOST_NOTED]]
     wanted = {*place.treatments}
     by = " ".join(one.text for one in groups)
@@ -230,6 +236,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         remade=tuple(name for name in bindings(memory.derived, of_rows) if name != "_merge"),
         level=known(parsed.option("level", 1) or place.level).strip(),
         made=as_made | _made(memory, of_rows),
+        categories=categories,
     )
 
 
@@ -259,6 +266,39 @@ def _factors(text: str) -> list[str]:
         else:
             found.append(ast.unparse(one))
     return found
+
+
+def indicators(
+    listed: Sequence[str], memory: Memory, sample: str
+) -> tuple[tuple[str, ...], dict[str, int]]:
+    """Return regressors with indicators of ``tabulate, generate()`` as ``i.column``.
+
+    They are taken for it where all of them are there, or all but the first, on the rows that were
+    tabulated; how many categories they are of is returned, too.
+    """
+    found, categories = dict.fromkeys(listed), {}
+    for stub, (column, condition) in memory.dummies.items():
+        mine = {word: _numbers_of(word, stub) for word in found}
+        numbers = sorted(number for of in mine.values() for number in of)
+        there = condition.replace(" ", "") in sample.replace(" ", "").split("&") or not condition
+        if not numbers or not there or numbers != [*range(numbers[0], numbers[-1] + 1)]:
+            continue
+        if numbers[0] <= 2 <= numbers[-1]:
+            first = next(word for word in found if mine[word])
+            found = dict.fromkeys(
+                f"i.{column}" if word == first else word
+                for word in found
+                if word == first or not mine[word]
+            )
+            categories[column] = numbers[-1]
+    return tuple(found), categories
+
+
+def _numbers_of(word: str, stub: str) -> list[int]:
+    """Return the numbers of the indicators that a word such as ``d2`` or ``d2-d9`` means."""
+    plain = re.escape(stub)
+    ends = re.fullmatch(rf"{plain}(\d{{1,4}})(?:-{plain}(\d{{1,4}}))?", word)
+    return [*range(int(ends[1]), int(ends[2] or ends[1]) + 1)] if ends else []
 
 
 def _made(memory: Memory, names: Sequence[str]) -> dict[str, Made]:

@@ -27,7 +27,9 @@ class Memory:
     """The data in memory; ``columns`` is None where no header is known.
 
     ``made`` are columns as expressions of those of the file, ``asked`` those of conditions as they
-    were when rows were chosen by them; ``torn`` are two of one name.
+    were when rows were chosen by them; ``torn`` are two of one name.  Of data that were
+    ``prepared`` all that comes before a merge, a collapse and the like was done in the file.
+    ``dummies`` are stubs of ``tabulate, generate()``, with their column and the rows tabulated.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -45,6 +47,8 @@ class Memory:
     made: dict[str, Made] = field(default_factory=dict)
     asked: dict[str, Made | None] = field(default_factory=dict)
     torn: frozenset[str] = frozenset()
+    prepared: bool = False
+    dummies: dict[str, tuple[str, str]] = field(default_factory=dict)
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
@@ -56,6 +60,7 @@ class Memory:
             derived={**self.derived},
             made={**self.made},
             asked={**self.asked},
+            dummies={**self.dummies},
         )
 
     def expand(self, text: str) -> list[str]:
@@ -127,6 +132,14 @@ class Memory:
             return
         self.add(name, ("egen " if command == "egen" else "") + made_of)
 
+    def _rows_made_anew(self, why: str) -> None:
+        """Refuse the columns that were made so far, or take them for those of a prepared file."""
+        if not self.prepared:
+            forget(self.made, why)
+            return
+        self.made, self.derived, self.asked, self.dummies = {}, {}, {}, {}
+        self.sample, self.unknown, self.torn = (), (), frozenset()
+
     def drop(self, names: list[str]) -> None:
         """Forget columns."""
         gone = {*self.expand_each(names)}
@@ -168,7 +181,7 @@ class Memory:
     def collapse(self, text: str, by: str) -> None:
         """Take ``collapse (mean) a b (sum) c=d, by(e)``."""
         self.step("collapse")
-        forget(self.made, "it is made before rows are collapsed")
+        self._rows_made_anew("it is made before rows are collapsed")
         names: list[str] = []
         statistic = "mean"
         for word in re.findall(r"\([^()]*\)|[^\s()]+", re.sub(r"\s*=\s*", "=", text)):
@@ -186,7 +199,7 @@ class Memory:
     def reshape(self, text: str, j: str) -> None:
         """Take ``reshape long stub, i(id) j(year)``; a wide one opens the header."""
         self.step("reshape")
-        forget(self.made, "it is made before rows are reshaped")
+        self._rows_made_anew("it is made before rows are reshaped")
         if self.columns is None:
             return
         if not text.startswith("long"):
@@ -207,7 +220,7 @@ class Memory:
         What a merge matches on is kept where the other file is whole, with the rows that it has.
         """
         self.step(how)
-        forget(self.made, f"it is made before the {how} of another file")
+        self._rows_made_anew(f"it is made before the {how} of another file")
         others = (0, 0) if other is None else (len(other.derived), len(other.columns or ()))
         self.spend((sum(others) + len(self.sources) + len(self.columns or ())) >> 3)
         if how == "merge" and len(self.merges) < _MOST_CONDITIONS:
@@ -220,10 +233,10 @@ class Memory:
             self.open = True
         if other is not None:
             self.unknown = tuple(dict.fromkeys((*self.unknown, *other.unknown)))[:20]
-            for key, made_of in other.derived.items():
+            for key, made_of in () if self.prepared else other.derived.items():
                 self.derived.setdefault(key, made_of)
             forget(other.made, f"it is made before the {how} of another file")
-            self.made = {**other.made, **self.made}
+            self.made = {} if self.prepared else {**other.made, **self.made}
             if self.columns is not None and other.columns is not None:
                 here = {*self.columns}
                 self.columns += [c for c in other.columns if c not in here]

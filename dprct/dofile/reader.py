@@ -89,9 +89,17 @@ def read_files(
     treatments: Sequence[str] = (),
     work: int = WORK,
     others: Mapping[str, Sequence[str]] | None = None,
+    *,
+    prepared: bool = False,
 ) -> Reading:
-    """Read do-files, each with the folder that bounds it, as one session of Stata."""
-    reader = Reader(header, dataset, frozenset(treatments), work, others)
+    """Read do-files, each with the folder that bounds it, as one session of Stata.
+
+    Parameters
+    ----------
+    prepared : bool
+        Whether the data are those after the last merge, collapse or reshape.
+    """
+    reader = Reader(header, dataset, frozenset(treatments), work, others, prepared=prepared)
     try:
         for path, folder in paths:
             reader.read(path, folder)

@@ -86,6 +86,8 @@ class Regression:
     made : dict of str to Made
         Those of its variables that do-files make, as expressions of the columns of the file, or
         with the reason why they are none.
+    categories : dict of str to int
+        Columns that stand for indicators of ``tabulate, generate()``, with their number.
     """
 
     file: str
@@ -115,6 +117,7 @@ class Regression:
     remade: tuple[str, ...] = ()
     level: str = ""
     made: dict[str, Made] = field(default_factory=dict)
+    categories: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -29,7 +29,10 @@ class Session:
         treatments: frozenset[str],
         work: int,
         others: Mapping[str, Sequence[str]] | None = None,
+        *,
+        prepared: bool = False,
     ) -> None:
+        self.prepared = prepared
         self.header = None if header is None else [*header]
         self.header_of = dataset
         self.headers = {_base(name): [*columns] for name, columns in (others or {}).items()}
@@ -72,7 +75,7 @@ class Session:
             self.macros.spend(len(columns) // 32)
         return Memory(
             name, (name,) if name else (), columns=columns, open=columns is None or not name,
-            spend=self.macros.spend,
+            spend=self.macros.spend, prepared=self.prepared,
         )  # fmt: skip
 
     def _written_out(self, listed: Sequence[str]) -> list[str]:

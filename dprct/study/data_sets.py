@@ -24,6 +24,7 @@ from dprct.io import read
 from dprct.missing import missing_numbers
 from dprct.privacy.ledger import ledger_path
 from dprct.schema.columns import DATASET
+from dprct.schema.expressions import MADE, parse
 from dprct.schema.schema import Schema
 from dprct.study.study import load_study
 from dprct.study.verdicts import MergedFile, Others, Verdict, of_study, stem
@@ -240,7 +241,7 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
             header = Schema.from_dta(path)
             parts[path.name] = MergedFile(frozenset(header.names), header.file.rows == rows)
             headers[path.name] = header.names
-    return Others(headers, parts, study.unit.id if parts else None)
+    return Others(headers, parts, study.unit.id if parts else None, study.derived)
 
 
 def of_all(
@@ -284,23 +285,39 @@ def packed_others(file: Path) -> Others:
             (str(one["place"]), one["key"], {str(k): bool(v) for k, v in one["parts"].items()})
             for one in stated["data_sets"]
         ]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        made = {str(one["place"]): _checked(one.get("derived", {})) for one in stated["data_sets"]}
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        DprctError,
+    ):
         return Others()
     headers: dict[str, list[str]] = {}
     parts: dict[str, MergedFile] = {}
-    key = None
+    key, derived = None, dict[str, str]()
     for place, by, merged_places in listed:
         if (root / place).resolve() != whole:
             headers |= _packed_headers(root, [place])
             continue
-        key = by if isinstance(by, str) else None
+        key, derived = by if isinstance(by, str) else None, made[place]
         found = _packed_headers(root, [*merged_places])
         for name, whole_part in merged_places.items():
             base = name.rpartition("/")[2]
             if base in found:
                 parts[base] = MergedFile(frozenset(found[base]), whole_part)
         headers |= found
-    return Others(headers, parts, key if parts else None)
+    return Others(headers, parts, key if parts else None, derived)
+
+
+def _checked(derived: Mapping[str, str]) -> dict[str, str]:
+    """Return what a package says of derived columns, if that is in their language."""
+    for text in derived.values():
+        parse(text, language=MADE)
+    return {str(name): text for name, text in derived.items()}
 
 
 def _packed_headers(root: Path, places: Sequence[str]) -> dict[str, list[str]]:

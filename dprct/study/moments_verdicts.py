@@ -368,7 +368,7 @@ class Served:
         rows = self._condition(row)
         made = self._products(row)
         twos = self._twos
-        if rows is None or row.groups or isinstance(made, str):
+        if rows is None or row.groups or isinstance(made, str) or len(row.endogenous) > 1:
             return None
         if _categories(row.regressors) - twos:
             return None  # of a product without c. and i. Stata takes the levels

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -20,18 +18,16 @@ import tomlkit
 from dprct import disk
 from dprct.certificate.certificate import digest_of
 from dprct.certificate.page import certificate_page
-from dprct.certificate.valid_groups import spelled
-from dprct.certificate.valid_regressions import Validity
 from dprct.custodian.rows_in_texts import Table
 from dprct.disk import file_error, read_toml
 from dprct.dofile.reader import decoded
-from dprct.dofile.regression import SMALL
 from dprct.errors import FileError, StudyError
 from dprct.io import read
 from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths, check_free_of_case
 from dprct.schema.schema import Schema
+from dprct.study.added_do_files import comment, made_columns, run_do, valid_do
 from dprct.study.data_sets import (
     MANIFEST,
     fates_of,
@@ -53,7 +49,7 @@ from dprct.study.package_allowed import (
     folder_of,
     roots,
 )
-from dprct.study.package_page import Side, report_page
+from dprct.study.package_page import Held, Side, report_page
 from dprct.study.protect import identity_of, protected_certificate, read_header, texts_beside
 from dprct.study.readme import PackageNote
 from dprct.study.verdicts import of_table
@@ -66,32 +62,11 @@ if TYPE_CHECKING:
     from dprct.study.verdicts import Others, Verdict
 
 README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
-VALID, PROFILE, REPORT = "valid.do", "profile.do", "report.html"
-_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, REPORT)
+VALID, RUN, PROFILE, REPORT = "valid.do", "run.do", "profile.do", "report.html"
+_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, RUN, REPORT)
 _OTHER_PROFILE = "dprct_profile.do"
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
-_WIDTH = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A protected file of a package.
-
-    Parameters
-    ----------
-    place : str
-        Where it lies: under the name of the confidential one.
-    parts : mapping of str to sequence of str
-        Where the files lie that were merged into it before the release, each with its columns.
-    papers : mapping of str to str
-        The names of its study file, of its numbers and of its README.
-    """
-
-    study: Study
-    place: str
-    parts: Mapping[str, Sequence[str]]
-    papers: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +331,8 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
         files |= _part_files(one, side, contents.target.parent)
     texts = _papers(contents, found, sides)
     texts |= {
-        VALID: valid_do(found, contents, sides),
+        VALID: valid_do(found, contents.held, sides),
+        **({RUN: run_do(found, contents.held, sides)} if _makes_columns(contents) else {}),
         contents.profile: profile_do(contents, study.dataset_id),
         REPORT: report_page(found, sides, [*contents.folder.copied]),
     }
@@ -367,6 +343,11 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
             raise FileError(f"{name!r} was changed while the package was made; try again")
     _write(files, contents, study)
     return found, contents.target
+
+
+def _makes_columns(contents: Contents) -> bool:
+    """Whether a study of the package makes columns, so that its do-files do not run as they are."""
+    return any(held.study.derived for held in contents.held)
 
 
 def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side]]:
@@ -442,6 +423,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         together=_together(first) if len(contents.held) > 1 else (),
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
+        made=made_columns(found, [one.study for one in contents.held]),
     )  # fmt: skip
     texts: dict[str, str] = {}
     for one, side in zip(contents.held, sides, strict=True):
@@ -508,6 +490,7 @@ def _write(files: Mapping[str, bytes], contents: Contents, study: Study) -> None
             "place": one.place,
             "key": one.study.unit.id if one.parts else None,
             "parts": _wholes(one),
+            **({"derived": dict(one.study.derived)} if one.study.derived else {}),
         }
         for one in contents.held
     ]
@@ -574,81 +557,6 @@ def _study_text(study: Study, place: str) -> str:
     return head + tomlkit.dumps(document)
 
 
-def valid_do(found: Sequence[Verdict], contents: Contents, sides: Sequence[Side]) -> str:
-    """Return a do-file that runs the valid regressions of the do-files, and no other."""
-    lines = [
-        f"* Written by dprct package for {contents.held[0].study.dataset_id}: the regressions of",
-        "* the do-files that are valid on the protected file, with the place of each. They return",
-        "* the released effects of treatment, and errors that hold sampling and privacy noise.",
-        *(f"* {line}" for side in sides for line in _of_constants(Validity.of(side.schema))),
-        "version 12",
-    ]
-    open_place = ""
-    for at, one in enumerate(found):
-        if one.kind == "valid":
-            row = one.regression
-            place = next(
-                held.place
-                for held, side in zip(contents.held, sides, strict=True)
-                if at in side.regressions
-            )
-            if place != open_place:
-                lines += ["", f'use "{place}", clear']
-                open_place = place
-            table = f", {_comment(row.table)}" if row.table else ""
-            lines += ["", f"* {_comment(row.file)}:{row.line}{table}", stata_line(one)]
-    if not any(one.kind == "valid" for one in found):
-        lines += ["", "* There is none: README-data.md says why of each."]
-    return "\n".join(lines) + "\n"
-
-
-def _of_constants(valid: Validity | None) -> list[str]:
-    """Return lines about the constants of regressions, of which Stata prints other errors."""
-    if valid is None or valid.rounded or not valid.control_errors:
-        return []
-    return [_comment(line) for line in textwrap.wrap(valid.control_words(), _WIDTH)]
-
-
-def stata_line(one: Verdict) -> str:
-    """Return a regression as one command of Stata.
-
-    Examples
-    --------
-    >>> from dprct.dofile import Regression
-    >>> from dprct.study.verdicts import Verdict
-    >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
-    >>> stata_line(Verdict(row, "valid"))
-    'areg y t age, absorb(v) vce(robust)'
-    >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
-    'areg y t age if g == 2, absorb(v) vce(robust)'
-    >>> row = Regression("a.do", 4, "ivregress", "y", ("d", "age"), endogenous=("d",),
-    ...                  instruments=("t",), vce="robust", note="small-sample errors")
-    >>> stata_line(Verdict(row, "valid"))
-    'ivregress 2sls y age (d = t), vce(robust) small'
-    """
-    row = one.regression
-    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
-    options = [f"absorb({' '.join(row.absorb)})"] if row.absorb else []
-    if row.cluster:
-        options.append(f"vce(cluster {' '.join(row.cluster)})")
-    elif row.vce not in ("", "classical"):
-        options.append(f"vce({row.vce})")
-    command = " ".join([row.command, outcome, *row.regressors])
-    if row.endogenous:
-        method = ["2sls"] if row.command == "ivregress" else []
-        exogenous = [name for name in row.regressors if name not in row.endogenous]
-        inner = f"({' '.join(row.endogenous)} = {' '.join(row.instruments)})"
-        command = " ".join([row.command, *method, outcome, *exogenous, inner])
-        options += ["small"] if SMALL in row.note else []
-    if one.group is not None:
-        column, level = one.group
-        by = f"by {column}, sort: {command}"
-        command = by if row.groups else f"{command} if {column} == {spelled(level)}"
-    if one.some is not None:
-        command += f" if {one.some.condition()}"
-    return f"{command}, {' '.join(options)}" if options else command
-
-
 def profile_do(contents: Contents, dataset_id: str) -> str:
     """Return the do-file that Stata runs when it starts in the package."""
     lines = [
@@ -668,14 +576,8 @@ def profile_do(contents: Contents, dataset_id: str) -> str:
         lines.append("* No profile can stand for a path of another machine. Change these lines:")
     for one in contents.elsewhere:
         here = one.here or "not in this package"
-        lines.append(f"* {_comment(one.file)}:{one.line}  {_comment(one.path)} -- {_comment(here)}")
+        lines.append(f"* {comment(one.file)}:{one.line}  {comment(one.path)} -- {comment(here)}")
     return "\n".join(lines) + "\n"
-
-
-def _comment(text: str) -> str:
-    """Text of a do-file that ends no comment and goes on in no other line."""
-    plain = "".join(c if c.isprintable() and c not in "`$" else " " for c in text)
-    return re.sub(r"/(?=[/*])|\*(?=/)", " ", plain)[:300]
 
 
 def check_package(study: Study, target: Path | None = None) -> Contents:

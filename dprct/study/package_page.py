@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dprct.dofile import Regression
     from dprct.results.ordinary import OrdinaryResults
     from dprct.schema.schema import Schema
+    from dprct.study.study import Study
     from dprct.study.verdicts import Verdict
 
 KIND = "Report of a replication package"
@@ -55,6 +56,26 @@ class Cell:
 
 
 Cells = dict[tuple[int, str], Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A protected file of a package.
+
+    Parameters
+    ----------
+    place : str
+        Where it lies: under the name of the confidential one.
+    parts : mapping of str to sequence of str
+        Where the files lie that were merged into it before the release, each with its columns.
+    papers : mapping of str to str
+        The names of its study file, of its numbers and of its README.
+    """
+
+    study: Study
+    place: str
+    parts: Mapping[str, Sequence[str]]
+    papers: tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -382,9 +382,10 @@ def _where(row: Regression, known: set[str], moved: set[str]) -> str | None:
     words = (str(row.outcome), *row.regressors, *row.absorb)
     there = {name for word in words for name in bare_names(word)}
     exact = as_in_stata(found, there)  # which columns are never missing is declared later
-    if exact is None or not named(found) <= known or row.remade or named(exact) & moved:
+    left = None if exact is None or row.remade else reduced(exact, there)
+    if left is None or (left and (not named(left) <= known or named(left) & moved)):
         return None
-    return reduced(exact, there)
+    return left
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:

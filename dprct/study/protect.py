@@ -293,9 +293,7 @@ def written_files(
         if do:
             fates = made.certificate().fates
             others = others_of(study)
-            found = of_table(
-                do, study.data.name, made.protected, made.schema, fates, others, study.derived
-            )
+            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         made = replace(made, issued=replace(made.certificate(), study=identity_of(study)))

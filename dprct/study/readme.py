@@ -146,6 +146,8 @@ class PackageNote:
     parts : tuple of (str, str, list of str)
         Protected files that were merged before the release, with the column by which, and where
         the files lie that have their columns.
+    made : tuple of str
+        Lines of do-files that make columns which the protected file holds itself.
     """
 
     place: str
@@ -160,6 +162,7 @@ class PackageNote:
     others: tuple[tuple[str, str], ...] = ()
     together: tuple[str, ...] = ()
     parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
+    made: tuple[str, ...] = ()
 
 
 def readme(
@@ -349,6 +352,20 @@ def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
     yield ""
 
 
+def _which_to_run(package: PackageNote) -> Iterator[str]:
+    """Yield which do-files run on the protected file as they are."""
+    if not package.made:
+        return
+    yield (
+        "They do not run on it as they are: the file holds columns that they make, and Stata would "
+        f"stop where they make them again. {code('run.do')} has the same regressions in the same "
+        "order without these lines:"
+    )
+    yield ""
+    yield from (f"- {code(line)}" for line in package.made)
+    yield ""
+
+
 def _package(package: PackageNote | None) -> Iterator[str]:
     """Yield what is in the package, what is not, and what a reader has to change."""
     if package is None:
@@ -360,6 +377,7 @@ def _package(package: PackageNote | None) -> Iterator[str]:
         "do-files are unchanged."
     )
     yield ""
+    yield from _which_to_run(package)
     yield from _other_files(package)
     yield f"- {code('valid.do')} runs the regressions that are valid, and no other."
     yield f"- {code('report.html')} shows every regression with its number, or why it has none."

@@ -7,7 +7,6 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from dprct import disk
@@ -120,6 +119,8 @@ class Released:
         The column by which they were.
     pooled : set of str
         Blocks of the design that the released effects leave out.
+    categories : mapping of str to int
+        How many levels columns are declared to have.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Released:
     parts: Mapping[str, MergedFile] = field(default_factory=dict)
     key: str | None = None
     pooled: frozenset[str] = frozenset()
+    categories: Mapping[str, int] = field(default_factory=dict)
 
     def part(self, name: str) -> MergedFile | None:
         """Return the part of a name that a do-file uses, None if it is none."""
@@ -323,7 +325,7 @@ def summary(found: Sequence[Verdict]) -> list[str]:
 
 def _verdict(row: Regression, released: Released) -> Verdict:
     if released.served is not None:
-        for first in (_cannot_run, _not_read):
+        for first in (_cannot_run, _not_read, _other_categories):
             if (found := first(row, released)) is not None:
                 return found
         kind, reason, remedy = released.served.verdict(row, terms_of(row))
@@ -352,6 +354,20 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
         if fate is None and row.steps == () and not name.startswith("_I"):
             return Verdict(row, "cannot run", f"{name} is no column of {released.name}")
     return None
+
+
+def _other_categories(row: Regression, released: Released) -> Verdict | None:
+    """Say of indicators that are taken for ``i.column`` that there are more or fewer levels."""
+    for name, number in row.categories.items():
+        declared = released.categories.get(name, number)
+        if declared != number:
+            reason = f"it has the indicators of {number} values of {name}, of which {declared} "
+            return Verdict(row, "artefact", f"{reason}are declared", "declare the same levels")
+    return None
+
+
+def _number_of_levels(schema: Schema) -> dict[str, int]:
+    return {one.name: len(one.levels) for one in schema.columns if one.levels}
 
 
 def _lacked_by_parts(name: str, row: Regression, released: Released) -> str:
@@ -645,6 +661,7 @@ def stem(name: str) -> str:
 _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
     _cannot_run,
     _not_read,
+    _other_categories,
     _not_calibrated,
     _of_another_kind,
     _changed_rows,
@@ -665,15 +682,17 @@ class Others:
         Those that were merged into the study's data.
     key : str or None
         The column by which they were.
+    derived : mapping of str to str
+        Columns that the study makes of those of its data, by their expressions.
     """
 
     headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: Mapping[str, MergedFile] = field(default_factory=dict)
     key: str | None = None
+    derived: Mapping[str, str] = field(default_factory=dict)
 
 
 _ALONE = Others()
-_NONE_DERIVED: Mapping[str, str] = MappingProxyType({})
 
 
 def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[Verdict]:
@@ -703,13 +722,17 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         read = read_do(do, header, treatments=[*design], dataset=study.data.name)
         rows = all_on_derived(read, study.derived, design)
         moments = Served.planned(name, spec, schema)
-        return verdicts(rows, Released(study.data.name, served, served=moments))
+        return verdicts(
+            rows,
+            Released(study.data.name, served, served=moments, categories=_number_of_levels(schema)),
+        )
     read = read_do(do, header, treatments=treatments, dataset=study.data.name, others=known)
     rows = all_on_derived(read, study.derived, treatments or ())
     instead = _COARSE if study.makes_file else _NUMBERS
     released = Released(
         study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
     )
+    released = replace(released, categories=_number_of_levels(schema))
     return verdicts(rows, replace(released, parts=others.parts, key=others.key))
 
 
@@ -737,7 +760,6 @@ def of_table(
     schema: Schema,
     fates: Mapping[str, str],
     others: Others = _ALONE,
-    derived: Mapping[str, str] = _NONE_DERIVED,
 ) -> list[Verdict]:
     """Verdicts on the regressions of do-files with a protected table.
 
@@ -751,11 +773,9 @@ def of_table(
         Of the columns of the confidential file, as the certificate says.
     others : Others
         Other files of the folder.
-    derived : mapping of str to str
-        Columns of it that the study made, by their expressions.
     """
     values, together = _shown(table, fates), _together(table, schema)
-    return _on_schema(do, name, schema, fates, values, together, others, derived)
+    return _on_schema(do, name, schema, fates, values, together, others)
 
 
 def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -801,14 +821,12 @@ def _on_schema(
     values: Mapping[str, tuple[float, ...]],
     together: tuple[frozenset[str], ...],
     others: Others = _ALONE,
-    derived: Mapping[str, str] = _NONE_DERIVED,
 ) -> list[Verdict]:
     """Return the verdicts on a file that says itself what it is calibrated for."""
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    header = schema.select(one for one in schema.names if one not in derived)
-    read = read_do(do, header, treatments=treatments, dataset=name, others=others.headers)
-    rows = all_on_derived(read, derived, treatments)
+    read = read_do(do, schema, treatments=treatments, dataset=name, others=others.headers)
+    rows = all_on_derived(read, others.derived, treatments)
     released = Released(
         name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
     )

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from dprct.dofile import read_files
 from dprct.schema.expressions import MADE, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from dprct.dofile import Reading
 
@@ -155,3 +157,24 @@ def test_lines_that_make_a_column_are_kept(read: Callable[..., Reading]) -> None
 def test_copies_and_renamed_columns_are_columns_of_the_file(read: Callable[..., Reading]) -> None:
     (row,) = read("rename x w\ngen z = w\nreg outcome z w")
     assert (row.made["z"].copied, row.made["w"].copied) == ("x", "x")
+
+
+def test_indicators_of_tabulate_are_those_of_the_column(read: Callable[..., Reading]) -> None:
+    found = read(
+        "tab town if s == 1, gen(T)\ntab wave, gen(W)\nreg y t T2-T4 W1 W2 if s == 1\n"
+        "reg y t T2-T4 W3\nreg y t W1"
+    )
+    assert [row.regressors for row in found] == [
+        ("t", "i.town", "i.wave"), ("t", "T2-T4", "W3"), ("t", "W1"),
+    ]  # fmt: skip
+    assert [row.categories for row in found] == [{"town": 4, "wave": 2}, {}, {}]
+    assert "W1" in found[2].derived
+
+
+def test_of_prepared_data_what_came_before_a_merge_is_done(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use a\ngen x = z*2\ndrop if z > 3\nmerge 1:1 id using b\ngen w = x + 1\nreg y w x\n"
+    )
+    (row,) = read_files([(tmp_path / "a.do", tmp_path)], prepared=True)
+    assert (row.made["w"].expression, row.sample) == ("x + 1", "")
+    assert "x" not in row.derived

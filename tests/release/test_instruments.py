@@ -13,8 +13,8 @@ import dprct
 from dprct.certificate.valid_regressions import Specification, Validity
 from dprct.dofile import Regression
 from dprct.schema import Column, Schema
+from dprct.study.added_do_files import stata_line
 from dprct.study.expected_regressions import entries
-from dprct.study.package import stata_line
 from dprct.study.package_page import cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, of_table, verdicts

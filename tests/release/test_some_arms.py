@@ -15,9 +15,9 @@ import dprct
 from dprct.certificate.valid_regressions import Validity
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
+from dprct.study.added_do_files import stata_line
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
-from dprct.study.package import stata_line
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import Verdict, of_table
 

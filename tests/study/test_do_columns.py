@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dprct
 from dprct.cli import main
 from dprct.errors import StudyError
-from dprct.io.stata import write_dta
+from dprct.io.stata import read_dta, write_dta
 from dprct.schema import Schema
 from dprct.study.do_columns import written_out
 from dprct.study.protect import bound_model, confidential, open_points, study_of
 from dprct.study.study import study_from
-from dprct.study.verdicts import of_study
+from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,3 +167,62 @@ def test_later_columns_are_written_out() -> None:
         "x + 1": "a",
         "where(x + 1 > 2, x + 1)": "b",
     }
+
+
+CALIBRATED = """\
+[release]
+method = "calibrated"
+epsilon = 8.0
+formula = "lsales ~ grant + adult"
+[design]
+kind = "simple"
+arms = ["grant"]
+[package]
+folder = "replication"
+"""
+
+
+def test_a_package_has_the_do_file_as_it_is_and_one_that_runs(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    run, home = command_line(main), folder / "replication"
+    home.mkdir()
+    with (folder / "tables.do").open("a") as file:
+        file.write("reg lsales grant adult, robust\nreg lsales grant, robust\n")
+    for name in ("shops.dta", "tables.do"):
+        (folder / name).rename(home / name)
+    begin, rest = STUDY.partition("[release]")[0], STUDY.partition("[header]")[2]
+    columns = rest.replace("bounds", 'fate = "withheld"\nbounds')
+    study = begin.replace("shops.dta", "replication/shops.dta") + CALIBRATED + "[header]" + columns
+    study += '[columns.lsales]\nfate = "modelled"\n[columns.adult]\nfate = "modelled"\n'
+    study = study.replace(
+        'levels = [0, 1]\nmissing = "never"\n[columns.lsales]',
+        'fate = "withheld"\nlevels = [0, 1]\nmissing = "never"\n[columns.lsales]',
+    )
+    study = study.replace('sales_2 = "where(where(missing(sales), 0, sales == 99), sales)"\n', "")
+    (folder / "study.toml").write_text(study)
+    made = run("package", folder / "study.toml", "--yes")
+    assert made.code == 0, made.err
+    package = folder / "shops_package"
+    assert (package / "tables.do").read_text() == (home / "tables.do").read_text()
+    text = (package / "run.do").read_text()
+    assert "tables.do:2  lsales = log(sales + 1)" in text
+    assert "* not run: regress lsales grant above, vce(robust)" in text
+    assert "They do not run on it as they are" in (package / "README-data.md").read_text()
+    # what the do-file that runs prints, by a reading of it, is what the package expects
+    valid = [
+        one for one in of_file([package / "run.do"], package / "shops.dta") if one.kind == "valid"
+    ]
+    rows = pd.read_csv(package / "expected.csv")
+    expected = rows[rows["statistic"] == "estimate"]["value"].tolist()
+    data, schema = read_dta(package / "shops.dta")
+    found = [
+        dprct.ols(f"lsales ~ {' + '.join(one.regression.regressors)}", data, schema, cov_type="HC1")
+        for one in valid
+    ]
+    assert [fit.params["grant"] for fit in found] == pytest.approx(expected, abs=1e-12)
+    checked = run("verify", package / "shops.dta", "--do", package / "tables.do",
+                  "--expect", package / "expected.csv")  # fmt: skip
+    assert f"every number of {len(rows)} is that of expected.csv" in checked.out + checked.err
+    again = run("package", folder / "study.toml", "--yes")
+    assert (again.code, "charged, epsilon" in again.out) == (0, False)

@@ -21,12 +21,11 @@ from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study import package as packaging
+from dprct.study.added_do_files import stata_line, valid_do
 from dprct.study.package import (
     check_package,
     is_made,
     profile_do,
-    stata_line,
-    valid_do,
     write_package,
 )
 from dprct.study.package_page import Side
@@ -488,7 +487,7 @@ def test_text_of_a_do_file_ends_no_comment(shops: Path) -> None:
     row = Regression("a.do", 1, "regress", "y", ("t",), table="T */ ///\nshell rm `x' $y")
     contents = check_package(study_of(shops / "study.toml"))
     side = Side(pd.DataFrame(), Schema(()), CERTIFICATE, frozenset({0}))
-    text = valid_do([Verdict(row, "valid")], contents, [side])
+    text = valid_do([Verdict(row, "valid")], contents.held, [side])
     comment = next(line for line in text.splitlines() if line.startswith("* a.do"))
     assert not {"/", "`", "$"} & set(comment.removeprefix("* a.do").replace(" /", ""))
     (shops / "rep" / "main.do").write_text(DO + 'use "C:\\a\\///"\n')

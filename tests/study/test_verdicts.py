@@ -16,8 +16,8 @@ from dprct.cli import main
 from dprct.io.stata import read_dta, write_dta
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
+from dprct.study.added_do_files import stata_line
 from dprct.study.do_files import read_do
-from dprct.study.package import stata_line
 from dprct.study.package_page import cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, summary, verdicts

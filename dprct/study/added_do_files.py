@@ -1,0 +1,149 @@
+"""Do-files that a package adds: the valid regressions alone, and all of them in their order."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import TYPE_CHECKING
+
+from dprct.certificate.valid_groups import spelled
+from dprct.certificate.valid_regressions import Validity
+from dprct.dofile.regression import SMALL
+from dprct.schema.conditions import in_signs
+from dprct.study.do_columns import written_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dprct.study.package_page import Held, Side
+    from dprct.study.study import Study
+    from dprct.study.verdicts import Verdict
+
+_WIDTH = 90
+
+
+def valid_do(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Side]) -> str:
+    """Return a do-file that runs the valid regressions of the do-files, and no other."""
+    lines = [
+        f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of",
+        "* the do-files that are valid on the protected file, with the place of each. They return",
+        "* the released effects of treatment, and errors that hold sampling and privacy noise.",
+        *(f"* {line}" for side in sides for line in _of_constants(Validity.of(side.schema))),
+        "version 12",
+    ]
+    open_place = ""
+    for at, one in enumerate(found):
+        if one.kind == "valid":
+            row = one.regression
+            place = next(
+                whose.place
+                for whose, side in zip(held, sides, strict=True)
+                if at in side.regressions
+            )
+            if place != open_place:
+                lines += ["", f'use "{place}", clear']
+                open_place = place
+            table = f", {comment(row.table)}" if row.table else ""
+            lines += ["", f"* {comment(row.file)}:{row.line}{table}", stata_line(one)]
+    if not any(one.kind == "valid" for one in found):
+        lines += ["", "* There is none: README-data.md says why of each."]
+    return "\n".join(lines) + "\n"
+
+
+def _of_constants(valid: Validity | None) -> list[str]:
+    """Return lines about the constants of regressions, of which Stata prints other errors."""
+    if valid is None or valid.rounded or not valid.control_errors:
+        return []
+    return [comment(line) for line in textwrap.wrap(valid.control_words(), _WIDTH)]
+
+
+def stata_line(one: Verdict) -> str:
+    """Return a regression as one command of Stata.
+
+    Examples
+    --------
+    >>> from dprct.dofile import Regression
+    >>> from dprct.study.verdicts import Verdict
+    >>> row = Regression("a.do", 3, "areg", "y", ("t", "age"), absorb=("v",), vce="robust")
+    >>> stata_line(Verdict(row, "valid"))
+    'areg y t age, absorb(v) vce(robust)'
+    >>> stata_line(Verdict(row, "valid", group=("g", 2.0)))
+    'areg y t age if g == 2, absorb(v) vce(robust)'
+    >>> row = Regression("a.do", 4, "ivregress", "y", ("d", "age"), endogenous=("d",),
+    ...                  instruments=("t",), vce="robust", note="small-sample errors")
+    >>> stata_line(Verdict(row, "valid"))
+    'ivregress 2sls y age (d = t), vce(robust) small'
+    """
+    row = one.regression
+    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+    options = [f"absorb({' '.join(row.absorb)})"] if row.absorb else []
+    if row.cluster:
+        options.append(f"vce(cluster {' '.join(row.cluster)})")
+    elif row.vce not in ("", "classical"):
+        options.append(f"vce({row.vce})")
+    command = " ".join([row.command, outcome, *row.regressors])
+    if row.endogenous:
+        method = ["2sls"] if row.command == "ivregress" else []
+        exogenous = [name for name in row.regressors if name not in row.endogenous]
+        inner = f"({' '.join(row.endogenous)} = {' '.join(row.instruments)})"
+        command = " ".join([row.command, *method, outcome, *exogenous, inner])
+        options += ["small"] if SMALL in row.note else []
+    if one.group is not None:
+        column, level = one.group
+        by = f"by {column}, sort: {command}"
+        command = by if row.groups else f"{command} if {column} == {spelled(level)}"
+    if one.some is not None:
+        command += f" if {one.some.condition()}"
+    if one.where is not None:
+        command += f" if {in_signs(one.where)}"
+    return f"{command}, {' '.join(options)}" if options else command
+
+
+def made_columns(found: Sequence[Verdict], studies: Sequence[Study]) -> tuple[str, ...]:
+    """Return the lines of do-files that make columns which a study makes, with what it makes."""
+    names = {text: name for study in studies for text, name in written_out(study.derived).items()}
+    lines: dict[str, None] = {}
+    for one in found:
+        for made in one.regression.made.values():
+            if name := names.get(made.expression, ""):
+                at = ", ".join(f"{file}:{line}" for file, line in dict.fromkeys(made.places))
+                lines[f"{at}  {name} = {made.expression}"] = None
+    return tuple(lines)
+
+
+def run_do(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Side]) -> str:
+    """Return a do-file that runs the regressions in their order on the columns of the release."""
+    lines = [
+        f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of",
+        "* the do-files in their order, where the file itself holds what they make of columns.",
+        "* Left out, because of that, are these lines, each with the column and what it is:",
+        *(f"*   {comment(line)}" for line in made_columns(found, [x.study for x in held])),
+        "* Regressions that print no number of the release are named, with why, and not run.",
+        "version 12",
+    ]
+    lines += _by_data_set(found, held, sides)
+    return "\n".join(lines) + "\n"
+
+
+def _by_data_set(
+    found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Side]
+) -> Iterator[str]:
+    """Yield the regressions, each after the data set that it uses."""
+    places = {
+        at: whose.place for whose, side in zip(held, sides, strict=True) for at in side.regressions
+    }
+    open_place = ""
+    for at, one in enumerate(found):
+        row, runs = one.regression, one.kind in ("valid", "effects only")
+        why = f": {comment(one.reason)}" if one.reason else ""
+        yield from ("", f"* {comment(row.file)}:{row.line}  {one.kind}{why}")
+        if runs and places[at] != open_place:
+            open_place = places[at]
+            yield f'use "{open_place}", clear'
+        yield stata_line(one) if runs else f"* not run: {comment(stata_line(one))}"
+
+
+def comment(text: str) -> str:
+    """Text of a do-file that ends no comment and goes on in no other line."""
+    plain = "".join(c if c.isprintable() and c not in "`$" else " " for c in text)
+    return re.sub(r"/(?=[/*])|\*(?=/)", " ", plain)[:300]
