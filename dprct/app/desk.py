@@ -43,7 +43,7 @@ from dprct.schema.schema import declared
 from dprct.schema.toml import merged
 from dprct.study.draft import draft
 from dprct.study.draft import implied as suggested
-from dprct.study.header_plan import combinations, expected_errors, header_plan
+from dprct.study.header_plan import combinations, header_plan
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.offer import Offer, offered, refuse_unpromised
 from dprct.study.protect import check_places, facts_of_file, rows_of
@@ -373,13 +373,6 @@ class Desk:
             "summary": summary(found),
             "rows": [asdict(one.worth()) | {"remedy": one.remedy} for one in found],
         }
-
-    def errors_at(self, epsilon: float) -> list[dict[str, Any]]:
-        """Return the expected errors at an epsilon."""
-        with self._lock:
-            study = self.study()
-            header, rows = self.header(study)
-        return [asdict(one) for one in expected_errors(study, header, rows, epsilon)]
 
     def outlook(self, epsilon: float) -> dict[str, Any]:
         """What will come out at an epsilon, from public facts alone."""

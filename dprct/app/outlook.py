@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
     from dprct.study.study import Study
 
+_COMBINATIONS = "combinations"
+"""The one draw of noise in units that a reader has: rows."""
+
 _MOST = 12
 """Estimates of which pictures are drawn; a plan can hold hundreds."""
 
@@ -38,7 +41,8 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         plan = header_plan(study, header, rows, epsilon)
         found = [] if plan is None else _estimates(plan, study, header)
         known = any("with" in one for one in found)
-        draws = [] if known else expected_errors(study, header, rows, epsilon)
+        every = [] if known else expected_errors(study, header, rows, epsilon)
+        draws = [one for one in every if one.name == _COMBINATIONS]
         sizes = None if known else combinations(study, header, rows, epsilon)
     except DprctError as error:
         return {"epsilon": epsilon, "refused": str(error)}

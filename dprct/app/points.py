@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.app.words import label
 from dprct.schema.facts import DECLARABLE
+from dprct.study.study import FROM_FILE, REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 HEADER = ("header", "confirm")
 """The field that settles every point about facts of the header."""
 
-_FROM_FILE = "from file: confirm"
 _BOUNDS = (
     "The noise hides the largest change that one person can make within the values that are "
     "possible. They must come from the questionnaire and not from the data.",
@@ -49,7 +49,7 @@ _WHY: Mapping[str, tuple[str, str]] = {
 _REMEDY = re.compile(r"\b(\w+) = (true|false|\"\w+\")(?: (?:in|under) \[(\w+)\])?")
 _ONE_OF = re.compile(r"give one of: (.+)$")
 _MOST_BUTTONS = 6
-_LEAVES = ("missing", "fate", "kind", "confirm", "method")
+_LEAVES = ("missing", "fate", "kind")
 """Keys for which the answer is a person's knowledge, and no button gives it."""
 
 
@@ -135,8 +135,10 @@ def _explained(point: str, names: set[str], keys: Mapping[str, Container[str]]) 
 
 
 def _place(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> tuple[str, ...]:
-    if point.endswith(_FROM_FILE):
+    if point.endswith(FROM_FILE):
         return HEADER
+    if point.startswith(REFUSED):
+        return ("release", "confirm")
     section = re.match(r"\[+(\w+)\]+ ?(.*)", point)
     if section is not None:
         name = section[1]
@@ -157,14 +159,15 @@ def _remedies(
     """Buttons for what the sentence says is to be written."""
     if at == HEADER:
         return ()
-    if len(at) > 1 and (found := _ONE_OF.search(point)):
-        options = found[1].split(", ")
+    if len(at) > 1 and (listed := _ONE_OF.search(point)):
+        options = listed[1].split(", ")
         return tuple(_button([*at], one) for one in options[:_MOST_BUTTONS])
+    found = {}
     for key, value, section in _REMEDY.findall(point):
-        where = section or (at[0] if at else "")
+        where = "release" if key == "method" else section or (at[0] if at else "")
         if key not in _LEAVES and key in keys.get(where, ()):
-            return (_button([where, key], value.strip('"')),)
-    return ()
+            found[where, key, value] = _button([where, key], value.strip('"'))
+    return tuple(found.values())[:_MOST_BUTTONS]
 
 
 def _button(at: list[str], typed: str) -> Mapping[str, Any]:

@@ -124,13 +124,13 @@ def _reads(method: str, part: str) -> bool:
     return part in parts_of(method)
 
 
-_FROM_FILE = "from file: confirm"
+FROM_FILE = "from file: confirm"
 """How an open point ends that is about facts of a header."""
 
 _FEW = 8
 """Open points of this kind that are listed one by one."""
 
-_REFUSED = "[release] the plan refuses"
+REFUSED = "[release] the plan refuses"
 _CONFIRM = "confirm = true in [release] goes on all the same"
 
 _NAME = re.compile(r"[A-Za-z_]\w{0,31}", re.ASCII)
@@ -476,7 +476,7 @@ class Study:
         ]
         facts = _file_facts(schema, self.release.keep)
         if facts and DATASET not in self.header.columns:
-            found.append(f"the file ({DATASET!r}): {', '.join(facts)} {_FROM_FILE}")
+            found.append(f"the file ({DATASET!r}): {', '.join(facts)} {FROM_FILE}")
         return found
 
 
@@ -486,7 +486,7 @@ def _refusal(error: DprctError | None) -> list[str]:
         return []
     words = in_toml(error)
     if isinstance(error, ConfirmationError):
-        return [f"{_REFUSED}: {words}; {_CONFIRM}"]
+        return [f"{REFUSED}: {words}; {_CONFIRM}"]
     return [f"[release] {words}"]
 
 
@@ -606,7 +606,7 @@ def _file_facts(schema: Schema, keep: tuple[str, ...]) -> list[str]:
 
 
 def _unconfirmed(schema: Schema, column: Column) -> str:
-    return f"column {column.name!r}: {_header_facts(schema, column)} {_FROM_FILE}"
+    return f"column {column.name!r}: {_header_facts(schema, column)} {FROM_FILE}"
 
 
 def in_brief(points: Sequence[str]) -> list[str]:
@@ -621,7 +621,7 @@ def in_brief(points: Sequence[str]) -> list[str]:
     >>> [point.split(" come")[0] for point in in_brief([few[0], *many])][1]
     'the header: types, formats, labels and label sets of 60 columns'
     """
-    header = [p for p in points if p.startswith("column ") and p.endswith(_FROM_FILE)]
+    header = [p for p in points if p.startswith("column ") and p.endswith(FROM_FILE)]
     if len(header) <= _FEW:
         return list(points)
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -153,6 +154,10 @@ def serving() -> Iterator[Callable[..., Served]]:
         one.close()
 
 
+class LeftError(AssertionError):
+    """A page was left while it was asked."""
+
+
 @dataclass
 class Chromium:
     """A browser without a window, driven through two pipes by its own protocol."""
@@ -210,6 +215,8 @@ class Chromium:
         with self._arrived:
             assert self._arrived.wait_for(lambda: number in self._replies, PATIENCE), method
             reply = self._replies.pop(number)
+        if "navigated" in str(reply.get("error")):
+            raise LeftError
         assert "error" not in reply, (method, reply)
         found: dict[str, Any] = reply["result"]
         return found
@@ -259,8 +266,9 @@ class Window:
         """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            if found := self.js(f"!!({code})"):
-                return found
+            with contextlib.suppress(LeftError):
+                if found := self.js(f"!!({code})"):
+                    return found
             time.sleep(0.1)
         said = self.js("document.body ? document.body.innerText.slice(0, 1500) : ''")
         raise AssertionError(f"never true: {code}\n{said}")

@@ -7,8 +7,9 @@ import { edit, state } from "./study.js";
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
   ["id", "identifier"], ["other", "another column of the file"], ["out", "leave out"]];
+const IN_A_SURVEY = { outcome: "main answer (its means are kept)", covariate: "answer that readers need" };
 const HINTS = { levels: "0, 1", bounds: "15, 80", bins: "5 or 20, 30", missing: "never or . .a", sd: "1" };
-const HELP = { bounds: "from the questionnaire, never from the data", sd: "from another study: it scales noise" };
+const HELP = { sd: "from another study: it scales noise" };
 const NAMED = ["block", "cluster", "id", "weight"];
 const BINNED = ["mv_histogram", "marginals", "published_mv_histogram", "published_hybrid", "published_gen_model"];
 
@@ -97,9 +98,11 @@ function offers(one, column) {
   if (!facts.levels && !facts.bounds && column.offered.levels) {
     set(`The labelled codes are all: ${column.offered.levels}`, { levels: column.offered.levels });
   } else if (!facts.levels && facts.role === "treatment" && !column.text) set("It is 0 or 1", { levels: "0, 1" });
+  const real = ["double", "float"].includes(column.type) && !facts.levels && !facts.integer && asks(column).includes("bounds");
+  if (real) set("Whole numbers only", { integer: "true" });
   if (!facts.missing && asks(column).includes("missing")) set("Never missing", { missing: "never" });
   made.push(button("More", () => openMore(name), { "aria-label": `more about ${name}` }));
-  const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, asks(column)]);
+  const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column)]);
   const said = state.more.filter((fact) => facts[fact]).map((fact) => `${state.labels[fact]}: ${facts[fact]}`).join("; ");
   if (one.shape === shape + said) return;
   one.shape = shape + said;
@@ -109,9 +112,16 @@ function offers(one, column) {
 export function showColumns() {
   const names = JSON.stringify(state.columns.map((one) => [one.name, one.label, one.labels]));
   if (names !== shapes) { shapes = names; makeRows(); }
+  const survey = state.family === "survey";
   for (const column of state.columns) {
     const one = rows.get(column.name);
     const role = roleOf(column);
+    if (one.survey !== survey) {
+      one.survey = survey;
+      for (const option of one.role.options) {
+        option.textContent = survey && IN_A_SURVEY[option.value] || ROLES.find(([value]) => value === option.value)[1];
+      }
+    }
     if (one.role.value !== role) one.role.value = role;
     one.row.classList.toggle("out", role === "out");
     fill(column);
@@ -184,7 +194,7 @@ function filtered() {
   for (const [name, one] of rows) one.row.hidden = !wanted.has(name);
   $("count").textContent = `${wanted.size} of ${state.columns.length} columns are shown`;
   const without = state.columns.filter((one) => !roleOf(one)).length;
-  $("leave-out").textContent = `Leave out the ${without} columns without a role`;
+  $("leave-out").textContent = without === 1 ? "Leave out the column without a role" : `Leave out the ${without} columns without a role`;
   $("leave-out").hidden = !without || without === state.columns.length;
   const asked = unsaid().length;
   $("never-missing").textContent = `Never missing: all ${asked} columns in use`;

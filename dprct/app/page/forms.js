@@ -119,7 +119,14 @@ const ASKED = {
 export function asked(point) {
   const column = state.columns.find((one) => one.name === point.column);
   const empty = column && !column.facts[point.at[2]];
+  if (/^\[+\w+\]+ lacks /.test(point.point)) return "This is needed.";
   return empty && ASKED[point.at[2]] || sentence(point.point);
+}
+
+export function labelOf(at) {
+  const section = state.sections.find((one) => one.at.join() === at.slice(0, -1).join());
+  const found = section && section.fields.find((one) => one.key === at[at.length - 1]);
+  return found ? `${found.label}: ` : "";
 }
 
 // "column 'age' has no fate" beside a field of age needs no name

@@ -1,7 +1,7 @@
 // The six steps: where one is, what is open in each, what one has, and the method.
 
 import { $, arrange, button, count, element } from "./dom.js";
-import { asked, goTo, idOf, remedied, sentence, showForms } from "./forms.js";
+import { asked, goTo, idOf, labelOf, remedied, sentence, showForms } from "./forms.js";
 import { edit, state, unsavedFields } from "./study.js";
 
 const STEPS = ["What you have", "Columns", "Design and method", "Privacy", "What will come out", "Release"];
@@ -92,7 +92,7 @@ export function showOpen(place, points) {
         some.length > MOST ? `and ${some.length - MOST} more ` : "", why(some[0]))];
     }
     return some.map((point) => element("li", {},
-      link(point, point.column ? `${point.column}: ${asked(point)}` : sentence(point.point)), " ",
+      link(point, point.column ? `${point.column}: ${asked(point)}` : `${labelOf(point.at)}${asked(point)}`), " ",
       ...point.remedies.flatMap((one) => [button(one.label, () => remedied(one)), " "]), why(point)));
   });
   const shape = JSON.stringify(points);

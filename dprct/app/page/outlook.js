@@ -145,9 +145,9 @@ function showOutlook() {
     ...[found.error, found.estimand].filter(Boolean).map((text, place) =>
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
   const withErrors = list.filter((one) => one.with);
-  $("intervals").replaceChildren(...withErrors.flatMap((one) => [
-    element("h4", { text: one.name + (one.unit ? ` (in units of ${one.unit})` : "") }),
-    interval(one), element("p", { class: "hint", text: read(one) })]),
+  $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},
+    element("figcaption", { text: one.name + (one.unit ? ` (in units of ${one.unit})` : "") }),
+    interval(one), element("p", { class: "hint", text: read(one) }))),
     ...list.filter((one) => !one.with).map((one) =>
       element("p", { text: `${one.name}: ${short(one.ratio)} times the error without privacy.` })),
     found.more ? element("p", { text: `and ${count(found.more)} more, in the plan below` }) : "");

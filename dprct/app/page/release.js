@@ -34,7 +34,8 @@ export function startRelease() {
 export function showRelease() {
   if (state.error) { $("offer").disabled = true; return; }
   const points = state.open.length;
-  const why = state.work ? "" : points ? `${new Set(state.open.map((one) => one.at.join())).size} things are still open:`
+  const things = new Set(state.open.map((one) => one.at.join())).size;
+  const why = state.work ? "" : points ? `${things === 1 ? "One thing is" : `${things} things are`} still open:`
     : isSaved() ? "" : isSaving() ? "A change is being saved." : "Something that you typed is not saved yet.";
   $("why-not").textContent = why;
   $("offer").disabled = Boolean(why || state.work);
