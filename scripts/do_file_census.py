@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from dprct.assignment import Cluster, Simple
 from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import read_files
+from dprct.dofile.memory import factors_of
 from dprct.dofile.syntax import full_name, parse
 from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import DprctError, FormulaError
@@ -47,7 +48,7 @@ from dprct.study.prefill import prefilled
 from dprct.study.verdicts import Released, terms_of, verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from dprct.dofile import Reading, Regression
     from dprct.study.prefill import Prefill, Printed
@@ -61,8 +62,14 @@ MADE_FOR = "trial.dta"
 CONDITION = "the_condition"
 UNREAD = "its sample comes from the data"
 CONDITION_KIND = "some rows: a condition on the outcome, or one that is not read"
+CHOSEN_KIND = "some rows: buyers or givers alone, whom treatment chose"
 PUBLIC = "valid if it is public who meets the condition"
 PRIVATE = "valid, and who meets the condition may be private"
+CHOSEN = frozenset({"bought", "gave"})  # what people did after treatment, and not they alone
+PERIODS = frozenset(
+    {"pretest", "posttest", "postexp", "firstyear", "secondyear", "thirdyear"}
+)  # as the do-files make them of public dates: what treatment may be multiplied by
+BY_FACTOR = "valid: treatment times periods, which are public"
 BY_NAME = "valid if a column that came with the data is the product that its name says"
 RANGES = "a name that only the header writes out"
 
@@ -450,7 +457,7 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
         return "another estimator"
     if row.weights:
         return "weights"
-    row = multiplied(row)
+    row, factors = with_factors(multiplied(row))
     split, by_name = split_by_name(row)
     if by_name:
         row = split
@@ -466,13 +473,18 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
     try:
         where = rows_of(row)
         row = replace(row, sample=where) if where == f"{CONDITION}==1" else row
-        served = declared_for(row, where)
+        served = declared_for(row, where, factors=factors)
     except DprctError as error:
-        return CONDITION_KIND if row.sample else str(error)
+        kind = "interaction with treatment" if " is a product " in str(error) else str(error)
+        return CONDITION_KIND if row.sample else kind
     if not served.steps:
         return "interaction with treatment"
     fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
     found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    if found.kind == "valid" and where and named(where) & CHOSEN:
+        return CHOSEN_KIND
+    if found.kind == "valid" and factors:
+        return BY_FACTOR
     if found.kind == "valid" and by_name:
         return BY_NAME
     if found.kind == "valid" and where:
@@ -512,6 +524,34 @@ def multiplied(row: Regression) -> Regression:
         regressors=tuple(made.get(word, word) for word in row.regressors),
         treatments=tuple(word for word in row.treatments if word not in made),
     )
+
+
+def with_factors(row: Regression) -> tuple[Regression, frozenset[str]]:
+    """Return a regression with products of one arm and of periods spelled, and these columns.
+
+    The arm is what all of its products have in common.
+    """
+    made = {word: leaves_of(word, row.derived) for word in row.treatments}
+    made = {word: parts for word, parts in made.items() if len(parts) > 1}
+    arms = {part for parts in made.values() for part in parts if part in row.treatments}
+    common = set.intersection(*map(set, made.values())) if made else set[str]()
+    arms = arms or common
+    others = {part for parts in made.values() for part in parts} - arms
+    once = all(len({*parts} & arms) == 1 and len({*parts}) == len(parts) for parts in made.values())
+    if not made or not once or not others <= PERIODS:
+        return row, frozenset()
+    spelled_out = {w: "#".join(f"c.{part}" for part in parts) for w, parts in made.items()}
+    return replace(
+        row,
+        regressors=tuple(spelled_out.get(word, word) for word in row.regressors),
+        treatments=tuple(dict.fromkeys([*(w for w in row.treatments if w not in made), *arms])),
+    ), frozenset(others)
+
+
+def leaves_of(word: str, derived: Mapping[str, str]) -> list[str]:
+    """Return the columns of which a column is the product; itself where it is none."""
+    parts = factors_of(derived.get(word, ""))
+    return [leaf for part in parts for leaf in leaves_of(part, derived)] or [word]
 
 
 def put_together(word: str, names: Iterable[str]) -> tuple[str, str] | None:
@@ -574,10 +614,15 @@ def of_private_columns(row: Regression, where: str, outcomes: Iterable[str]) -> 
     return verdicts([row], Released(MADE_FOR, fates, served=served))[0].kind == "valid"
 
 
-def declared_for(row: Regression, where: str | None, fate: str = "public") -> Served:
-    """Return a release of one declared regression; ``fate`` is that of its condition's columns."""
+def declared_for(
+    row: Regression, where: str | None, fate: str = "public", factors: Iterable[str] = ()
+) -> Served:
+    """Return a release of one declared regression; ``fate`` is that of its condition's columns.
+
+    ``factors`` are the public columns that treatment is multiplied by.
+    """
     terms = terms_of(row)
-    factors = {part[2:-1] for x in terms for part in x.split(":") if part.startswith("C(")}
+    dummies = {part[2:-1] for x in terms for part in x.split(":") if part.startswith("C(")}
     words = (str(row.outcome), *row.regressors, *row.absorb, *row.cluster)
     used = dict.fromkeys(n for word in words for n in bare_names(word))
     public = named(where) if where else set()
@@ -585,8 +630,10 @@ def declared_for(row: Regression, where: str | None, fate: str = "public") -> Se
     columns = [
         Column(name, levels=(0.0, 1.0), missing=(), built_from="own")
         if name in row.treatments
-        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        else Column(name, levels=(0.0, 1.0), missing=(), fate="public", built_from="own")
         if name in factors
+        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        if name in dummies
         else Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
         for name in dict.fromkeys([*used, *public])
     ]

@@ -719,9 +719,9 @@ for engine in (False, True):
               "assignment": dprct.Simple("t")}, private="y w x g", engine=engine)  # fmt: skip
 for engine in (False, True):
     declared("a dose, products with a public column" + ", in Polars" * engine,
-             {"formulas": ["y ~ arm + w", dprct.Regression("w ~ arm:x + x + arm", name="by x")],
+             {"formulas": ["y ~ arm + w", dprct.Regression("w ~ arm:block + block", name="by")],
               "assignment": dprct.Simple([0.0, 1.0, 2.0], arm="arm"), "control": 0.0},
-             private="y w", public="arm x", facts={"x": {"fate": "public"}},
+             private="y w", public="arm block", facts={"block": {"fate": "public"}},
              engine=engine)  # fmt: skip
 declared("people whom one private condition chooses, weights that are public",
          {"formulas": [dprct.Regression("y ~ t + w | block", weights="v", where="x == 1")],
