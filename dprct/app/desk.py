@@ -31,7 +31,7 @@ from dprct.app.leading import (
 )
 from dprct.app.outlook import outlook
 from dprct.app.points import explained, refusal
-from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
+from dprct.app.releasing import as_csv, csv_name, ledger_state, named_files, resumed, shown_result
 from dprct.app.words import FACTS as MEANINGS
 from dprct.app.words import label, plain
 from dprct.disk import atomic_write, read_toml
@@ -445,12 +445,15 @@ class Desk:
         study = self.study()
         return shown_result(study) if study.output.exists() else None
 
-    def released_file(self, name: str) -> Path:
-        """Place of a file that was released; any other name is refused."""
-        found = {path.name: path for path in named_files(self.study())}
+    def released_file(self, name: str) -> bytes:
+        """Content of a file that was released; any other name is refused."""
+        study = self.study()
+        if name and name == csv_name(study):
+            return as_csv(study)
+        found = {path.name: path for path in named_files(study)}
         if name not in found:
             raise FileError("no released file has this name; reload the page")
-        return found[name]
+        return found[name].read_bytes()
 
     @contextlib.contextmanager
     def _at_work(self, what: str) -> Iterator[None]:

@@ -9,7 +9,7 @@ from dprct.app.fields import choices_of, shown_value
 from dprct.app.words import label, meanings, plain, takes
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
-from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of
+from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, taken
 from dprct.study.declared_tables import TableSpec
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS
@@ -72,7 +72,7 @@ _TITLES: Mapping[str, str] = {
     REGRESSION: "Regression with more than a formula",
 }
 
-_FIRST = ("formula", "arms", "block", "cluster", "formulas", "id", "max_rows", "do")
+_FIRST = ("formula", "arms", "block", "cluster", "formulas", "id", "max_rows", "do", "unit", "time")
 """Keys that are shown at once although nothing requires them."""
 
 _LATER = (("calibrated", "formulas"), ("unit", "name"))
@@ -118,7 +118,8 @@ def _single(name: str, document: Mapping[str, Any], method: str) -> dict[str, An
     if name == "release" and "formula" not in parts_of(method):
         besides += ("formula",)
     if name == "release":
-        besides += ("method",)
+        unread = [key for key in ("zeta", "outcome_share") if key not in taken(method)]
+        besides += ("method", *unread, *["keep"] * (method in ESTIMATES))
     return _form(name, [name], KINDS[name], document.get(name), name in document, besides)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import shlex
+import tempfile
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.certificate.page import odds_words
 from dprct.certificate.valid_regressions import Validity
-from dprct.errors import DprctError
-from dprct.io import read
+from dprct.errors import DprctError, DprctWarning
+from dprct.io import read, write
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.certified import certified_words, state_of
@@ -32,12 +35,12 @@ from dprct.study.valid_files import shown_regressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from dprct.privacy.accountant import Accountant
     from dprct.study.study import Study
 
 _MOST_ROWS = 200
+_CSV = ".csv"
 _ABOUT = {
     ".certificate.html": "the certificate as a page, to print and sign",
     ".certificate.txt": "the certificate as text",
@@ -120,6 +123,21 @@ def named_files(study: Study) -> list[Path]:
     return [path for path in (first, *others) if path.is_file()]
 
 
+def csv_name(study: Study) -> str:
+    """Name of the protected file as text, where the data came so; else empty."""
+    came_so = study.data.suffix.lower() == _CSV and study.makes_file
+    return study.output.with_suffix(_CSV).name if came_so and study.output.is_file() else ""
+
+
+def as_csv(study: Study) -> bytes:
+    """The protected file as text; formats and notes, which a .csv has not, stay in the .dta."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DprctWarning)
+        place = Path(folder) / csv_name(study)
+        write(*read(study.output), place)
+        return place.read_bytes()
+
+
 def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
     """What was released, from its files.
 
@@ -132,10 +150,7 @@ def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "output": first.name,
         "folder": str(first.parent.resolve()),
-        "listed": [
-            {"name": path.name, "bytes": path.stat().st_size, "about": _about(path.name)}
-            for path in named_files(study)
-        ],
+        "listed": [*_listed(study)],
         "claim": [], "rows": [], "tables": [], "certificate": "", "summary": "", "notes": [],
         "promises": study.promises, "makes_file": study.makes_file,
         "next": _next(study), "python": _python(study),
@@ -149,6 +164,14 @@ def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
     except DprctError as error:
         found["notes"] = [str(error)]
     return found
+
+
+def _listed(study: Study) -> Iterator[dict[str, Any]]:
+    for path in named_files(study):
+        yield {"name": path.name, "bytes": path.stat().st_size, "about": _about(path.name)}
+    if name := csv_name(study):
+        about = "the protected file as text, to download: your data came so"
+        yield {"name": name, "bytes": None, "about": about}
 
 
 def _about(name: str) -> str:

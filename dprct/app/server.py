@@ -14,6 +14,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from dprct.app.desk import Desk, StaleError
 from dprct.app.guard import HEADERS, Guard
@@ -96,7 +97,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     """Return the application that serves a desk to whom the guard lets pass."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
-    from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+    from starlette.responses import JSONResponse, Response, StreamingResponse
     from starlette.routing import Route
 
     base = f"/{guard.token}"
@@ -111,15 +112,16 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
         return Response(page_of("choosing_bounds"), media_type="text/html")
 
     def released(request: Request) -> Response:
+        name = request.path_params["name"]
         try:
-            path = desk.released_file(request.path_params["name"])
-        except DprctError:
+            content = desk.released_file(name)
+        except (DprctError, OSError):
             return Response(status_code=404)
-        if path.suffix == ".html":
-            return Response(
-                path.read_bytes(), media_type="text/html", headers={POLICY: CERTIFICATE_POLICY}
-            )
-        return FileResponse(path, filename=path.name)
+        if name.endswith(".html"):
+            headers = {POLICY: CERTIFICATE_POLICY}
+            return Response(content, media_type="text/html", headers=headers)
+        saved = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        return Response(content, media_type="application/octet-stream", headers=saved)
 
     async def events(_request: Request) -> Response:
         return StreamingResponse(windows.events(), media_type="text/event-stream")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dprct.cli.show import complain, say
+from dprct.cli.show import complain, say, working
 from dprct.errors import ParameterError
 
 
@@ -60,7 +60,8 @@ def app(
         filled = prefilled(reading, schema.names)
     place = file.with_suffix(".toml") if study is None else study
     is_new = not place.exists()
-    desk = opened(file, place, filled, tuple(do or ()))
+    with working("reading"):
+        desk = opened(file, place, filled, tuple(do or ()))
     if is_new:
         complain(f"note: wrote {place}, a study file with blanks", "yellow")
     elif filled is not None:

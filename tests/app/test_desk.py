@@ -452,6 +452,10 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     desk.take(offer["sha256"])
     import dprct
 
+    assert desk.released_file("mail_protected.csv").startswith(b"letter,voted\n")
+    assert desk.released_file("mail_protected.certificate.html").startswith(b"<!DOCTYPE html>")
+    with pytest.raises(FileError, match="no released file"):
+        desk.released_file("mail.csv")
     protected, schema = dprct.read_dta(tmp_path / "mail_protected.dta")
     assert set(protected["letter"]) == {"none", "plea"}
     assert len(protected) == 1200

@@ -176,7 +176,8 @@ function formOf(section, list, shape, old) {
     element("summary", { text: listed ? section.title : shown.length ? "More" : `${section.title}: more` }),
     rows(rest)) : null;
   if (more && old) more.open = old.more ? old.more.open : false;
-  const title = (TITLES[section.name] || {})[list[0].step] || section.title;
+  const named = list[0].step !== 3 || list.some((one) => one.key === "formula");
+  const title = named && (TITLES[section.name] || {})[list[0].step] || section.title;
   if (more && !shown.length) more.firstChild.textContent = title;
   const box = element("section", { class: "card" },
     shown.length ? element("h3", { text: title }) : null, shown.length ? rows(shown) : null, more);

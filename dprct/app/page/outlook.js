@@ -6,7 +6,6 @@ import { curve, counts, forest, interval } from "./pictures.js";
 import { ask, edit, isGone, state } from "./study.js";
 
 const EPSILONS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
-const NO_NOISE = 1000;
 const STEPS = 200;
 const LOW = Math.log(0.05), HIGH = Math.log(20);
 
@@ -118,12 +117,11 @@ async function look(step) {
   $("ahead").hidden = !ready;
   if (step === 5) { verdicts(); sizes(); }
   if (!ready) { $("ahead").removeAttribute("data-complete"); $("quick").replaceChildren(); return; }
-  const now = await atEpsilon(epsilon());
+  await atEpsilon(epsilon());
   if (mine !== generation) return;
   showOutlook();
   if (step === 5) ask("plan").then((found) => { $("plan-text").textContent = found.plan; }, () => {});
-  for (const e of [NO_NOISE, ...EPSILONS]) {
-    if (now.refused && e === NO_NOISE) continue;
+  for (const e of EPSILONS) {
     await atEpsilon(e);
     if (mine !== generation) return;
     showCurve();
@@ -222,7 +220,7 @@ function random(start) {
 
 function numbersOf(found) {
   const list = (found.estimates || []).filter((one) => one.with)
-    .map((one) => ({ name: one.name, what: `standard error of ${one.name}`, with: one.with, noise: one.noise }));
+    .map((one) => ({ name: one.name, what: `standard error of ${one.name}`, with: one.with, noise: one.noise, without: one.without }));
   return list.length ? list : (found.draws || []).map((one) =>
     ({ name: one.name, what: one.what, with: one.error, noise: one.noise }));
 }
@@ -233,8 +231,8 @@ function showCurve() {
     for (const one of numbersOf(found)) {
       if (!names.has(one.name)) names.set(one.name, { what: one.what, points: [], floor: null });
       const about = names.get(one.name);
-      if (e === NO_NOISE) about.floor = one.with;
-      else about.points.push({ epsilon: e, with: one.with, noise: one.noise });
+      about.floor = one.without || null;
+      about.points.push({ epsilon: e, with: one.with, noise: one.noise });
     }
   }
   $("curve-box").hidden = !names.size;
@@ -250,7 +248,7 @@ function showCurve() {
   const one = names.get(chosen);
   const points = one.points.filter((p) => EPSILONS.includes(p.epsilon) || p.epsilon === epsilon())
     .sort((a, b) => a.epsilon - b.epsilon);
-  const heads = ["epsilon", "noise alone", ...(one.floor ? ["standard error"] : [])];
+  const heads = ["epsilon", one.floor ? "noise alone" : one.what, ...(one.floor ? ["standard error"] : [])];
   $("curve").replaceChildren(curve(one.what, points, one.floor, epsilon()),
     element("details", {}, element("summary", { text: "These numbers as a table" }),
       table(one.what, heads, points.map((p) => [p.epsilon, p.noise, ...(one.floor ? [p.with] : [])]))));

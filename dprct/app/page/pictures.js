@@ -93,7 +93,10 @@ export function curve(name, points, floor, now) {
     svg.append(line(x(now), box.top, x(now), edge, "now"), label(x(now), box.top - 4, "you are here", "middle"));
   }
   let from = box.left;
-  for (const [kind, text] of [["total", "standard error"], ["noise", "noise alone"], ...(floor > 0 ? [["floor", "without privacy"]] : [])]) {
+  const kinds = points.some((one) => one.with > 0)
+    ? [["total", "standard error"], ["noise", "noise alone"], ...(floor > 0 ? [["floor", "without privacy"]] : [])]
+    : [["noise", name]];
+  for (const [kind, text] of kinds) {
     svg.append(line(from, 10, from + 24, 10, kind), label(from + 30, 14, text));
     from += 170;
   }

@@ -178,7 +178,7 @@ function showMade(found) {
   const link = (one) => element("a", { href: `released/${encodeURIComponent(one.name)}`, text: one.name,
     target: "_blank", rel: "noopener noreferrer" });
   const files = found.listed.map((one) => element("li", {}, link(one),
-    element("span", { class: "hint", text: ` ${one.about}, ${count(one.bytes)} bytes` })));
+    element("span", { class: "hint", text: ` ${one.about}${one.bytes === null ? "" : `, ${count(one.bytes)} bytes`}` })));
   const rows = found.rows.filter((one) => Number.isFinite(one.estimate));
   const parts = [
     element("p", { class: "kind", text: found.makes_file ? "Protected file" : "Released numbers" }),

@@ -47,12 +47,15 @@ function tell() { if (state) for (const watcher of watchers) watcher(state); }
 
 export async function load() { take(await ask("state")); }
 
+const after = (deed) => {
+  queue = queue.then(deed).catch((error) => { complain(error.message); return error.message; });
+  return queue;
+};
+
 function queued(deed) {
   waiting += 1;
   tell();
-  queue = queue.then(deed).catch((error) => { complain(error.message); return error.message; })
-    .then((found) => { waiting -= 1; tell(); return found; });
-  return queue;
+  return after(deed).then((found) => { waiting -= 1; tell(); return found; });
 }
 
 // changes are sent one after the other, each on top of what the one before left; the answer is
@@ -105,10 +108,10 @@ export const isSaved = () => !waiting && !unsaved.size;
 export function listen() {
   const events = new EventSource("events");
   events.onmessage = (event) => {
-    if (gone) { gone = false; $("gone").hidden = true; queued(load); }
-    if (event.data === "changed") queued(load);
+    if (gone) { gone = false; $("gone").hidden = true; after(load); }
+    if (event.data === "changed") after(load);
   };
   events.onerror = lost;
   window.addEventListener("beforeunload", (event) => { if (!isSaved()) event.preventDefault(); });
-  return queued(load);
+  return after(load);
 }
