@@ -1,4 +1,7 @@
-"""Kinds of people that conditions on private columns tell apart: public, and one for each row."""
+"""Kinds of people that private columns tell apart, by conditions, by arms and by who has a value.
+
+The kinds are public, and which one a row is of is not.
+"""
 
 from __future__ import annotations
 
@@ -103,9 +106,12 @@ class Kinds:
             )
 
     @classmethod
-    def of(cls, conditions: Sequence[str], columns: Mapping[str, Column]) -> Kinds:
-        """Kinds of people, as these conditions ask."""
-        found: dict[str, set[Any]] = {}
+    def of(
+        cls, conditions: Sequence[str], columns: Mapping[str, Column],
+        beside: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Kinds:  # fmt: skip
+        """Kinds of people, as these conditions ask; ``beside`` has values of other columns."""
+        found = {name: set(values) for name, values in (beside or {}).items()}
         for condition in conditions:
             for name, values in (asked_of(condition) or {}).items():
                 found.setdefault(name, set()).update(values)
@@ -144,6 +150,20 @@ class Kinds:
             )
             for at, one in enumerate(self.asked)
         }
+
+    def there(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Return the kinds (J,) that have a value of all of these columns."""
+        found = np.ones(self.size, bool)
+        for name in names:
+            found &= np.array([x is not None and x == x for x in self._columns[name]], bool)
+        return found
+
+    def equal(self, values: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return the kinds (J,) that have these values of these columns."""
+        found = np.ones(self.size, bool)
+        for name, value in values.items():
+            found &= np.array([x == value for x in self._columns[name]], bool)
+        return found
 
     def holds(self, condition: str) -> NDArray[np.bool_]:
         """Return the kinds (J,) that meet a condition."""

@@ -1,20 +1,21 @@
 """Declared regressions of people whom private columns choose: sums over members, and their number.
 
-Who is a member is part of a person's row.  Sums of weighted residuals alone are then off by the
-realised shares of arms among members, which are private too: sums of residuals, of weights and of
-members beside them take that out.  All numbers are whole, and what one person can move them by is
-a public constant, whatever the fit is.
+Who is a member is part of a person's row, and so may be the arm and the weight.  Sums of weighted
+residuals alone are then off by the realised shares of arms among members, which are private too:
+sums of residuals, of weights and of members beside them take that out.  All numbers are whole, and
+what one person can move them by is a public constant, whatever the fit is.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.one_step import OnGrid, Score
+from dprct.queries.one_step import OnGrid, Score, square_move
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -41,6 +42,11 @@ class Members(Score):
         Other functions of cells whose sums over members are needed, on the grid of 2^52.
     counts : (C,) array of bool
         Cells whose members count.
+    arms : int
+        K, the arms that a person may change among where treatment is private: cells are those of
+        one public place after another, each arm by arm.  1 where treatment is public.
+    centre : sequence of int
+        M of every cell, for squares of clusters where treatment is private.
 
     Notes
     -----
@@ -54,14 +60,35 @@ class Members(Score):
     chosen so that it is L^2 together, or L^2 / 2 where a person may leave one regression and join
     another (``twice``).  So numbers of members cost nothing.
 
-    *Squares.*  e = r - m_c is clipped to C_c, and its square, 0 of others, moves by C_c^2 at most
-    whether a person comes, stays or goes.  A cluster's sum of e over members moves by 2 b at most,
-    as |m_c| <= b.  The weights in front of them are functions of the release before.
+    *Private treatment.*  A person keeps the place alone and may go from arm c to arm d of it, which
+    moves S and R by x (a_c, w_R v) - y (a_d, w_R v) with |x| and |y| at most b.  That is convex in
+    both, and so longest where both are at an end: its square is b^2 times the larger of
+    |a_c - a_d|^2 and |a_c + a_d|^2 + 4 w_R^2 v^2.  A moves by w_A |a_c - a_d|, and N by nothing:
+    w_A is so small that it is L^2 together.
+
+    *Private weights.*  A row counts u = 0 to 2^20 in place of g, in units of 2^-20 of the largest
+    weight.  All of S, R, A, N and E are then linear in u for given r, and what a person moves them
+    by is convex in both of its u, and so longest where each is 0 or 2^20: who has another weight
+    moves no more than who has another residual, comes or goes.
+
+    *Squares.*  e = r - m_c, or e u / 2^20 rounded to a whole number, is clipped to C_c, and its
+    square, 0 of others, moves by C_c^2 at most whether a person comes, stays or goes, and with one
+    coefficient also where the arm changes.  Of several the numbers of a cell are e^2 times a public
+    vector p_jl = a_jc a_lc, j <= l.  Those of two arms have sum p_jl p'_jl = ((a_c a_d)^2 + sum_j
+    a_jc^2 a_jd^2) / 2, which is never negative, so that the square of what moves is at most the
+    sum of both squares.
+    A cluster's sum of e over members moves by 2 b at most, as |m_c| <= b and both ends are rounded
+    in one way.  Where treatment is private, each coefficient's sum of a_c e over a cluster is
+    clipped, and moves by the largest less the smallest a_c e of all arms of the place: 0, which is
+    that of who is no member, is between them.  The weights in front of squares, and m, are
+    functions of the release before.
     """
 
     twice: bool = False
     more: Any = ()
     counts: Any = ()
+    arms: int = 1
+    centre: Sequence[int] = ()
 
     @property
     def longest(self) -> int:
@@ -79,56 +106,101 @@ class Members(Score):
         """W_R and w_N of a load of 2^20, w_A, and w_E."""
         room = self.reach**2 * self.longest * (TAU + 1) * (1 if self.twice else 3) // TAU
         of_a, of_e = (8, 1) if len(self.more) else (8, 0)
-        of_n = 10 - of_a - of_e
+        of_r = math.isqrt(self.longest // TAU)
+        of_weights = room * of_a // 10 // self.longest
+        of_n = room * (10 - of_a - of_e) // 10
+        if self.arms > 1:
+            of_weights = min(of_weights, self._between_arms(of_r))
+            of_n = room * (10 - of_e) // 10 - of_weights * self.longest
         return (
-            math.isqrt(self.longest // TAU),
-            math.isqrt(room * of_n // 10),
-            math.isqrt(room * of_a // 10 // self.longest),
+            of_r,
+            math.isqrt(of_n),
+            math.isqrt(of_weights),
             math.isqrt(room * of_e // (10 * max(1, len(self.more)))) >> 52,
         )
+
+    def _between_arms(self, of_r: int) -> int:
+        """Return the square of w_A with which who changes the arm moves no more than who stays."""
+        most = 4 * self.reach**2 * self.longest * (TAU + 1) // TAU
+        parts = self._by_arm(np.vstack([self.weights, self._of_loads(of_r)]))
+        return min(
+            (
+                max(0, most - self.reach**2 * both) // apart
+                for one, other in combinations(parts, 2)
+                for both, apart in zip(
+                    np.maximum(_square(one + other), _square(one - other)),
+                    _square((one - other)[:-1]), strict=True,
+                )
+                if apart
+            ),
+            default=most,
+        )  # fmt: skip
+
+    def _by_arm(self, numbers: Numbers) -> list[Numbers]:
+        """Return the columns of each arm, place by place."""
+        return [numbers[:, arm :: self.arms] for arm in range(self.arms)]
+
+    def _of_loads(self, weight: int) -> Numbers:
+        found: Numbers = np.array([[weight * int(v) // GRID for v in self._loads]], dtype=object)
+        return found
 
     @property
     def of_residuals(self) -> Numbers:
         """What residuals are multiplied by: a of each coefficient, w_R v; (q + 1, C)."""
-        w = self.factors[0]
-        found: Numbers = np.vstack([self.weights, [[w * int(v) // GRID for v in self._loads]]])
+        found: Numbers = np.vstack([self.weights, self._of_loads(self.factors[0])])
         return found
 
     @property
     def of_members(self) -> Numbers:
         """What members are multiplied by: w_A a, w_N v, w_E e; (q + 1 + e, C)."""
         _, n, a, e = self.factors
-        loads = [[n * int(v) // GRID for v in self._loads]]
-        parts = [a * self.weights, loads, *([e * self.more] if len(self.more) else [])]
+        parts = [a * self.weights, self._of_loads(n), *([e * self.more] if len(self.more) else [])]
         found: Numbers = np.vstack(parts)
         return found
 
     @property
+    def scale(self) -> int:
+        """What a row of the largest weight counts."""
+        return 1 if self.weighing is None else GRID
+
+    @property
     def effects(self) -> OnGrid:
         """All numbers; proof above."""
-        r, g = self.of_residuals, self.of_members
-        with_r, without = (r * r).sum(axis=0), (g * g).sum(axis=0)
-        stays, goes = 4 * self.reach**2 * with_r, self.reach**2 * with_r + without
-        lengths = np.maximum(stays, (2 if self.twice else 1) * goes)
-        reach = np.vstack([2 * self.reach * abs(r), abs(g)])
-        return OnGrid(reach, lengths, self.holds, self.twice)
+        r, g = (self._by_arm(part) for part in (self.of_residuals, self.of_members))
+        b, times = self.reach, 2 if self.twice else 1
+        lengths = [4 * b**2 * _square(one) for one in r]
+        lengths += [times * (b**2 * _square(x) + _square(y)) for x, y in zip(r, g, strict=True)]
+        reach = [np.vstack([2 * b * abs(x), abs(y)]) for x, y in zip(r, g, strict=True)]
+        for one, other in combinations(range(self.arms), 2):
+            both = np.maximum(_square(r[one] + r[other]), _square(r[one] - r[other]))
+            lengths.append(b**2 * both + _square(g[one] - g[other]))
+            reach.append(np.vstack([b * (abs(r[one]) + abs(r[other])), abs(g[one] - g[other])]))
+        longest = np.maximum.reduce(lengths) * self.scale**2
+        return OnGrid(np.maximum.reduce(reach) * self.scale, longest, self.holds, self.twice)
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """S, R, A, N and E, whole."""
         cells, size = rows.cells, self.weights.shape[1]
         here = (cells >= 0) & rows.chosen(self)
-        r = np.bincount(cells[here], rows.residuals(residual)[here], minlength=size)
-        g = np.bincount(cells[here], minlength=size)
+        r, g = rows.residuals(residual)[here], None
+        if self.weighing is not None:
+            g = rows.weight(self.weighing)[here]
+            r = r * g
+        # at most 2^42 and so in two parts, of which doubles add 2^11 and more
+        high, low = (np.bincount(cells[here], part, minlength=size)
+                     for part in (r >> 20, r & (GRID - 1)))  # fmt: skip
+        total = [GRID * int(x) + int(y) for x, y in zip(high, low, strict=True)]
+        number = [int(x) for x in np.bincount(cells[here], g, minlength=size)]
         return [
-            sum(int(a) * int(x) for a, x in zip(row, sums, strict=True))
-            for part, sums in ((self.of_residuals, r), (self.of_members, g))
+            sum(int(a) * x for a, x in zip(row, sums, strict=True))
+            for part, sums in ((self.of_residuals, total), (self.of_members, number))
             for row in part
         ]
 
     @property
     def totals(self) -> OnGrid:
         """None: the effects have the total of residuals."""
-        return OnGrid(np.zeros((0, self.weights.shape[1]), dtype=object))
+        return OnGrid(np.zeros((0, self.weights.shape[1] // self.arms), dtype=object))
 
     def total_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """No totals."""
@@ -136,10 +208,30 @@ class Members(Score):
 
     def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
         """Return the squares, as far as anything may move them that has weights in these cells."""
+        counts = np.logical_or.reduce(self._by_arm(self.counts[None]))[0]
+        if self.clusters and self.arms > 1:
+            each = zip(self._between(), most, strict=True)
+            found = [[square_move(int(d), int(c)) for d in row] for row, c in each]
+            return OfAnyWeights(np.array(found, dtype=object), holds=self.holds, counts=counts)
         plain = Score(self.reach, self.weights, self.blocks, self.clusters).squares(
             most, joint=joint
         )
-        return OfAnyWeights(plain.reach, holds=self.holds, counts=self.counts)
+        several = self.arms > 1 and self.size > 1
+        return OfAnyWeights(plain.reach, holds=self.holds, counts=counts, times=1 + several)
+
+    def _between(self) -> Numbers:
+        """Largest less smallest a e of all arms, of each coefficient and place; (q, P)."""
+        m = np.array([int(x) for x in self.centre or [0] * self.weights.shape[1]], dtype=object)
+        b = self.reach * (1 if len(self.centre) else 2)
+        ends = [part for end in (b, -b) for part in self._by_arm(self.weights * (end - m))]
+        found: Numbers = np.maximum.reduce(ends) - np.minimum.reduce(ends)
+        return found
+
+
+def _square(vectors: Numbers) -> Numbers:
+    """Squared length of every column."""
+    found: Numbers = (vectors * vectors).sum(axis=0)
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,8 +240,10 @@ class OfAnyWeights(OnGrid):
 
     Parameters
     ----------
-    counts : (C,) array of bool
-        Cells that count.
+    counts : (P,) array of bool
+        Cells, or places of several arms, that count.
+    times : int
+        2 where what one person moves has twice the square of the longest column of ``reach``.
 
     Notes
     -----
@@ -158,19 +252,25 @@ class OfAnyWeights(OnGrid):
     """
 
     counts: Any = ()
+    times: int = 1
+
+    @property
+    def _length(self) -> int:
+        """What a single number moves by at most: no more than all together."""
+        return math.isqrt(self.times * GRID**2 - 1) + 1
 
     @property
     def squared(self) -> Numbers:
-        """Square of what one person moves all by together, on the grid; (C,)."""
+        """Square of what one person moves all by together, on the grid; (P,)."""
         size = len(self.reach)
-        most = min((GRID + math.isqrt(size - 1) + 1) ** 2, size * GRID**2)
+        most = min((self._length + math.isqrt(size - 1) + 1) ** 2, size * self._length**2)
         found: Numbers = most * self.counts.astype(object)
         return found
 
     @property
     def moves(self) -> Numbers:
-        """By how much one person moves each number, on the grid; (m, C)."""
+        """By how much one person moves each number, on the grid; (m, P)."""
         found: Numbers = np.outer(
-            np.full(len(self.reach), GRID, dtype=object), self.counts.astype(object)
+            np.full(len(self.reach), self._length, dtype=object), self.counts.astype(object)
         )
         return found

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDType
     from numpy.typing import NDArray
 
+    from dprct.privacy.budget import Relation
     from dprct.queries.group_moments import Part, Scaled
     from dprct.queries.kinds import Kinds
     from dprct.queries.sums import Combinations
@@ -177,12 +178,29 @@ class PublicCells:
         Clusters of each row by each of K columns, or by one.
     combinations : Combinations or None
         Where rows stay in an engine.
+    arms : (J,) array of int, or None
+        The arm of each kind of people where treatment is private, -1 for none: ``codes`` are then
+        places, and the cells of a place are its arms, one after another.
     """
 
     size: int
     codes: Whole
     clusters: Whole | None = None
     combinations: Combinations | None = None
+    arms: Whole | None = None
+
+    @property
+    def relation(self) -> Relation:
+        """Which tables are neighbours."""
+        return "replace-one-design-public" if self.arms is None else "replace-one"
+
+    def of(self, codes: Whole, kinds: NDArray[np.int32] | None) -> Whole:
+        """Return the cells of rows by their places and kinds."""
+        if self.arms is None or kinds is None:
+            return codes
+        arm, several = self.arms[kinds], max(self.arms.tolist()) + 1
+        found: Whole = np.where((codes >= 0) & (arm >= 0), codes * several + arm, -1)
+        return found
 
 
 def length_of(reach: Numbers) -> int:
@@ -337,13 +355,15 @@ class Vector:
         most = max(int(one) for part in self.parts for one in part.moves.ravel())
         return max(1, l1), max(1, l2), max(1, most)
 
-    def sealed(self, values: Sequence[Sequence[int]]) -> IntegerVector:
+    def sealed(
+        self, values: Sequence[Sequence[int]], relation: Relation = "replace-one-design-public"
+    ) -> IntegerVector:
         """Numbers of the parts, sealed."""
         numbers = [k for p, v in zip(self.parts, values, strict=True) for k in p.rounded(v)]
         l1, l2_squared, l_inf = self.sensitivities
         return IntegerVector(
             np.array(numbers, dtype=object), l1=l1, l2_squared=l2_squared, l_inf=l_inf,
-            relation="replace-one-design-public",
+            relation=relation,
         )  # fmt: skip
 
 
@@ -461,6 +481,8 @@ class Score:
         Cells whose rows count, where errors are classical; None where they are not.
     by : int
         Which clusters of :class:`PublicCells` its errors have.
+    weighing : int or None
+        Which covariate is the weight of a row, where that is private.
 
     Notes
     -----
@@ -503,6 +525,7 @@ class Score:
     holds: NDArray[np.bool_] | None = None
     counted: NDArray[np.bool_] | None = None
     by: int = 0
+    weighing: int | None = None
 
     @property
     def size(self) -> int:
@@ -702,12 +725,16 @@ class ResidualRows:
     It is made of one pass over the table and lives as long as a draw.  It is not pickled.
     """
 
-    __slots__ = ("_cells", "_clusters", "_counting", "_features", "_kinds", "_sums", "_values")
+    __slots__ = (
+        "_cells", "_clusters", "_counting", "_features", "_kinds", "_relation", "_sums", "_values",
+    )  # fmt: skip
 
     def __init__(
         self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
         features: Sequence[NDArray[np.int32]] = (), kinds: NDArray[np.int32] | None = None,
+        relation: Relation = "replace-one-design-public",
     ):  # fmt: skip
+        self._relation = relation
         self._values, self._cells = values, cells
         self._clusters = None if clusters is None else np.atleast_2d(clusters)
         self._features, self._kinds = features, kinds
@@ -750,7 +777,8 @@ class ResidualRows:
                 of_fit[here] = r if fit is None else r - fit.of(total)
             for of_feature, feature in zip(u, features, strict=True):
                 of_feature[here] = feature.of(some)
-        return cls(list(values), at, clusters, list(u), found.get(KIND))
+        kind = found.get(KIND)
+        return cls(list(values), cells.of(at, kind), clusters, list(u), kind, cells.relation)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -775,6 +803,11 @@ class ResidualRows:
         """Covariate of every row that treatment is multiplied by."""
         return self._features[feature].astype(np.int64)
 
+    def weight(self, feature: int, rows: Any = slice(None)) -> Whole:
+        """Weight of some rows, a whole number of 2^-20 of the largest."""
+        found: Whole = (self._features[feature][rows].astype(np.int64) + GRID) >> 1
+        return found
+
     def sums(self, residual: int, size: int) -> list[int]:
         """Return the sum of residuals of every cell; doubles add whole numbers below 2^53."""
         if residual not in self._sums:
@@ -787,7 +820,8 @@ class ResidualRows:
         """Return sum a r of every regression, sealed."""
         parts = Vector(tuple(one.effects for one in scores))
         return parts.sealed(
-            [one.effect_sums(self, k) for k, one in zip(residuals, scores, strict=True)]
+            [one.effect_sums(self, k) for k, one in zip(residuals, scores, strict=True)],
+            self._relation,
         )
 
     def totals(
@@ -797,7 +831,7 @@ class ResidualRows:
         values = [one.total_sums(self, k) for k, one in zip(residuals, scores, strict=True)]
         values += [one.sums(self) for one in grams]
         parts = (*(one.totals for one in scores), *(one.on_grid for one in grams))
-        return Vector(parts).sealed(values)
+        return Vector(parts).sealed(values, self._relation)
 
     def squares(
         self,
@@ -821,7 +855,7 @@ class ResidualRows:
             two = asked[cross.first][:4], asked[cross.second][:4]
             values.append(self._products(*two, cross.entries(scores)))
             parts.append(cross.moves(scores, most))
-        return Vector(tuple(parts)).sealed(values)
+        return Vector(tuple(parts)).sealed(values, self._relation)
 
     def _products(
         self, one: _Clipped, other: _Clipped, entries: Sequence[tuple[int, int]]
@@ -844,9 +878,9 @@ class ResidualRows:
             here = slice(start, start + _CACHED)
             cell = np.maximum(self._cells[here], 0)
             product = inside[here].astype(np.int64)
-            for (residual, *_), (centre, most) in zip((one, other), tables, strict=True):
+            for (residual, score, *_), (centre, most) in zip((one, other), tables, strict=True):
                 clip = most[cell]
-                e = self._values[residual][here] - centre[cell]
+                e = self._weighed(score, self._values[residual][here] - centre[cell], here)
                 product *= np.clip(e, -clip, clip, out=e)
             # at most 2^44, and so in two parts, of which doubles add 2^13
             for part, total in zip((product >> 20, product & (GRID - 1)), sums, strict=True):
@@ -899,7 +933,14 @@ class ResidualRows:
         inside = self._inside(score)
         cell = self._cells[inside]
         middle = np.array(centre, np.int64)[cell]
-        found: Whole = self._values[residual][inside].astype(np.int64) - middle
+        e: Whole = self._values[residual][inside].astype(np.int64) - middle
+        return self._weighed(score, e, inside)
+
+    def _weighed(self, score: Score, e: Whole, rows: Any) -> Whole:
+        """Return e of some rows, times their weights where these are private."""
+        if score.weighing is None:
+            return e
+        found: Whole = (e * self.weight(score.weighing, rows) + (GRID >> 1)) >> 20
         return found
 
     def _places(self, score: Score) -> tuple[Whole, Whole, Whole]:

@@ -234,6 +234,155 @@ def test_no_person_moves_a_vector_further_and_some_as_far(
     assert (largest > reached).all(), largest
 
 
+def secret(
+    arms: Any, *, weighing: bool = False, clusters: bool = False, twice: bool = False,
+    holds: Any = None, centre: Any = (), loads: Any = None,
+) -> Members:  # fmt: skip
+    """A score of private treatment: columns of ``arms`` are the weights of one place after another.
+
+    As of shares p and 1 - p they are -1 / (1 - p) and 1 / p.
+    """
+    a = np.array(arms, float)
+    a = a[None] if a.ndim == 1 else a
+    whole = np.rint(a / np.sqrt((a**2).sum(axis=0)).max() * FINEST).astype(np.int64)
+    size = a.shape[1]
+    return Members(
+        GRID, whole.astype(object), np.zeros(size, np.int64), clusters, loads, holds=holds,
+        twice=twice, more=np.zeros((0, size), object), counts=np.ones(size, bool),
+        arms=2 if size in (2, 4) else 3, weighing=0 if weighing else None, centre=centre,
+    )  # fmt: skip
+
+
+def of_share(p: float) -> list[float]:
+    return [-1 / (1 - p), 1 / p]
+
+
+SECRETS: list[tuple[list[Any], bool]] = [
+    (of_share(0.5), False), (of_share(0.3), False), (of_share(0.05), True),
+    (of_share(0.5) + of_share(0.2), True),  # two places
+    ([[-3.0, 1.5, 1.5], [0.0, -3.0, 3.0]], False),  # three arms
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("weighing", [False, True])
+@pytest.mark.parametrize("clusters", [False, True])
+def test_sums_of_private_arms_and_weights_are_exact(weighing: bool, clusters: bool) -> None:
+    rng = np.random.default_rng(8)
+    r = rng.integers(-GRID, GRID + 1, 200).astype(np.int32)
+    u = rng.integers(0, GRID + 1, 200)
+    cell, village = rng.integers(0, 4, 200), np.arange(200) // 5
+    centre = [5, -1000, 0, 70000]
+    one = secret(of_share(0.5) + of_share(0.2), weighing=weighing, clusters=clusters, centre=centre)
+    rows = ResidualRows([r], cell, village, [(2 * u - GRID).astype(np.int32)], None, "replace-one")
+    g = u if weighing else np.ones(200, int)
+    whole = [
+        sum(int(row[c]) * int(x) * int(v) for c, x, v in zip(cell, values, g, strict=True))
+        for part, values in ((one.of_residuals, r), (one.of_members, np.ones_like(r)))
+        for row in part
+    ]
+    assert list(_open(rows.effects([0], [one]))) == one.effects.rounded(whole)
+    e = [int(x) - centre[c] for x, c in zip(r, cell, strict=True)]
+    if weighing:
+        e = [(x * int(v) + GRID // 2) // GRID for x, v in zip(e, u, strict=True)]
+    a, most = one.weights[0], [GRID * FINEST // 2] if clusters else [GRID // 2] * 4
+    found = 0
+    if clusters:
+        for v in np.unique(village):
+            total = sum(int(a[cell[i]]) * e[i] for i in np.flatnonzero(village == v))
+            found += min(max(total, -most[0]), most[0]) ** 2
+    else:
+        clipped = [min(max(x, -most[0]), most[0]) for x in e]
+        found = sum(int(a[c]) ** 2 * x**2 for c, x in zip(cell, clipped, strict=True))
+    sealed = rows.squares([0], [one], [centre], [most], [not clusters])
+    assert sealed.relation == "replace-one"
+    assert list(_open(sealed)) == one.squares(most, joint=not clusters).rounded([found])
+
+
+def moved_by_one(one: Members, weighing: bool, clusters: bool, rng: Any) -> Any:
+    """The largest moves of effects and squares over their claims, of all pairs of one person."""
+    places, b, size = one.weights.shape[1] // one.arms, one.reach, one.weights.shape[1]
+    others, of_others, c = np.zeros(0, int), np.zeros(0, int), GRID
+    if clusters:
+        # others whose sum and the person's largest together are at the clip, or a clip below all
+        m = [int(x) for x in one.centre] or [0] * size
+        ends = [[int(a) * (end - x) for a, x in zip(one.weights[0], m, strict=True)]
+                for end in (b, -b)]  # fmt: skip
+        others = rng.integers(0, size, int(rng.integers(0, 3)))
+        of_others = np.array([b if ends[0][o] > 0 else -b for o in others], int)
+        c = max(map(max, ends)) + sum(max(ends[0][o], ends[1][o]) for o in others)
+        c = c if len(others) else c // 4
+    most = [c] * (one.size if clusters else size)
+    vectors = [Vector((one.effects,)), Vector((one.squares(most, joint=not clusters),))]
+    largest = np.zeros(2)
+    for place in range(places):
+        found = []
+        weights = (0, GRID // 3, GRID) if weighing else (GRID,)
+        for arm, r, u in itertools.product(range(-1, one.arms), (-b, 0, b), weights):
+            cell = [place * one.arms + arm if arm >= 0 else -1, *others]
+            rows = ResidualRows(
+                [np.array([r, *of_others], np.int32)], np.array(cell), np.zeros(len(cell), int),
+                [np.array([2 * u - GRID] + [GRID] * len(others), np.int32)],
+            )  # fmt: skip
+            centre = list(one.centre) or [0] * one.weights.shape[1]
+            found.append([np.array(_open(sums), dtype=object) for sums in (
+                rows.effects([0], [one]),
+                rows.squares([0], [one], [centre], [most], [not clusters]),
+            )])  # fmt: skip
+        for x, y in itertools.combinations(found, 2):
+            for at, vector in enumerate(vectors):
+                move = x[at] - y[at]
+                l1, l2_squared, most_of_one = vector.sensitivities
+                assert int((move * move).sum()) <= l2_squared
+                assert int(abs(move).sum()) <= l1
+                assert int(max(abs(move))) <= most_of_one
+                largest[at] = max(largest[at], (int((move * move).sum()) / l2_squared) ** 0.5)
+    return largest
+
+
+@pytest.mark.parametrize("weighing", [False, True])
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize(("arms", "loaded"), SECRETS)
+def test_no_person_moves_private_arms_and_weights_further(
+    arms: Any, loaded: bool, weighing: bool, clusters: bool
+) -> None:
+    """A person's outcome, arm, weight and membership change; the place and cluster are public."""
+    rng = np.random.default_rng(9)
+    size = np.array(arms).shape[-1]
+    loads = None
+    if loaded:
+        loads = np.full(size, GRID)
+        loads[size // 2 :] = GRID // 3 if size == 4 else GRID
+    largest = np.zeros(2)
+    for turn in range(3 if clusters else 1):
+        level = (0.3, -1.0, 0.8)[turn]
+        one = secret(
+            arms, weighing=weighing, clusters=clusters, twice=False, loads=loads,
+            centre=[round(level * GRID)] * size,
+        )  # fmt: skip
+        largest = np.maximum(largest, moved_by_one(one, weighing, clusters, rng))
+    assert (largest > (0.6 if size == 3 else 0.97)).all(), largest
+
+
+def test_a_person_may_change_the_level_and_the_arm_at_once() -> None:
+    one = secret(of_share(0.3), twice=True)
+    numbers = np.vstack([one.of_residuals, one.of_members])
+    goes = max(
+        one.reach**2 * int((numbers[:2, c] ** 2).sum()) + int((numbers[2:, c] ** 2).sum())
+        for c in range(2)
+    )
+    assert 2 * goes <= int(one.effects.lengths[0])
+    assert 2 * goes > 0.99 * int(one.effects.lengths[0])
+
+
+def test_a_clip_of_clusters_by_public_arms_would_be_too_little() -> None:
+    """f(2 b a) of public treatment is less than what a person whose arm changes moves."""
+    level = round(0.3 * GRID)
+    one = secret(of_share(0.5), clusters=True, centre=[level, level])
+    moved = moved_by_one(one, False, True, np.random.default_rng(2))
+    assert moved[1] <= 1
+    assert int(one._between()[0, 0]) > 1.25 * 2 * one.reach * FINEST
+
+
 def test_levels_of_a_partition_cost_as_one() -> None:
     rng, kinds = np.random.default_rng(6), kinds_of(LEVELS)
     weights = score(rng, kinds.holds(LEVELS[0])).weights

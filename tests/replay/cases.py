@@ -733,6 +733,25 @@ declared("people of villages whom private columns choose",
           "assignment": dprct.Cluster("t", cluster="pair")}, public="t pair",
          facts={"pair": {"levels": None, "type": "int"}}, arms=("halves",))  # fmt: skip
 for engine in (False, True):
+    declared("treatment that is private" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", name="all"),
+                           dprct.Regression("y ~ t + w", where="x == 1")],
+              "assignment": dprct.Simple("t"), "neighbors": "replace-one", "attrition": False},
+             private="y w x t", public="", engine=engine)  # fmt: skip
+declared("treatment and values that are private, errors of villages",
+         {"formulas": [dprct.Regression("y ~ t + w", cluster="pair")],
+          "assignment": dprct.Simple("t"), "neighbors": "replace-one", "attrition": False},
+         private="y w t", public="pair", may_miss={"y": "private"},
+         facts=_policies(y="private") | {"pair": {"levels": None, "type": "int",
+                                                   "fate": "public"}})  # fmt: skip
+for hidden in (False, True):
+    declared("weights that are private" + ", as is treatment" * hidden,
+             {"formulas": [dprct.Regression("y ~ t + w", weights="v")],
+              "assignment": dprct.Simple("t"), "attrition": not hidden,
+              "neighbors": "replace-one" if hidden else "replace-one-design-public"},
+             private="y w v t" if hidden else "y w v", public="" if hidden else "t",
+             facts={"v": {"bounds": (0.0, 8.0)}})  # fmt: skip
+for engine in (False, True):
     declared("an instrument" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ x + [took ~ t]", name="late"), "y ~ t"],
               "assignment": dprct.Simple("t")}, private="y x took", engine=engine)  # fmt: skip

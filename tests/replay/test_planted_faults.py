@@ -281,6 +281,10 @@ def declared_moved(name: str) -> Pair:
         other.loc[0, "g"] = "b"
     if "took" in case.private:
         other.loc[0, "took"] = 1.0
+    if "t" in case.private:  # the arm alone changes
+        other.loc[0, ["t", "y"]] = 1.0, one["y"][0]
+    if "v" in case.private:
+        one.loc[0, "v"], other.loc[0, "v"] = 8.0, 0.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
 
 
@@ -288,6 +292,8 @@ LATE = "estimate.PrivateMoments: declared, an instrument that villages were assi
 PERSONS = "estimate.PrivateMoments: declared, persons of several rows"
 JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
 MEMBERS = "estimate.PrivateMoments: declared, people whom private columns choose"
+HIDDEN = "estimate.PrivateMoments: declared, treatment that is private"
+OWN_WEIGHTS = "estimate.PrivateMoments: declared, weights that are private"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
@@ -338,6 +344,12 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "members taken to stay what they are": (
         members_that_stay, lambda: declared_moved(MEMBERS), "sum of (shift / sigma)^2",
+    ),
+    "private arms taken to stay what they are": (
+        members_that_stay, lambda: declared_moved(HIDDEN), "sum of (shift / sigma)^2",
+    ),
+    "private weights taken to stay what they are": (
+        members_that_stay, lambda: declared_moved(OWN_WEIGHTS), "sum of (shift / sigma)^2",
     ),
     "squares of clusters that move by a 64th": (
         people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",

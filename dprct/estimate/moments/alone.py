@@ -41,7 +41,12 @@ class DeclaredSpec(MomentsSpec):
     """The regressions of ``formulas=``, each of them released by one step."""
 
     def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
-        return {one: self._served(one, schema) for one in self.declared}
+        found = {one: self._served(one, schema) for one in self.declared}
+        gone = {one: self._gone(one, schema) for one in self.declared}
+        return {
+            one: f"it is private who has a value of {', '.join(gone[one])}" if gone[one] else steps
+            for one, steps in found.items()
+        }
 
     def checks(self, facts: Facts) -> Iterator[Callable[[], object]]:
         """Yield what must hold of regressions that a file is to carry."""

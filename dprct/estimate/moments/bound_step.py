@@ -28,27 +28,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Whom the private columns of a condition choose, and what that needs of cells; public.
+    """Whom private columns choose, with which arm and weight, and what that needs of cells; public.
 
     Parameters
     ----------
-    holds : (J,) array of bool
-        Kinds of people that meet it.
+    holds : (J,) array of bool, or None
+        Kinds of people that count; None where all do.
     twice : bool
         Whether other regressions have other conditions.
     share : float
-        Of people that a plan takes to meet it.
+        Of people that a plan takes to count.
     more : (e, C) array
         Functions of cells that products of weights need beside 1 and the weights; within 1.
     parts : (1 + q + e, 1 + q, 1 + q) array
         The sum over members of v z z' is these times N, A and E.
+    everybody : bool
+        Whether who counts is public after all.
+    arms : int
+        Arms of every public place where treatment is private, else 1.
+    loads : (float, float)
+        Mean of private weights, and of their squares, that a plan takes for granted; of the
+        largest.
     """
 
-    holds: NDArray[np.bool_]
+    holds: NDArray[np.bool_] | None
     twice: bool
     share: float
     more: Array
     parts: Array
+    everybody: bool = False
+    arms: int = 1
+    loads: tuple[float, float] = (1.0, 1.0)
 
     @property
     def whole(self) -> NDArray[Any]:
@@ -68,7 +78,8 @@ class BoundStep:
     treated : (q, C) array
         T in every cell.
     sizes : (C,) array of int
-        Rows of every cell that count.
+        Rows of every cell that count; where treatment is private those that the shares lead to
+        expect.
     blocks : (C,) array of int
         Number of the block, -1 where rows do not count.
     coefficients : int
@@ -120,7 +131,7 @@ class BoundStep:
     @property
     def n(self) -> int:
         """Rows that count; public."""
-        return int(self.sizes.sum())
+        return round(float(self.sizes.sum()))
 
     @property
     def df(self) -> int:
@@ -148,7 +159,10 @@ class BoundStep:
             return found_of
         if not self.step.products:
             found: Array = (self.weights**2).sum(axis=0)
-            return found if self.chosen is None else found * (1 + 1 / TAU)
+            if self.chosen is None:
+                return found
+            of_places: Array = np.maximum.reduce(found.reshape(-1, self.chosen.arms), axis=1)
+            return of_places * (1 + 1 / TAU)
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
         of_rest: Array = (self.rest**2 * several[:, None]).sum(axis=0)
         return of_rest
@@ -192,11 +206,13 @@ class BoundStep:
                 features=tuple(features.index(one) for one in self.step.features), by=self.by,
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
+        weight = self.step.weighing
         if self.chosen is not None:
             return Members(
                 reach, whole, self.blocks, bool(self.clusters), self.loads,
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
-                counts=np.any(whole != 0, axis=0), by=self.by,
+                counts=np.any(whole != 0, axis=0), by=self.by, arms=self.chosen.arms,
+                weighing=None if weight is None else features.index(weight),
             )  # fmt: skip
         return Score(
             reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,

@@ -21,6 +21,7 @@ from dprct.estimate.moments.variables import (
     variable_of,
 )
 from dprct.formula import parse
+from dprct.queries.group_moments import Part
 from dprct.queries.index_scores import (
     Family as IndexFamily,  # noqa: TC001 -- read by @checked
 )
@@ -76,8 +77,10 @@ class Regression:
         is ``x > 3 | missing(x)``.
     weights : str, optional
         The column of its sampling weights, as Stata's ``[pweight=w]`` or ``[aweight=w]`` with
-        robust or clustered errors.  It is public: of the design, or with ``fate="public"``.  Rows
-        without a weight, or with 0, are left out.
+        robust or clustered errors.  Of the design, or with ``fate="public"``, it is public, and
+        rows without a weight, or with 0, are left out; of other columns, which need bounds of 0 or
+        above and were fixed before treatment, everybody's weight is protected, and noise grows with
+        the largest weight over the mean one.
     cluster : str, optional
         The column of the clusters of its errors; by default the clusters that were assigned.  It
         is public: of the design, or with ``fate="public"``.
@@ -287,6 +290,10 @@ class Step:
     choosing : str or None
         What its condition asks of private columns: who meets it is released as no more than a
         noisy number.
+    present : tuple of str
+        Columns of which it is private who has a value, as who counts must.
+    weighing : Feature or None
+        The weight of a row, where that is private.
     """
 
     regression: Regression
@@ -304,6 +311,18 @@ class Step:
     unit: str | None = None
     shown: tuple[str, ...] = ()
     choosing: str | None = None
+    present: tuple[str, ...] = ()
+    weighing: Feature | None = None
+
+    @property
+    def hides(self) -> bool:
+        """Whether it is private who counts, or how much."""
+        return bool(self.choosing or self.present or self.weighing)
+
+    @property
+    def shown_weights(self) -> str | None:
+        """The column of public weights."""
+        return None if self.weighing else self.regression.weights
 
     @property
     def terms(self) -> tuple[tuple[int, int], ...]:
@@ -535,9 +554,18 @@ class DrawnStep:
 
 
 def steps_of(
-    regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str]
-) -> tuple[Step, ...] | str:
-    """Return a declared regression for one step, outcome by outcome; or why it is not served."""
+    regression: Regression, schema: Schema, design: Design, subgroups: Sequence[str],
+    lacking: Sequence[str] = (), *, hidden: bool = False,
+) -> tuple[Step, ...] | str:  # fmt: skip
+    """Return a declared regression for one step, outcome by outcome; or why it is not served.
+
+    Parameters
+    ----------
+    lacking : sequence of str
+        Its columns of which it is private who has a value.
+    hidden : bool
+        Whether treatment is private.
+    """
     parsed = regression.parsed
     treatment = set(design.columns)
     public, unit = treatment | set(design.uses), schema.unit.repeated_id
@@ -547,8 +575,11 @@ def steps_of(
         return "it does not name the treatment that was assigned"
     if instrumented(parsed) and unit is not None:
         return f"it has instruments, and one {schema.unit.name} may have several rows"
+    weighing = _weighing(regression, schema, design)
     if instrumented(parsed):
-        return _stages_of(regression, schema, design, subgroups)
+        return _secret(hidden, lacking, weighing, "it has instruments") or _stages_of(
+            regression, schema, design, subgroups
+        )
     if set(parsed.outcome_names) & public:
         return "its outcome is public"
     if not parsed.intercept and not parsed.effects:
@@ -617,6 +648,16 @@ def steps_of(
         return (
             f"{products[0][0]} is a product with a covariate, among people of a private condition"
         )
+    several = f"one {schema.unit.name} may have several rows" if unit is not None else ""
+    crossed = f"{products[0][0]} is a product with a covariate" if products else ""
+    classical = "it has classical errors" if regression.cov_type == "nonrobust" else ""
+    if hidden and where and named(where) & treatment:
+        return "treatment is private, and its condition names it"
+    if reason := _secret(hidden, lacking, weighing, several or crossed or classical):
+        return reason
+    gone = [name for name in lacking if name in parsed.outcome_names]
+    if gone and not hidden and (absorbed or len(controls) > 1):
+        return f"it is private who has a value of {gone[0]}, and it has blocks or public controls"
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
              clusters, where,
@@ -624,9 +665,34 @@ def steps_of(
              tuple(Feature(v.parts, v.bounds, v.two_valued and not any(p.fill for p in v.parts))
                    for v in variables),
              tuple(key_of(covariates[j].atoms) for j in features), unit=unit, shown=shown,
-             choosing=members)
+             choosing=members, weighing=weighing, present=tuple(
+                 n for n in lacking if n == one.name or n not in parsed.outcome_names))
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
+
+
+def _secret(hidden: bool, lacking: Sequence[str], weighing: Feature | None, why: str) -> str:
+    """Reason why what is private is not offered with something else; empty if nothing is."""
+    if not why:
+        return ""
+    if hidden:
+        return f"treatment is private, and {why}"
+    if lacking:
+        return f"it is private who has a value of {', '.join(lacking)}, and {why}"
+    return f"its weights are private, and {why}" if weighing else ""
+
+
+def _weighing(regression: Regression, schema: Schema, design: Design) -> Feature | None:
+    """The weight of a row, where it is private."""
+    name = regression.weights
+    if name is None or name in (*design.columns, *design.uses):
+        return None
+    column = schema.column(name)
+    if column.fate == "public":
+        return None
+    policy = column.missing_policy
+    part = Part(column, fill=float(policy) if isinstance(policy, float) else None)
+    return Feature((part,), (0.0, part.bounds[1]))
 
 
 def _shown(
@@ -746,11 +812,7 @@ def check_options(
     if weights is not None:
         column = schema.column(weights)
         if weights not in known and column.fate != "public":
-            raise ParameterError(
-                f"{regression.title!r}: ``weights=`` names {weights!r}, which is private; declare "
-                "``fate='public'`` where everybody may know it, or give ``weights=`` of the whole "
-                "release, which are protected"
-            )
+            _check_weights(regression, schema, design, outcomes)
         if column.is_text or weights in regression.parsed.outcome_names:
             raise ParameterError(
                 f"{regression.title!r}: ``weights={weights!r}`` is text, or its outcome; name a "
@@ -765,6 +827,28 @@ def check_options(
             f"{regression.title!r}: ``cluster={cluster!r}`` is no column of the design, and who is "
             "in which cluster must be public; declare ``fate='public'`` if it is; the design has "
             f"{', '.join(known) or 'none'}"
+        )
+
+
+def _check_weights(
+    regression: Regression, schema: Schema, design: Design | None, outcomes: Sequence[str]
+) -> None:
+    """Refuse private weights without bounds, or that treatment may have moved."""
+    name = regression.weights or ""
+    column = schema.column(name)
+    low, high = column.bounds or (-1.0, 0.0)
+    if not column.is_text and not 0 <= low < high:
+        raise ParameterError(
+            f"{regression.title!r}: ``weights=`` names {name!r}, which is private and needs "
+            "bounds, 0 or above; declare ``bounds=(0, high)`` from public knowledge (noise grows "
+            "with high), or ``fate='public'`` where everybody may know it"
+        )
+    treatment = {*design.columns} if design is not None else set[str]()
+    made_of = ancestors(column, schema.columns)
+    if name in outcomes or column.role == "outcome" or treatment & {name, *made_of}:
+        raise ParameterError(
+            f"{regression.title!r}: ``weights=`` names {name!r}, which treatment may have moved; "
+            "name sampling weights, which were fixed before treatment"
         )
 
 

@@ -202,6 +202,12 @@ _MEMBERS = (
     "Who meets the condition is private and was fixed before treatment; it is released with noise "
     "how many do"
 )
+_PRESENT = "Who has a value is private; it is released with noise how many do"
+_HIDDEN = (
+    "Who was treated is private, and so is how many were; the realised shares of the arms are "
+    "released with noise"
+)
+_WEIGHTS = "Weights are private, and their sums are released with noise"
 
 
 def declared_results(
@@ -219,8 +225,7 @@ def declared_results(
             "the covariates that treatment is multiplied by vary by less than five times the noise "
             "of their moments"
             if drawn.rows is None
-            else "some arm has fewer people who meet the condition than five times the noise of "
-            "their number"
+            else "some arm has fewer people who count than five times the noise of their number"
         )
         notes = (*notes, f"Not estimated, for {why}: {', '.join(lost)}.")
     below = [
@@ -235,11 +240,17 @@ def declared_results(
             "error is that of noise. Intervals cover over all draws, and some are short.",
         )
     nobs = of.nobs
-    if drawn.rows is not None:
+    if guarantee.relation == "replace-one":
+        notes = (*notes, f"{_HIDDEN}.")
+    if drawn.rows is not None and drawn.rows != nobs:
         nobs = max(0, round(np.nan_to_num(drawn.rows)))
-        notes = (*notes, f"{_MEMBERS}{f', about {nobs:,}' if nobs else ''}.")
+        about = f", about {nobs:,}" if nobs else ""
+        about += " by the mean weight that is declared" if about and of.weights else ""
+        notes = (*notes, f"{_MEMBERS if of.where else _PRESENT}{about}.")
         if not of.groups:
             of = replace(of, nobs=max(nobs, of.coefficients + 1))
+    elif drawn.rows is not None and guarantee.relation != "replace-one":
+        notes = (*notes, f"{_WEIGHTS}.")
     clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
     return _tabulated(
         drawn, of, np.eye(len(of.terms)), np.zeros(len(of.terms)), of.terms,

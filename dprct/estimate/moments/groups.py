@@ -180,14 +180,14 @@ def grouping_of(
     treatment = () if design is None else design.columns
     without = tuple(schema.column(name) for name in lacking)
     private = replace(_private(comparison if hidden else None, inner), lacking=without)
-    if not wanted:
+    if not {*wanted} - {*conditions.values, *conditions.flags.values()}:
         everybody = Group(rows=table.n)
         groups = tuple(cells_of(everybody, comparison if hidden else None, inner, lacking))
         found = Grouping(
             _counted(groups, private), private, treatment, tuple(subgroups), (table.n,),
             _arms(comparison),
         )  # fmt: skip
-        return found, table
+        return found, table.with_frame(frame)
     rows, combinations = combined(nw.to_native(frame), wanted, table.counted)
     uneven = False
     if design is not None and not hidden:

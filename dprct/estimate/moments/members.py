@@ -1,10 +1,12 @@
-"""Regressions of people whom private columns choose: their plan, and how they are read.
+"""Regressions of people whom private columns choose, or whose arm or weight is private.
 
-Members are chosen before treatment, so that T less its projection on public columns of everybody is
-unrelated among members to what these columns say; the realised shares of arms among members, which
-are private, are in the released sums.  Of z = (1, a), a the public weights, and the residuals r of
-members, m solves (sum v z z') m = sum v z r, and the coefficients of treatment are K m, m without
-its first entry.  With two arms these are the two means of members by arm.
+How they are planned and read.  Members are chosen before treatment, so that T less its projection
+on public columns of everybody is unrelated among members to what these columns say; the realised
+shares of arms among members, which are private, are in the released sums.  Of z = (1, a), a the
+public weights, and the residuals r of members, m solves (sum v z z') m = sum v z r, and the
+coefficients of treatment are K m, m without its first entry.  With two arms these are the two means
+of members by arm, whoever is a member: of those who have a value too, where treatment moves who
+has.  Private weights are factors of v.
 """
 
 from __future__ import annotations
@@ -20,15 +22,16 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.bound_step import Chosen
 from dprct.queries.kinds import Kinds
 from dprct.queries.members import Members
-from dprct.queries.one_step import FINEST
+from dprct.queries.one_step import FINEST, most_together
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.bound_step import BoundStep
+    from dprct.estimate.moments.declared import Step
     from dprct.queries.one_step import OnGrid
     from dprct.schema import Schema
     from dprct.schema.columns import Column
@@ -40,34 +43,79 @@ GATE = 5.0
 
 
 def with_members(
-    found: Sequence[BoundStep], schema: Schema
-) -> tuple[tuple[BoundStep, ...], Kinds | None]:
-    """Return the regressions with what private columns choose, and the kinds of people of these."""
-    conditions = tuple(dict.fromkeys(one.step.choosing for one in found if one.step.choosing))
-    if not conditions:
-        return tuple(found), None
-    kinds = Kinds.of(conditions, {column.name: column for column in schema.columns})
-    holds = {text: kinds.holds(text) for text in conditions}
+    found: Sequence[BoundStep], schema: Schema, arms: Sequence[Mapping[str, Any]] = ()
+) -> tuple[tuple[BoundStep, ...], Kinds | None, NDArray[np.int64] | None]:
+    """Return the regressions with what private columns choose, the kinds of people and their arms.
+
+    Parameters
+    ----------
+    arms : sequence of mapping from column to value
+        What the columns of treatment are in each arm, where treatment is private.
+    """
+    members = [one for one in found if arms or one.step.hides]
+    if not members:
+        return tuple(found), None, None
+    conditions = tuple(dict.fromkeys(one.step.choosing for one in members if one.step.choosing))
+    asked: dict[str, list[Any]] = {n: [] for one in members for n in one.step.present}
+    for name, value in (pair for arm in arms for pair in arm.items()):
+        asked.setdefault(name, []).append(value)
+    columns = {column.name: column for column in schema.columns}
+    kinds = Kinds.of(conditions, columns, asked)
+    places, legal = None, np.ones(kinds.size, bool)
+    if arms:
+        places = np.full(kinds.size, -1)
+        for place, arm in enumerate(arms):
+            places[kinds.equal(arm)] = place
+        legal = places >= 0
+    holds = {one.step.title: _holding(one, kinds, columns) & legal for one in members}
+    alike = [np.ones(1)] * len(members)
+    together = [most_together(alike, [*holds.values()], both=both) for both in (False, True)]
     shares = share_of(kinds)
-    for one in found:
-        if one.step.choosing and not _possible(kinds, holds[one.step.choosing], shares):
-            raise ParameterError(
-                f"{one.step.title!r}: ``where=`` holds for nobody, whatever a row has; give a "
-                "condition that holds for some"
-            )
-    return tuple(
-        one if one.step.choosing is None else replace(one, chosen=Chosen(
-            holds[one.step.choosing], len(conditions) > 1,
-            min(max(float(shares[holds[one.step.choosing]].sum()), 1e-3), 1.0), *_products(one),
-        ))
-        for one in found
-    ), kinds  # fmt: skip
+    whole = max(float(shares[legal].sum()), 1e-9)
+
+    def chosen(one: BoundStep) -> Chosen:
+        here, who = holds[one.step.title], one.step.choosing or one.step.present
+        share = min(max(float(shares[here].sum()) / whole, 1e-3), 1.0)
+        return Chosen(
+            here if kinds.asked else None, together[1] > together[0], share, *_products(one),
+            everybody=not who, arms=max(1, len(arms)), loads=_planned_loads(one.step),
+        )  # fmt: skip
+
+    bound = [replace(one, chosen=chosen(one)) if one in members else one for one in found]
+    return tuple(bound), kinds if kinds.asked else None, places
 
 
-def _possible(kinds: Kinds, holds: NDArray[np.bool_], shares: Array) -> bool:
+def _holding(one: BoundStep, kinds: Kinds, columns: Mapping[str, Column]) -> NDArray[np.bool_]:
+    """Return the kinds (J,) of people that count."""
+    found = kinds.there(one.step.present)
+    if one.step.choosing:
+        found &= kinds.holds(one.step.choosing)
+    if not found.any() or not _possible(one.step.choosing, columns):
+        raise ParameterError(
+            f"{one.step.title!r}: ``where=`` holds for nobody, whatever a row has; give a "
+            "condition that holds for some"
+        )
+    return found
+
+
+def _possible(condition: str | None, columns: Mapping[str, Column]) -> bool:
     """Whether some row that the declared levels allow meets a condition."""
+    if condition is None:
+        return True
+    kinds = Kinds.of((condition,), columns)
     of_levels = all(one.column.levels and not one.column.missing for one in kinds.asked)
-    return bool(holds.any()) and not (of_levels and shares[holds].sum() == 0)
+    return not of_levels or float(share_of(kinds)[kinds.holds(condition)].sum()) > 0
+
+
+def _planned_loads(step: Step) -> tuple[float, float]:
+    """Mean of weights and of their squares, over the largest, by what is declared of them."""
+    if step.weighing is None:
+        return 1.0, 1.0
+    ((part,), (_, most)) = step.weighing.parts, step.weighing.bounds
+    low, high = part.bounds
+    mean = (low + high) / 2 if part.column.centre is None else part.column.centre
+    sd = part.column.sd or (high - low) / 4
+    return mean / most, (mean**2 + sd**2) / most**2
 
 
 def share_of(kinds: Kinds) -> Array:
@@ -241,7 +289,7 @@ def noise_of(score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
     w_r, w_n, w_a, w_e = score.factors
     q, e = len(score.weights), len(score.more)
     weight = [1.0] * q + [w_r / FINEST] + [w_a] * q + [w_n / FINEST] + [w_e] * e
-    unit = part.unit / GRID / FINEST / np.array(weight, float)
+    unit = part.unit / GRID / FINEST / score.scale / np.array(weight, float)
     return unit, sd * unit
 
 
@@ -262,6 +310,14 @@ def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[A
     return unit * by, noise * by
 
 
+def between_arms(bound: BoundStep, reach: int, level: float) -> float:
+    """Return what one person moves a cluster's sum of a e by, where the arm may change."""
+    ends = [bound.weights * (end - level) for end in (reach, -reach)]
+    return float(
+        max(map(max, np.maximum(*ends).tolist())) - min(map(min, np.minimum(*ends).tolist()))
+    )
+
+
 @lru_cache(maxsize=256)
 def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
     """Return what a plan expects where the effects have a mu of 1.
@@ -278,13 +334,13 @@ def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
     With another mu the covariance is over its square, and ``least`` over it.
     """
     chosen, q = bound.chosen, len(bound.weights)
-    score = bound.score(reach)
+    score = bound.score(reach, (bound.step.weighing,) if bound.step.weighing else ())
     assert chosen is not None
     assert isinstance(score, Members)
     part = score.effects
     _, noise = scaled(bound, score, part, math.sqrt(max(map(int, part.squared))))
-    n = bound.sizes * loads_of(bound)
+    n, share = bound.sizes * loads_of(bound), chosen.share * chosen.loads[0]
     sums = np.zeros(len(noise))
-    sums[q], sums[2 * q + 1] = chosen.share * n.sum() * level, chosen.share * n.sum()
-    sums[2 * q + 2 :] = chosen.share * (chosen.more @ bound.sizes)
+    sums[q], sums[2 * q + 1] = share * n.sum() * level, share * n.sum()
+    sums[2 * q + 2 :] = share * (chosen.more @ bound.sizes)
     return law_of(bound, sums, noise, gate=0.0)

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from dprct.arguments import check_choice, checked, given, listed_names
+from dprct.assignment import Simple
 from dprct.assignment.groups import (
     Design,  # noqa: TC001 -- read by @checked
     Level,  # noqa: TC001
@@ -218,7 +219,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         Notes
         -----
         Where every regression is a difference in means of arms alone, moments of arms serve them
-        as well, and the errors with them.
+        as well, and the errors with them.  Where treatment is private, moments that are bought for
+        something else serve formulas, slopes of covariates included.
         """
         known = self.__dict__.get("_found")
         if known is not None and known[0] is schema:
@@ -229,6 +231,14 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
         found = {one: self._served(one, schema) for one in self.declared}
+        if self.hidden and (
+            self.released or self.subgroups or {*map(type, found.values())} > {str}
+        ):
+            said = "treatment is private, and other things are read off the moments"
+            found = {
+                one: said if replace(one, name=None).bare and not isinstance(x, str) else x
+                for one, x in found.items()
+            }
         steps = [step for one in found.values() if not isinstance(one, str) for step in one]
         if any(step.needed for step in steps):
             return found
@@ -245,7 +255,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         design = self.assignment
         found: tuple[Step, ...] | str = reason
         if not reason and design is not None:
-            found = steps_of(one, schema, design, self.subgroups)
+            found = steps_of(
+                one, schema, design, self.subgroups, self._gone(one, schema), hidden=self.hidden
+            )
         if isinstance(found, str) and not replace(one, name=None).bare:
             raise ParameterError(
                 f"{one.title!r} is not served by one step ({found}), and moments have no such "
@@ -296,15 +308,27 @@ class MomentsSpec(Spec[MomentsFacts]):
         if self.assignment is None:
             return "no ``assignment=`` says how treatment was assigned"
         check_options(one, self.assignment, schema, self.outcomes)
-        if self.hidden:
-            return "treatment is private, as ``neighbors='replace-one'`` has it"
+        if self.hidden and not isinstance(self.assignment, Simple):
+            return (
+                "treatment is private, as ``neighbors='replace-one'`` has it, and was not drawn "
+                "for each person by itself, as by ``dprct.Simple``"
+            )
         if self.cov_type == "nonrobust":
             return "``cov_type='nonrobust'`` asks for classical errors"
         if self.weights is not None:
             return "rows have weights"
-        names = [name for name in one.parsed.names if name not in self.assignment.uses]
-        lacking = [name for name in names if self.policy(name, schema) == "private"]
-        return f"it is private who has a value of {', '.join(lacking)}" if lacking else ""
+        return ""
+
+    def _gone(self, one: Regression, schema: Schema) -> tuple[str, ...]:
+        """Columns of a regression, and its private weights, of which it is private who has one."""
+        design = self.assignment
+        known = () if design is None else (*design.columns, *design.uses)
+        names = [name for name in (*one.parsed.names, one.weights) if name and name not in known]
+        return tuple(
+            name
+            for name in dict.fromkeys(names)
+            if schema.column(name).fate != "public" and self.policy(name, schema) == "private"
+        )
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the declared regressions that one step serves, outcome by outcome."""
@@ -343,6 +367,10 @@ class MomentsSpec(Spec[MomentsFacts]):
         it does to them costs precision, and moves no estimand.
         """
         return bool(self.steps(schema)) and not self.read(schema) and not self.clipped
+
+    def pooled(self, schema: Schema) -> bool:
+        """Whether moments are those of everybody: arms apart would have noise of their own."""
+        return self.fit_only(schema) and not self.present_public(schema)
 
     def within_blocks(self, schema: Schema) -> bool:
         """Whether all regressions on treatment compare people of the same block."""
@@ -409,7 +437,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         values |= {
             name or ""
             for step in self.steps(schema)
-            for name in (step.regression.weights, step.regression.cluster)
+            for name in (step.shown_weights, step.regression.cluster)
         }
         shown = [name for step in self.steps(schema) for name in step.shown]
         present = {name for _, there in asks for name in there}
@@ -727,6 +755,8 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def count_private(self, schema: Schema) -> bool:
         """Whether there are private cells, whose numbers of rows are released."""
+        if self.pooled(schema):
+            return False
         outer = public_subgroups(self.subgroups, self.assignment, self.hidden)
         arms = self.assignment is not None and self.hidden
         return arms or len(outer) < len(self.subgroups) or bool(self.lacking(schema))
@@ -910,7 +940,9 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
             uncovered = ["participation, treatment, blocks and clusters of anybody"]
         elif design is not None:
-            shown.append("the arms and levels of the design: " + ", ".join(facts.grouping.arms))
+            comparison = self.comparison()
+            arms = () if comparison is None else comparison.arms
+            shown.append("the arms and levels of the design: " + ", ".join(arms))
         asks = self.inside(schema)
         if asks.values:
             inside = ", ".join(asks.values)
@@ -931,7 +963,9 @@ class MomentsSpec(Spec[MomentsFacts]):
         if known:
             shown.append("who has a value of " + ", ".join(known))
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
-        shown.append("the declared bounds and levels of " + ", ".join(self.used(schema)))
+        weights = [s.regression.weights or "" for s in self.steps(schema) if s.weighing]
+        bounded = dict.fromkeys([*self.used(schema), *weights])
+        shown.append("the declared bounds and levels of " + ", ".join(bounded))
         shown.append(
             "centres, scales, weights and radius of the release: functions of these, of the "
             "budget, of declared sd and centre, of ``radius=`` and ``formulas=``"
@@ -1351,8 +1385,8 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
         hidden=spec.hidden, attrition=spec.attrition,
         within_blocks=spec.within_blocks(known.schema),
     )  # fmt: skip
-    if spec.fit_only(known.schema) and not spec.present_public(known.schema):
-        grouping = everybody_of(known.n, grouping)  # arms apart would have noise of their own
+    if spec.pooled(known.schema):
+        grouping = everybody_of(known.n, grouping)
     if spec.weights is not None:  # what is released is the sum of weights, not rows
         unknown = tuple(replace(group, rows=None) for group in grouping.groups)
         grouping = replace(grouping, groups=unknown)
@@ -1399,8 +1433,9 @@ def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool
         )
     flags = spec.inside(schema).flags
     found = bound_steps(
-        table, schema, asked, design, list(keys), lacking, flags, table.counted, uneven=uneven
-    )
+        table, schema, asked, design, list(keys), lacking, flags, table.counted, uneven=uneven,
+        hidden=spec.hidden,
+    )  # fmt: skip
     return with_families(with_instruments(found, spec.stages(schema)), spec.families(schema))
 
 

@@ -32,6 +32,7 @@ from dprct.estimate.moments.declared import (
 from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.members import (
     Law,
+    between_arms,
     loads_of,
     planned_law,
     read_members,
@@ -160,8 +161,10 @@ class Steps:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """Covariates that treatment is multiplied by, each once."""
-        return tuple(dict.fromkeys(x for bound in self.bound for x in bound.step.features))
+        """Covariates that treatment is multiplied by, and private weights, each once."""
+        steps = [bound.step for bound in self.bound]
+        weights = [step.weighing for step in steps if step.weighing is not None]
+        return tuple(dict.fromkeys([*(x for step in steps for x in step.features), *weights]))
 
     def grams(self) -> dict[Any, Gram]:
         """Moments of covariates, each once; the same covariates and rows share them."""
@@ -187,7 +190,7 @@ NO_STEPS = Steps((), PublicCells(1, np.zeros(0, np.int64)))
 def bound_steps(
     table: BoundTable, schema: Schema, steps: Sequence[Step], design: Design, keys: Sequence[str],
     lacking: Mapping[str, str], present: Mapping[str, str], counted: Counted | None = None,
-    *, uneven: bool = False,
+    *, uneven: bool = False, hidden: bool = False,
 ) -> Steps:  # fmt: skip
     """Read the public columns of a table, and weigh its cells for every declared regression.
 
@@ -201,6 +204,8 @@ def bound_steps(
         The same, for columns of which conditions ask it.
     uneven : bool
         Whether declared shares of the arms differ between blocks.
+    hidden : bool
+        Whether treatment is private, and was drawn for each person by itself.
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
@@ -228,7 +233,7 @@ def bound_steps(
             )
         read |= {present.get(one, one) for one in by_value | there}
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
-    read -= {s.regression.weights or "" for s in steps} | {n for s in steps for n in s.shown}
+    read -= {s.shown_weights or "" for s in steps} | {n for s in steps for n in s.shown}
     shown = {name for step in steps for name in step.shown}
     own = {step.regression.cluster for step in steps} - {*design.uses} - shown
     inner = {*of_clusters, unit, *own, *(read - {*design.uses})} - {*design.columns}
@@ -236,14 +241,18 @@ def bound_steps(
     units = units_of(rows, told, ())
     codes = np.asarray(units.block[units.member], np.int64)
     labels: list[Any] = [one if len(told) > 1 else (one,) for one in units.labels]
-    values = [dict(zip(told, label, strict=True)) for label in labels]
+    values = [dict(zip(told, label if told else (), strict=True)) for label in labels]
     owner = None if unit is None else np.asarray(units_of(rows, (), (unit,)).member, np.int64)
     members = None
     if owner is not None:
         codes, members, of = _patterns(codes, owner)
         values = [{**values[cell], _ROWS_OF: pattern} for cell, pattern in of]
     number = rows[ROWS].to_numpy(np.int64) if combinations is not None else np.ones(len(rows))
-    sizes = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
+    sizes: Any = np.bincount(codes, weights=number, minlength=len(values)).astype(np.int64)
+    arms = _arms_of(design) if hidden else ()
+    if hidden:
+        values = [{**cell, **arm} for cell in values for arm in arms]
+        sizes = np.outer(sizes, design.common(1)).ravel()
     own_names = [step.clusters for step in steps if step.clusters]
     each = {
         names: np.asarray(units_of(rows, (), names).member, np.int64)
@@ -263,6 +272,7 @@ def bound_steps(
                 number,
                 lacking,
                 holding,
+                max(1, len(arms)),
             ),
             uneven=uneven,
             members=members,
@@ -270,9 +280,16 @@ def bound_steps(
         )
         for one in steps
     ]
-    bound, kinds = with_members(found, schema)
+    bound, kinds, places = with_members(found, schema, arms)
     clusters = np.array([*each.values()]) if own_names else None
-    return Steps(bound, PublicCells(len(values), codes, clusters, combinations), kinds=kinds)
+    cells = PublicCells(len(values), codes, clusters, combinations, places)
+    return Steps(bound, cells, kinds=kinds)
+
+
+def _arms_of(design: Design) -> tuple[dict[str, Any], ...]:
+    """What the columns of treatment are in each arm."""
+    groups = design.groups
+    return tuple(dict(zip(groups.columns, row, strict=True)) for row in groups.values)
 
 
 def _patterns(
@@ -380,6 +397,7 @@ def _bound(
     number: NDArray[Any],
     lacking: Mapping[str, str],
     holding: Mapping[str, str],
+    arms: int,
 ) -> BoundStep:
     """Weigh the cells for one regression; clusters are those of errors, those assigned, persons."""
     T = np.array([[_value(one, cell) for cell in values] for one in step.treatment])
@@ -428,7 +446,7 @@ def _bound(
             "blocks in the design as it was realised; leave out what is collinear"
         )
     weights = float(n.sum()) * np.linalg.solve(inner, rest * own)
-    loads = None if step.regression.weights is None else np.rint(own * GRID).astype(np.int64)
+    loads = None if step.shown_weights is None else np.rint(own * GRID).astype(np.int64)
     k = rank + len(step.terms) + len(step.covariates)
     if n.sum() <= k:
         raise ParameterError(
@@ -437,7 +455,11 @@ def _bound(
         )
     spread = np.array([(weights**2 * n).sum(1)] * 2)
     groups, joint = 0, True
-    if step.clusters:
+    if step.clusters and arms > 1:  # a person's arm is nobody else's: sums of a vary as of rows
+        assert wanted is not None
+        inside = np.logical_or.reduce(counts.reshape(-1, arms), axis=1)[codes]
+        groups, joint = len({*wanted[inside].tolist()}), False
+    elif step.clusters:
         assert wanted is not None
         assert assigned is not None
         inside = counts[codes]
@@ -447,8 +469,8 @@ def _bound(
         if assigned is not wanted:  # people of an assigned cluster are alike within larger ones too
             finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside])[2]
             spread[1] = np.maximum(spread[1], finer)
-        if groups < 3:
-            raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
+    if step.clusters and groups < 3:
+        raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
     return BoundStep(
         step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
         joint or bool(step.products) or step.unit is not None, spread.T, rest, loads,
@@ -457,7 +479,7 @@ def _bound(
 
 def _weights_of(step: Step, values: Sequence[Mapping[str, Any]]) -> Array:
     """Public weight of a row of every cell; 0 where it has none, and does not count."""
-    name = step.regression.weights
+    name = step.shown_weights
     if name is None:
         return np.ones(len(values))
     told = [0.0 if cell[name] is None else float(cell[name]) for cell in values]
@@ -848,13 +870,17 @@ def _planned_members(
     half, middle = residual_of(place, None).half_step, sum(place.variable.bounds) / 2
     law = planned_law(bound, reach, (place.centre - middle) / half)
     noise = np.diag(law.covariance) / effects**2
+    mean, square = bound.chosen.loads
     rows, whole = _spread_of(bound, share)
+    rows, whole = square * rows, mean**2 * (whole - rows) + square * rows
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole)
-    unadjusted = unadjusted / (n * share) ** 2
+    unadjusted = unadjusted / (n * share * mean) ** 2
     c = _clip_at(bound, place, sd, reach, icc, squares, (rows.sum(), whole.sum(), bound.longest))
     d = 2 * bound.longest * reach
+    if bound.chosen.arms > 1:
+        d = between_arms(bound, reach, (place.centre - middle) / half)
     move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
-    om = bound.inflated(n * share) * move / squares / (n * share) ** 2
+    om = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
     kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     ideal = guess if bound.step.covariates else 0.0
     errors = Planned(
@@ -1046,7 +1072,7 @@ def drawn_steps(
             centres.append(_centres(bound, score, of_total.unit / GRID, total, sd, theta))
     joint = [bound.joint for bound in steps.bound]
     later = [_later(*one, layout, allocation.clips[at]) for at, one in
-             enumerate(zip(steps.bound, scores, read_effects, strict=True))]  # fmt: skip
+             enumerate(zip(steps.bound, scores, read_effects, centres, strict=True))]  # fmt: skip
     weighted, most = [one[0] for one in later], [one[1] for one in later]
     sums = rows.squares(which, weighted, centres, most, joint, steps.crosses)
     squares = _split(laws[SQUARES].release(sums, noise).units, vectors[SQUARES])
@@ -1112,9 +1138,11 @@ def _members_centre(bound: BoundStep, score: Score, law: Law) -> list[int]:
 
 
 def _later(
-    bound: BoundStep, score: Score, read: Any, layout: Layout, clip: Clips
+    bound: BoundStep, score: Score, read: Any, centre: Any, layout: Layout, clip: Clips
 ) -> tuple[Score, Sequence[int]]:
     """Return the score of squares, and its clips: of members they are known after the effects."""
+    if isinstance(score, Members):
+        score = replace(score, centre=tuple(centre))
     if not isinstance(read, Law) or not read.usable:
         return score, clip.squares
     first = dict[tuple[int, ...], int]()  # cells that are alike have the same bits
@@ -1123,7 +1151,9 @@ def _later(
     own = read.psi[:, [first.setdefault(key, at) for at, key in enumerate(keys)]]
     length = float(np.sqrt((own**2).sum(axis=0)).max())
     whole = np.rint(own * (FINEST / length)).astype(np.int64).astype(object)
-    rows, of_clusters = _spread_of(bound, min(max(read.share, 1e-6), 1.0))
+    assert bound.chosen is not None
+    heavy = bound.chosen.loads[1] / bound.chosen.loads[0]
+    rows, of_clusters = (heavy * one for one in _spread_of(bound, min(max(read.share, 1e-6), 1.0)))
     squares, icc = clip.scales
     n = bound.n * read.share
     place = place_of(layout, bound.step.outcome)
@@ -1141,7 +1171,10 @@ def _drawn_members(
     """What was released of people whom private columns choose, in units of the outcome."""
     part, units, sd = squares
     q = score.size
-    rows = bound.n * law.share
+    assert bound.chosen is not None
+    rows = float(bound.n)
+    if not bound.chosen.everybody:
+        rows *= law.share / bound.chosen.loads[0]
     length = float(np.sqrt((law.psi**2).sum(axis=0)).max()) if law.usable else 1.0
     scale = part.unit / GRID * (length / FINEST * half) ** 2
     scale *= bound.inflated(rows) if law.usable else 1.0

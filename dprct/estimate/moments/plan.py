@@ -32,6 +32,7 @@ from dprct.schema.columns import Column
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from dprct.estimate.moments.bound_step import Chosen
     from dprct.estimate.moments.declared import Declared
     from dprct.estimate.moments.layout import Layout, Place
     from dprct.estimate.moments.one_step import Planned, StepAllocation
@@ -111,7 +112,7 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
         said = f"by one step, {one.estimand}, {kind}"
         yield PlannedNumber("served", why=said, regression=one.title)
         if bound.chosen is not None:
-            yield from _planned_members(one, bound.chosen.share, errors)
+            yield from _planned_members(one, bound.chosen, errors)
         if bound.step.covariates and errors.kept > 0:
             why = f"which the released fit keeps, of {GUESS:g} that covariates are taken to have"
             yield PlannedNumber("R_squared", errors.kept, why=why, regression=one.title)
@@ -133,13 +134,17 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
 
 
-def _planned_members(one: Declared, share: float, errors: Planned) -> Iterator[PlannedNumber]:
-    """What a plan takes for granted of people whom private columns choose."""
-    why = "of people whom its condition on private columns is taken to choose"
-    yield PlannedNumber("share", share, why=why, regression=one.title)
+def _planned_members(one: Declared, chosen: Chosen, errors: Planned) -> Iterator[PlannedNumber]:
+    """What a plan takes for granted of people whom private columns choose or weigh."""
+    if not chosen.everybody:
+        why = "of people whom private columns are taken to choose"
+        yield PlannedNumber("share", chosen.share, why=why, regression=one.title)
+    if chosen.loads[0] < 1:
+        why = f"mean of {one.weights} over its largest, as declared: noise grows with its inverse"
+        yield PlannedNumber("weights", chosen.loads[0], why=why, regression=one.title)
     if not errors.enough:
         why = "so few that it will probably not be estimated: less than 5 times the noise in an arm"
-        yield PlannedNumber("people", share * one.nobs, why=why, regression=one.title)
+        yield PlannedNumber("people", chosen.share * one.nobs, why=why, regression=one.title)
 
 
 def declared_errors(

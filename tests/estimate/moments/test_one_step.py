@@ -377,8 +377,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"formulas": [Regression("y ~ t1 | block", where="t1 == 1")]}, "cannot be told from each"),
     (
         {"formulas": [Regression("y ~ t1 + x", name="all", where="female == 1")],
-         "neighbors": "replace-one", "assignment": dprct.Simple("t1")},
-        "is not served by one step .treatment is private",
+         "neighbors": "replace-one", "assignment": dprct.Complete("t1")},
+        "treatment is private, .* and was not drawn for each person by itself",
     ),
     (
         {"formulas": [Regression("y ~ x", name="none", where="female == 1")],
@@ -386,8 +386,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         r"not served by one step \(no assignment=",
     ),
     (
-        {"formulas": [Regression("y ~ t1 + t2 | block", weights="own")]},
-        "weights= names 'own', which is private; declare fate='public'",
+        {"formulas": [Regression("y ~ t1 + t2 | block", weights="own")],
+         "schema": SCHEMA.declare(own={"bounds": (-1, 8)})},
+        "weights= names 'own', which is private and needs bounds, 0 or above",
     ),
     ({"formulas": [Regression("y ~ t1 | block", weights="name")]}, "weights='name' is text"),
     (
@@ -422,7 +423,7 @@ def test_differences_in_means_alone_are_read_off_the_moments() -> None:
     rows = dprct.Complete("treat", shares=0.5)
     asked = model(ROWS, assignment=rows, formulas=["y ~ treat"], attrition=True)
     assert not asked.facts.steps
-    private = model(ROWS, assignment=dprct.Simple("treat"), formulas=["y ~ treat + x"],
+    private = model(ROWS, assignment=dprct.Simple("treat"), formulas=["y ~ treat"],
                     neighbors="replace-one")  # fmt: skip
     assert not private.facts.steps
 

@@ -1,0 +1,213 @@
+"""Treatment and weights that are private: the regression as written, and its doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import dprct
+from dprct import Column, Moments, PrivateMoments, Regression, Schema
+from dprct.errors import ParameterError
+from dprct.estimate.moments.members import law_of
+
+NEVER: Any = {"missing": ()}
+BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
+SCHEMA = Schema(
+    (
+        Column("y", bounds=(-4, 6), sd=1.3, centre=0.5, **NEVER),
+        Column("seen", bounds=(-4, 6), sd=1.3, centre=0.5, missing=(".",),
+               missing_policy="private"),
+        Column("t", **BINARY),
+        Column("arm", "str4", levels=("none", "cash", "both"), missing=()),
+        Column("x", bounds=(-3, 3), sd=1.0, **NEVER), Column("female", **BINARY),
+        Column("village", "int", fate="public", **NEVER), Column("wave", **BINARY, fate="public"),
+        Column("w", bounds=(0, 4), sd=0.6, centre=1.1, **NEVER),
+    ),
+    dataset_id="study",
+)  # fmt: skip
+SHARE, DESIGN = 0.3, dprct.Simple("t", shares=0.3)
+CODES = dprct.Simple(["none", "cash", "both"], arm="arm", shares=[0.4, 0.3, 0.3])
+
+
+def table(n: int = 6000, seed: int = 1) -> pd.DataFrame:
+    """Effects that differ between women and men; who is seen differs between arms."""
+    rng = np.random.default_rng(seed)
+    t, female = (rng.random(n) < SHARE) * 1.0, rng.choice([0.0, 1.0], n)
+    arm = rng.choice(["none", "cash", "both"], n, p=[0.4, 0.3, 0.3])
+    x, w = rng.normal(size=n).clip(-3, 3), np.exp(rng.normal(size=n) / 2).clip(0.25, 4)
+    village = np.arange(n) // 20
+    y = 1.0 + 0.6 * x + 0.3 * t * (1 + female) + 0.5 * (arm == "both") + 0.3 * np.log(w)
+    y = y + rng.normal(size=n) + 0.3 * rng.normal(size=n // 20)[village]
+    seen = np.where(rng.random(n) < np.where(t == 1, 0.7, 0.9), y.clip(-4, 6), np.nan)
+    return pd.DataFrame({
+        "y": y.clip(-4, 6), "seen": seen, "t": t, "arm": arm, "x": x, "female": female,
+        "village": village * 1.0, "wave": np.arange(n) % 2.0, "w": w,
+    })  # fmt: skip
+
+
+ROWS = table()
+
+
+def model(*formulas: Any, data: Any = ROWS, schema: Schema = SCHEMA, **options: Any) -> Any:
+    return PrivateMoments(data, schema, **{"formulas": formulas, "assignment": DESIGN, **options})
+
+
+def asked(formula: str = "y ~ t + x", **more: Any) -> Regression:
+    return Regression(formula, name="it", **more)
+
+
+SERVED: list[tuple[Regression, str, dict[str, Any]]] = [
+    (asked(), "t == t", {}),
+    (asked(where="female == 1 & wave == 0"), "female == 1 & wave == 0", {}),
+    (asked("seen ~ t + x"), "seen == seen", {}),
+    (asked("seen ~ t", where="female == 0"), "seen == seen & female == 0", {}),
+    (asked(cluster="village"), "t == t", {}),
+    (asked(weights="w"), "t == t", {}),
+    (asked("y ~ C(arm) + x"), "t == t", {"assignment": CODES, "control": "none"}),
+    (asked("y ~ C(arm) + x", weights="w", where="wave == 1"), "wave == 1",
+     {"assignment": CODES, "control": "none"}),
+    (asked("seen ~ t", weights="w"), "seen == seen", {"neighbors": "replace-one-design-public"}),
+    (asked("y ~ t + x", weights="w", cluster="village", where="female == 1"), "female == 1",
+     {"neighbors": "replace-one-design-public"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "query", "options"), SERVED)
+def test_the_regression_is_that_of_the_rows_that_count(
+    one: Regression, query: str, options: dict[str, Any]
+) -> None:
+    rows = ROWS.query(query)
+    more = {"weights": one.weights} if one.weights else {}
+    if one.cluster:
+        more["cluster"] = rows["village"]
+    rows = rows.assign(**{f"C(arm)[T.{k}]": (rows["arm"] == k) * 1.0 for k in ("cash", "both")})
+    right = one.formula.replace("C(arm)", "`C(arm)[T.cash]` + `C(arm)[T.both]`")
+    plain = dprct.ols(right, rows, **more)
+    found = model(one, **options).fit(25, 1e-6, rng=2).ols("it")
+    terms = list(found.params.index)
+    assert terms == [name for name in plain.params.index if name.startswith(("t", "C(arm)"))]
+    gap = (found.params - plain.params[terms]).abs()
+    assert (gap < 4 * np.hypot(found.bse_noise, 0.4 * plain.bse[terms])).all()
+    ratio = found.bse / plain.bse[terms]
+    assert ((ratio > 0.8) & (ratio < 1.7)).all(), ratio
+    assert found.cov_type == ("CR1" if one.cluster else "HC1")
+    assert abs(found.nobs - len(rows)) < 0.1 * len(rows)
+    words = " ".join(found.notes)
+    assert ("Who was treated is private" in words) == ("neighbors" not in options)
+    assert ("Weights are private" in words) == (
+        one.weights is not None and "neighbors" in options and found.nobs == len(ROWS)
+    )
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_without_noise_the_coefficient_is_exact(weights: str | None) -> None:
+    """Four sums give the difference in (weighted) means of those who are seen, to the digit."""
+    one = asked("seen ~ t", weights=weights)
+    bound = model(one).facts.steps.bound[0]
+    g = ROWS["seen"].notna() * (ROWS["w"] / 4 if weights else 1.0)
+    arm = 1 - ROWS["t"].to_numpy(int)  # the design has the arm first, and those in none last
+    a = bound.weights[0, arm]
+    r = ROWS["seen"].fillna(0) - 1
+    sums = np.array([(g * a * r).sum(), (g * r).sum(), (g * a).sum(), g.sum()])
+    law = law_of(bound, sums, np.full(4, 1e-9))
+    kept = ROWS.dropna()
+    plain = dprct.ols("seen ~ t", kept, weights=weights) if weights else dprct.ols("seen ~ t", kept)
+    assert law.theta[0] == pytest.approx(plain.params["t"], rel=1e-9)
+    e = r - law.means[0] - law.means[1] * a
+    psi = law.psi[0, arm]
+    n = int(ROWS["seen"].notna().sum())
+    error = float(np.sqrt(((g * psi * e) ** 2).sum() * n / (n - 2)))
+    assert error == pytest.approx(plain.bse["t"], rel=1e-9)
+
+
+def test_a_release_says_what_is_public_and_what_is_not() -> None:
+    m = model(asked(), "seen ~ t").fit(4, 1e-6)
+    said = m.guarantee.public_facts
+    assert m.guarantee.relation == "replace-one"
+    assert any("arms and levels of the design: control, t" in one for one in said)
+    assert not any("columns" in one and "treatment, blocks" in one for one in said)
+
+
+def test_plans_say_shares_and_weights() -> None:
+    plan = model(asked(weights="w")).plan(2, 1e-6)
+    assert plan.value("weights", regression="it") == pytest.approx(1.1 / 4)
+    weighted = plan.value("noise_sd", regression="it")
+    alone = model(asked()).plan(2, 1e-6).value("noise_sd", regression="it")
+    assert 2.5 < weighted / alone < 5
+    shares = {number.quantity for number in model(asked()).plan(2, 1e-6).numbers}
+    assert "share" not in shares
+
+
+def test_levels_of_private_treatment_cost_as_one() -> None:
+    levels = [Regression("y ~ t", where=f"female == {k}", name=f"{k}") for k in (0, 1)]
+    noise = [
+        model(*some).plan(2, 1e-6).value("noise_sd", regression="1")
+        for some in (levels[1:], levels)
+    ]
+    assert noise[1] == pytest.approx(noise[0], rel=0.15)
+
+
+@pytest.mark.parametrize("engine", ["polars", "lazy"])
+def test_engines_have_the_same_bits(engine: str) -> None:
+    formulas = [Regression("seen ~ t + x", weights="w", name="a"), asked(cluster="village")]
+    wanted = model(*formulas).fit(4, 1e-6, rng=1)
+    other = pl.from_pandas(ROWS, nan_to_null=True)
+    found = model(*formulas, data=other.lazy() if engine == "lazy" else other).fit(4, 1e-6, rng=1)
+    for name in ("a", "it"):
+        pd.testing.assert_series_equal(found.ols(name).params, wanted.ols(name).params)
+        pd.testing.assert_series_equal(found.ols(name).bse, wanted.ols(name).bse)
+
+
+def test_documents_are_read_again(tmp_path: Any) -> None:
+    m = model(asked(where="female == 1")).fit(4, 1e-6)
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert str(back.ols("it")) == str(m.ols("it"))
+
+
+def test_what_moments_serve_is_left_to_them() -> None:
+    """Slopes of covariates and other regressions, where something else is read off the moments."""
+    assert model("y ~ t + x").facts.steps
+    for options in ({"columns": ["female"]}, {"subgroups": ["female"]}):
+        assert not model("y ~ t + x", **options).facts.steps
+    assert not model("y ~ t + x", "y ~ x").facts.steps
+    m = model("y ~ t + x", asked(where="female == 1"), columns=["female"]).fit(8, 1e-6)
+    assert list(m.ols("y ~ t + x").params.index) == ["Intercept", "t", "x"]
+    assert list(m.ols("it").params.index) == ["t"]
+
+
+REFUSED: list[tuple[Regression, dict[str, Any], str]] = [
+    (asked(where="wave == 1"), {"assignment": dprct.Complete("t", shares=SHARE)},
+     "not drawn for each person by itself, as by dprct.Simple"),
+    (asked(where="t == 1 | female == 1"), {}, "joins treatment"),
+    (asked(where="wave == 1 & t == 1"), {}, "treatment is private, and its condition names it"),
+    (asked("y ~ t*x", where="wave == 1"), {}, "treatment is private, and t:x is a product"),
+    (asked("y ~ [seen ~ t]", where="wave == 1"), {}, "private, and it has instruments"),
+    (asked("y ~ t*x", weights="w"), {"neighbors": "replace-one-design-public"},
+     "t:x is a product of treatment and a private covariate, with weights"),
+    (asked(cov_type="nonrobust"), {}, "treatment is private, and it has classical errors"),
+    (asked(weights="x"), {}, "needs bounds, 0 or above"),
+    (asked("y + w ~ t", weights="w"), {}, "which treatment may have moved"),
+    (asked(cluster="female"), {}, "who is in which cluster must be public"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "options", "words"), REFUSED)
+def test_what_is_not_offered_is_refused_by_name(
+    one: Regression, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ParameterError, match=words):
+        model(one, **options)
+
+
+def test_a_file_carries_no_private_treatment_and_no_private_values() -> None:
+    for neighbors, formula, words in (
+        ("replace-one", "y ~ t + x", "treatment is public in declared regressions"),
+        ("replace-one-design-public", "seen ~ t + x", "it is private who has a value of seen"),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=words):
+            dprct.Calibrated(ROWS, SCHEMA, formulas=[formula], assignment=DESIGN,
+                             neighbors=neighbors).fit(4, 1e-6)  # fmt: skip
