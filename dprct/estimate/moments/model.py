@@ -1060,6 +1060,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         their coefficients of treatment have the noise of a few numbers, whatever the covariates.
         Then nothing else is read off the moments unless ``columns=``, ``subgroups=`` or another
         formula asks for it.
+        Where treatment is private and was drawn for each person alone (``dprct.Simple``), they are
+        served so too, unless something else is read off the moments.
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
