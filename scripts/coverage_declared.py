@@ -34,8 +34,9 @@ HEAD = """# How well declared regressions do
 
 Written by `scripts/coverage_declared.py`; {runs} simulated releases per row (of eight outcomes a
 quarter as many), delta = 1e-6, ten covariates fixed before treatment (R squared .4 where the
-outcome is normal), one person protected, treatment public. **The truth is the effect on the outcome
-clipped at its declared bounds.** Rows are drawn anew in every run, and treatment is assigned anew.
+outcome is normal), one person protected, treatment public unless said. **The truth is the
+effect on the outcome clipped at its declared bounds.** Rows are drawn anew in every run, and
+treatment is assigned anew.
 [Declared regressions](declared_regressions.md) says what these are.
 
 *Error*: root mean squared error over that of least squares with covariates and without privacy.
@@ -45,8 +46,9 @@ deviations. *Test*: how often the 5 % test of a true zero rejects, where the eff
 coverage in bold is more than three binomial errors below .93. With {runs} releases a coverage of
 .95 is known to {known}, and an error ratio to {within} %; outcomes of one release count each.
 
-*Weights* are public sampling weights of 1 to 4. *An instrument*: the offer moves take-up of .6 of
-the people; the interval is the Anderson-Rubin set, which may be open, and has no width here.
+*Sampling weights* are public, of 1 to 4. *Private treatment* is drawn for each person alone.
+*An instrument*: the offer moves take-up of .6 of the people; the interval is the Anderson-Rubin
+set, which may be open, and has no width here.
 
 | case | rows | epsilon | coverage 95 % | error | printed | width | off by | test |
 |---|---|---|---|---|---|---|---|---|
@@ -64,6 +66,8 @@ PRINTED = {
     ("100 clusters of 20, eight outcomes", 2000): (2.9, 1.27),
     ("200 clusters of 30, eight outcomes", 6000): (1.65, 1.06),
     ("200 clusters of 30", 6000): (1.09, 1.00),
+    ("private treatment, .7 and .9 seen privately", 2000): (2.25, 1.19),
+    ("private treatment, .7 and .9 seen privately", 10000): (1.34, 1.05),
 }  # fmt: skip
 
 
@@ -73,7 +77,10 @@ class Case:
 
     ``where``: of the half of the rows for which a condition on a public column holds.  ``slope``:
     the coefficient of treatment times a covariate with which the effect varies.  ``weights``: with
-    sampling weights, to which the effect is tied.  ``offer``: the effect of what was taken up.
+    sampling weights, to which the effect is tied; ``own``: these are private, lognormal from .25
+    to 4.  ``offer``: the effect of what was taken up.  ``hidden``: treatment is private, drawn for
+    each person alone; ``gone``: outcomes of .3 of the treated and .1 of the others are missing,
+    and who has one is private; ``within``: errors of public clusters of so many people.
     """
 
     name: str
@@ -89,12 +96,17 @@ class Case:
     slope: bool = False
     weights: bool = False
     offer: bool = False
+    own: bool = False
+    hidden: bool = False
+    gone: bool = False
+    within: int = 0
     epsilons: tuple[float, ...] = (1.0, 4.0)
 
     @property
     def alike(self) -> bool:
         """Whether every run has the same public facts, but for who is treated."""
-        return self.sizes is None and not (self.where or self.weights)
+        same = self.sizes is None and not (self.where or self.weights)
+        return same or self.hidden or self.own
 
 
 CASES = (
@@ -124,6 +136,12 @@ CASES = (
     *(Case("treatment times a covariate", n, slope=True) for n in (5000, 20000)),
     Case("treatment times a covariate, skewed", 5000, "lognormal", slope=True),
     Case("treatment times a covariate, 200 clusters", 6000, cluster=30, slope=True),
+    Case("private treatment", 2000, hidden=True),
+    *(Case("private treatment, .7 and .9 seen privately", n, hidden=True, gone=True)
+      for n in (2000, 10000)),
+    Case("private treatment, 100 public clusters of 20", 2000, hidden=True, within=20),
+    *(Case("private weights, lognormal", n, weights=True, own=True) for n in (2000, 10000)),
+    Case("private treatment and weights", 10000, weights=True, own=True, hidden=True),
 )  # fmt: skip
 
 
@@ -161,6 +179,7 @@ def made(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
     n, K = len(group), case.outcomes
     t = np.zeros(G)
     t[rng.permutation(G)[: round(G * case.share)]] = 1
+    t = (rng.random(G) < case.share) * 1.0 if case.hidden else t
     T = t[group]
     X = np.clip(rng.normal(size=(n, 10)), -3, 3)
     icc = 0.1 if case.cluster > 1 else 0.0
@@ -170,6 +189,7 @@ def made(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
     low, high, *_ = bounds_of(case.kind)
     off, on = potential(case.kind, z, rng)
     w = 1.0 + np.arange(n) % 4
+    w = np.exp(rng.normal(size=n) / 2).clip(0.25, 4) if case.own else w
     on = on + 0.1 * X[:, :1] if case.slope else on
     on = on + 0.1 * w[:, None] if case.weights else on
     takes = rng.random(n) < 0.6 if case.offer else np.ones(n, bool)
@@ -187,6 +207,11 @@ def made(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
     W = np.column_stack([np.ones(n), T, X])
     W = np.insert(W, 1, T * X[:, 0], axis=1) if case.slope else W
     use = data["wave"].to_numpy() != 1 if case.where else np.ones(n, bool)
+    if case.gone:
+        use &= rng.random(n) < np.where(T == 1, 0.7, 0.9)
+        data.loc[~use, "y0"] = np.nan
+    if case.within:
+        data["v"] = np.arange(n) // case.within * 1.0
     root = np.sqrt(w)[:, None] if case.weights else 1.0
     left = np.column_stack([Y, given]) if case.offer else Y
     slopes = np.linalg.lstsq((W * root)[use], (left * root)[use], rcond=None)[0][1]
@@ -198,6 +223,7 @@ def model_of(case: Case, data: pd.DataFrame, treated: int) -> PrivateMoments:
     """Return the declared regressions of a case."""
     low, high, sd, centre = bounds_of(case.kind)
     facts: dict[str, Any] = {"bounds": (low, high), **NEVER}
+    facts |= {"missing": (".",), "missing_policy": "private"} if case.gone else {}
     about = {"sd": sd * case.scale, "centre": min(max(centre + case.centre * sd, low), high)}
     if case.kind == "rare":
         facts, about = {"type": "byte", "levels": (0.0, 1.0), **NEVER}, {}
@@ -208,11 +234,14 @@ def model_of(case: Case, data: pd.DataFrame, treated: int) -> PrivateMoments:
         Column("t", "byte", levels=(0.0, 1.0), **NEVER),
         Column("taken", "byte", levels=(0.0, 1.0), **NEVER),
         *(Column(x, bounds=(-3, 3), sd=1.0, **NEVER) for x in names),
-        Column("v", "long", **NEVER),
+        Column("v", "long", fate="public" if case.within else None, **NEVER),
         Column("wave", "byte", missing=(".",), fate="public"),
-        Column("w", "byte", fate="public", **NEVER),
+        Column("w", bounds=(0, 4), sd=0.6, centre=1.1, **NEVER) if case.own
+        else Column("w", "byte", fate="public", **NEVER),
     ))  # fmt: skip
     design: Any = dprct.Complete("t", counts=int(data["t"].sum()))
+    if case.hidden:
+        design = dprct.Simple("t", shares=case.share)
     if case.cluster > 1:
         design = dprct.Cluster("t", cluster="v", counts=treated, icc=0.1)
     right = " + ".join(["t", *names, *["t:x0"] * case.slope])
@@ -220,9 +249,11 @@ def model_of(case: Case, data: pd.DataFrame, treated: int) -> PrivateMoments:
         right = " + ".join([*names, "[taken ~ t]"])
     where = "wave != 1 & y0 < ." if case.where else None
     weights = "w" if case.weights else None
+    cluster = "v" if case.within else None
     model = PrivateMoments(
-        data, schema, assignment=design, neighbors="replace-one-design-public",
-        formulas=[dprct.Regression(f"{y} ~ {right}", where=where, weights=weights)
+        data, schema, assignment=design,
+        neighbors="replace-one" if case.hidden else "replace-one-design-public",
+        formulas=[dprct.Regression(f"{y} ~ {right}", where=where, weights=weights, cluster=cluster)
                   for y in outcomes],
     )  # fmt: skip
     if case.alike:  # what is paid is a function of public facts, which are the same in every run
