@@ -37,7 +37,7 @@ _WHY: Mapping[str, tuple[str, str]] = {
         "missing-answers",
     ),
     **dict.fromkeys(("bounds", "levels", "bins"), _BOUNDS),
-    "confirm": (
+    "header": (
         "Names, types, formats and labels come from a confidential file and are published as they "
         "stand: somebody must have read them.",
         "not-from-the-data",
@@ -130,7 +130,8 @@ def refusal(said: str, method: str, keys: Mapping[str, Container[str]]) -> dict[
 
 def _explained(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> Point:
     at = _place(point, names, keys)
-    why, anchor = _WHY.get(at[-1], ("", "")) if at else ("", "")
+    key = "header" if at == HEADER else at[-1] if at else ""
+    why, anchor = _WHY.get(key, ("", ""))
     return Point(point, at, why, anchor, _remedies(point, at, keys))
 
 

@@ -170,6 +170,18 @@ def test_points_lead_to_their_fields() -> None:
     assert {one.point: one.at for one in found} == said
 
 
+def test_a_plan_that_refuses_names_what_would_go_on() -> None:
+    said = '[release] the plan refuses: too few; (method = "marginals"), or confirm = true'
+    (one,) = explained([said], (), {"release": {"method", "confirm"}})
+    assert one.at == ("release", "confirm")
+    assert one.why == ""
+    assert [button["label"] for button in one.remedies] == [
+        "Method: marginals", "Go on although the plan refuses: yes",
+    ]  # fmt: skip
+    (control,) = explained(["[cate] control is open; give one of: a, b"], (), {"cate": {"control"}})
+    assert [button["changes"][0]["typed"] for button in control.remedies] == ["a", "b"]
+
+
 def test_words_of_the_page_are_no_code(desk: Desk) -> None:
     assert label("treatment_time") == "Treatment time"
     assert plain("``x=True`` of :class:`Design`") == "x = true of Design"

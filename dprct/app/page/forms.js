@@ -126,7 +126,7 @@ export function asked(point) {
 export function labelOf(at) {
   const section = state.sections.find((one) => one.at.join() === at.slice(0, -1).join());
   const found = section && section.fields.find((one) => one.key === at[at.length - 1]);
-  return found ? `${found.label}: ` : "";
+  return found && found.key !== "confirm" ? `${found.label}: ` : "";
 }
 
 // "column 'age' has no fate" beside a field of age needs no name
