@@ -39,7 +39,8 @@ def check(
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
     from dprct.study.data_sets import planned_verdicts
-    from dprct.study.protect import all_open_points, study_of
+    from dprct.study.declarable import declarable
+    from dprct.study.protect import all_open_points, header_and_rows, study_of
 
     study = study_of(study_file)
     problems = all_open_points(study)
@@ -50,6 +51,10 @@ def check(
     say(points if problems else "complete: nothing is open; next: dprct plan")
     files = tuple(do) if do else study.do_files
     if files:
-        show_verdicts(planned_verdicts(study, files))
+        found = planned_verdicts(study, files)
+        show_verdicts(found)
+        more = declarable(study, *header_and_rows(study), files, found) if not problems else None
+        for line in () if more is None else more.lines():
+            say(line)
     if problems:
         raise typer.Exit(1)

@@ -52,7 +52,8 @@ def named_columns(rows: Iterable[Regression], columns: Collection[str]) -> dict[
     taken = {name.lower() for name in columns}
     for row in rows:
         for name, made in row.made.items():
-            if made.expression in found or not _is_made_of(made, columns):
+            as_it_stands = name not in row.derived and name not in row.remade
+            if as_it_stands or made.expression in found or not _is_made_of(made, columns):
                 continue
             free = _free(name, taken)
             taken.add(free.lower())
@@ -134,6 +135,8 @@ def on_derived(row: Regression, names: Mapping[str, str], products: Collection[s
     found = {}
     for name, made in row.made.items():
         new = made.copied or names.get(made.expression)
+        if name not in row.derived and name not in row.remade:
+            continue  # it is one of the file's already
         if made.expression and new and not _is_product(name, row, products):
             found[name] = new
     if not found:

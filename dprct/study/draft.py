@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from dprct.schema.schema import Schema
     from dprct.study.do_columns import Derived
-    from dprct.study.prefill import Prefill, TablePart
+    from dprct.study.prefill import Prefill, Printed, TablePart
 
 _LONGEST_ID = 80
 _MOST_PLACES = 3
@@ -301,13 +301,17 @@ def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
     parts = []
     for one in filled.regressions:
-        lines = ["", _places(one.places), "[[regression]]", f"formula = {_text(one.formula)}"]
-        more_keys = {"where": one.where, "weights": one.weights, "cluster": one.cluster,
-                     "cov_type": one.cov_type}  # fmt: skip
-        lines += [f"{key} = {_text(value)}" for key, value in more_keys.items() if value]
-        lines += ["count_effects = true"] if one.count_effects else []
+        lines = ["", _places(one.places), *regression_lines(one)]
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
+
+
+def regression_lines(one: Printed) -> list[str]:
+    """Return a regression as a study file declares it."""
+    keys = {"formula": one.formula, "where": one.where, "weights": one.weights,
+            "cluster": one.cluster, "cov_type": one.cov_type}  # fmt: skip
+    lines = [f"{key} = {_text(value)}" for key, value in keys.items() if value]
+    return ["[[regression]]", *lines, *(["count_effects = true"] if one.count_effects else [])]
 
 
 def _texts(values: Iterable[str]) -> str:

@@ -226,3 +226,24 @@ def test_a_package_has_the_do_file_as_it_is_and_one_that_runs(
     assert f"every number of {len(rows)} is that of expected.csv" in checked.out + checked.err
     again = run("package", folder / "study.toml", "--yes")
     assert (again.code, "charged, epsilon" in again.out) == (0, False)
+
+
+def test_check_ends_with_what_could_be_declared(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    (folder / "more.do").write_text(
+        "use shops, clear\ngen lsales = ln(sales + 1)\ngen old = age > 60\n"
+        "reg lsales grant age, robust\nreg woman grant old, robust\nprobit woman grant\n"
+    )
+    ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
+    assert ran.code == 0, ran.err
+    end = ran.out[ran.out.index("declare this regression: epsilon 4 gives errors ") :]
+    first, _, block = end.partition("\n")
+    assert first.endswith("times those without privacy, of all that is declared then")
+    assert tomllib.loads(block) == {
+        "derived": {"old": "where(missing(age), 1, age > 60)"},
+        "regression": [{"formula": "woman ~ grant + old"}],
+    }
+    (folder / "more.do").write_text("use shops, clear\nreg y grant, robust\n")
+    ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
+    assert "declare th" not in ran.out

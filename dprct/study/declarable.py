@@ -1,0 +1,156 @@
+"""Regressions of do-files that a study could declare besides its own, and what they would cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dprct.errors import DprctError, marked
+from dprct.estimate.moments.declared import Regression
+from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
+from dprct.study.do_columns import all_on_derived
+from dprct.study.do_files import read_do
+from dprct.study.draft import regression_lines
+from dprct.study.prefill import prefilled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from dprct.schema.schema import Schema
+    from dprct.study.prefill import Printed
+    from dprct.study.study import Study
+    from dprct.study.verdicts import Verdict
+
+_SERVED = frozenset({"valid", "valid: average marginal effect"})
+
+
+@dataclass(frozen=True, slots=True)
+class Declarable:
+    """Regressions that one step would serve if the study declared them.
+
+    Parameters
+    ----------
+    derived : dict of str to str
+        Columns that the study would have to make for them.
+    lacking : dict of str to str
+        Regressions that it could declare if it said more, by their formulas, with what it lacks.
+    least, most : float or None
+        Errors of all regressions of the study then, as multiples of those without privacy.
+    """
+
+    regressions: tuple[Printed, ...]
+    derived: dict[str, str]
+    lacking: dict[str, str]
+    epsilon: float
+    least: float | None = None
+    most: float | None = None
+
+    def lines(self) -> Iterator[str]:
+        """Yield what to write into the study file, and what it would cost."""
+        for formula, why in self.lacking.items():
+            yield f"could be declared, but for this: {formula}: {why}"
+        if not self.regressions:
+            return
+        number = len(self.regressions)
+        what = "this regression" if number == 1 else f"these {number} regressions"
+        price = ""
+        if self.least is not None and self.most is not None:
+            price = (
+                f": epsilon {self.epsilon:g} gives errors {self.least:.3g} to {self.most:.3g} "
+                "times those without privacy, of all that is declared then"
+            )
+        yield f"declare {what}{price}"
+        if self.derived:
+            yield "[derived]"
+            yield from (f"{name} = '''{text}'''" for name, text in self.derived.items())
+        for one in self.regressions:
+            yield from regression_lines(one)
+
+
+def declarable(
+    study: Study, header: Schema, rows: int | None, do: Sequence[Path], found: Sequence[Verdict]
+) -> Declarable | None:
+    """Return the regressions of do-files that a study could declare besides its own.
+
+    None where there is none, or where the method has no declared regressions.  No row is read.
+
+    Parameters
+    ----------
+    found : sequence of Verdict
+        On the regressions of the same do-files.
+    """
+    spec = study.asked.spec
+    if not isinstance(spec, MomentsSpec) or spec.assignment is None:
+        return None
+    arms = [*spec.assignment.columns]
+    read = read_do(do, header, treatments=arms, dataset=study.data.name)
+    columns = [*header.names, *study.derived]
+    drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms)
+    open_places = {
+        (one.regression.file, one.regression.line) for one in found if one.kind not in _SERVED
+    }
+    wanted = [one for one in drafted.regressions if {*one.places} & open_places]
+    made = {one.name: one.expression for one in drafted.derived}
+    wider = replace(study, derived={**study.derived, **made})
+    lacks = {one: _lacks(wider, spec, one, header, rows) for one in wanted}
+    kept = tuple(one for one, why in lacks.items() if why is None)
+    lacking = {one.formula: why for one, why in lacks.items() if why}
+    if not kept:
+        return Declarable((), {}, lacking, study.release.epsilon) if lacking else None
+    text = " ".join(f"{one.formula} {one.where} {one.weights} {one.cluster}" for one in kept)
+    made = {name: said for name, said in made.items() if name in text}
+    wider = replace(study, derived={**study.derived, **made})
+    formulas = (*spec.formulas, *map(_declared, kept))
+    least, most = _times(wider, spec, formulas, header, rows)
+    return Declarable(kept, made, lacking, study.release.epsilon, least, most)
+
+
+def _declared(one: Printed) -> Regression:
+    return Regression(
+        one.formula,
+        where=one.where or None,
+        weights=one.weights or None,
+        cluster=one.cluster or None,
+        cov_type=one.cov_type or None,  # type: ignore[arg-type]
+        count_effects=one.count_effects or None,
+    )
+
+
+def _lacks(
+    study: Study, spec: MomentsSpec, one: Printed, header: Schema, rows: int | None
+) -> str | None:
+    """Return what a study lacks to declare a regression; None for nothing, "" if none serves it."""
+    alone = replace(spec, formulas=(_declared(one),))
+    try:
+        alone.served(study.declared(header))
+    except DprctError as error:
+        return marked(error) if "bounds" in str(error) or "levels" in str(error) else ""
+    problems = replace(study, asked=replace(study.asked, spec=alone)).problems(header, rows)
+    served = "is not served by one step"
+    return None if not problems else "" if served in problems[0] else problems[0]
+
+
+def _times(
+    study: Study,
+    spec: MomentsSpec,
+    formulas: Sequence[Any],
+    header: Schema,
+    rows: int | None,
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the least and the largest error, as a multiple of that without privacy.
+
+    They are those of a trial of as many people; where more must be known of these, None.
+    """
+    if rows is None or spec.assignment is None:
+        return None, None
+    release, schema = study.release, study.declared(header)
+    try:
+        found = PrivateMoments.power_of_trial(
+            rows, schema, release.epsilon, release.delta, assignment=spec.assignment,
+            formulas=formulas,
+        )  # fmt: skip
+    except DprctError:
+        return None, None
+    times = found["error"] / found["without_privacy"]
+    return float(times.min()), float(times.max())
