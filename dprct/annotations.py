@@ -183,7 +183,7 @@ def parts_of(made: type[Any]) -> Iterator[tuple[str, Kinds, bool]]:
 
 
 def is_no_table(value: object) -> bool:
-    """Whether this is no table of data, which no word, number or rule is, and no one truth has."""
+    """Whether a value is anything but a table of data."""
     return not (hasattr(value, "columns") or len(getattr(value, "shape", ())) > 1)
 
 

@@ -286,7 +286,7 @@ def _content(path: os.PathLike[Any]) -> str:
 
 
 def _default(one: Field[Any]) -> object:
-    """Default of a field where nothing is given; nothing else is like its class."""
+    """Default of a field; this function itself, which equals nothing else, if it has none."""
     if one.default is not MISSING:
         return one.default
     return one.default_factory() if one.default_factory is not MISSING else _default

@@ -160,7 +160,7 @@ def moment_penalty(noise_sd: float, width: int, distance: float) -> float:
 
 
 ADDITIVE_BINS = 8
-"""Equal bins of a feature of an additive model that declares none and has more legal values."""
+"""Equal bins of an additive model's feature that declares none and has more admissible values."""
 
 PURE_COUNT_UNITS = 1 << 17
 """Units of the grid that a count is worth under Laplace noise, a quarter of the clip's 2^19.

@@ -225,7 +225,7 @@ class Encoding:
     Parameters
     ----------
     cells : tuple of tuple
-        For every regular code its legal values: one number or text of a level, or the smallest
+        For every regular code its admissible values: one number or text of a level, or the smallest
         and largest legal number of a bin.
     rule : Rule or None
         Which code a number has; None for text.
@@ -283,7 +283,7 @@ class Encoding:
         return {self.name: self.decode(codes, rng)}
 
     def decode(self, codes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """Return legal values (n,) for codes (n,): uniform over the legal values of a bin."""
+        """Return admissible values (n,) for codes (n,): uniform over those of a bin."""
         regular = np.minimum(codes, len(self.cells) - 1)
         if self.column.is_text:
             texts = np.array([cell[0] for cell in self.cells], dtype=object)
@@ -552,5 +552,5 @@ def _check_size(column: Column, size: int) -> None:
 def _check_bins(column: Column, all_hold_values: bool) -> None:
     if not all_hold_values:
         raise SchemaError(
-            f"column {column.name!r}: a bin holds no legal value; declare fewer or wider bins"
+            f"column {column.name!r}: a bin holds no admissible value; declare fewer or wider bins"
         )

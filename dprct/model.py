@@ -382,7 +382,7 @@ class Spec(ABC, Generic[AnyFacts]):
             yield facts  # type: ignore[misc]
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Reason why no table of this header can be fitted at a budget; None if one may be.
+        """Reason why a budget cannot pay for any table with this header; None if it can.
 
         Parameters
         ----------

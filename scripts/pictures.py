@@ -175,7 +175,7 @@ FLOW = (
         150,
         210,
         "secret",
-        ("Queries", "exact whole numbers, and how", "much one person can move them"),
+        ("Queries", "exact sums, and the most", "that one person changes them"),
     ),
     (540, 150, 210, "noise", ("Charge, then noise", "ledger first; draws are exact")),
     (0, 300, 210, "public", ("A reader's do-file", "runs unchanged")),

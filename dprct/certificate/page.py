@@ -344,7 +344,7 @@ def _percent(share: float) -> str:
 _FATES = {
     "modelled": "synthetic values, drawn from the release",
     "derived": "recomputed from released columns",
-    "filler": "arbitrary legal values; no information",
+    "filler": "arbitrary admissible values; no information",
     "withheld": "every value is missing",
     "key": "fresh keys",
     "public": "published as it is",

@@ -127,8 +127,8 @@ CALIBRATED = "Calibrated:"
 """How the note of one that it does support begins."""
 
 _ROUNDED = (
-    "{} were rounded to legal values, which broke the calibration: regressions on this file miss "
-    "the released effects, and their intervals are not valid. Take the released estimates."
+    "{} were rounded to admissible values, which broke the calibration: regressions on this file "
+    "miss the released effects, and their intervals are not valid. Take the released estimates."
 )
 _VERSION = 1
 _PARTS = {"v", "y", "t", "x", "k", "e", "g", "a", "s", "n", "c", "r"}
@@ -168,7 +168,7 @@ class Validity:
     classical : bool
         Whether the classical errors of every covariate set equal the released ones too.
     rounded : bool
-        Whether outcomes were rounded to legal values, which broke the calibration: then no
+        Whether outcomes were rounded to admissible values, which broke the calibration: then no
         regression is valid, and the file says so.
     control_errors : tuple of float or None
         Of each outcome, the error of the mean of the control group, sampling and privacy noise
@@ -637,7 +637,7 @@ class Validity:
     def _unreleased(self, spec: Specification) -> str | None:
         """Reason why the coefficients of the arms are not the released effects."""
         if self.rounded:
-            return "the outcomes were rounded to legal values, which broke the calibration"
+            return "the outcomes were rounded to admissible values, which broke the calibration"
         if spec.outcome not in self.outcomes:
             released = ", ".join(self.outcomes)
             return f"the effects on {spec.outcome!r} were not released; released: {released}"

@@ -224,10 +224,10 @@ TAKES_AS_PUBLIC, DOES_NOT_PROTECT = "It takes as public: ", "It does not protect
 """How the lines of a guarantee begin that follow its sentence."""
 
 RELATIONS: dict[Relation, str] = {
-    "replace-one": "one {unit}'s values are replaced by any other legal values; n is public",
+    "replace-one": "one {unit}'s values are replaced by any other admissible values; n is public",
     "add-remove": "one {unit} is added or removed; n is not public",
     "replace-one-design-public": (
-        "one {unit}'s outcomes and covariates are replaced by any other legal values; "
+        "one {unit}'s outcomes and covariates are replaced by any other admissible values; "
         "n, participation, treatment, arm sizes, strata and declared missingness are public"
     ),
 }
@@ -285,7 +285,7 @@ class Guarantee:
     --------
     >>> print(Guarantee.of(Budget(1), "replace-one", unit="person").sentence())
     Pure differential privacy with epsilon=1 for every person: one person's values are replaced
-    by any other legal values; n is public.
+    by any other admissible values; n is public.
     """
 
     measure: Measure

@@ -30,7 +30,7 @@ class Unpriced(Allocation):
     parts: Mapping[str, Mechanism] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Add nothing up."""
+        """Take the charges as they are: nothing is composed."""
 
     def cost(self) -> Charge:
         """Refuse to name a price."""

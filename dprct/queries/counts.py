@@ -326,9 +326,9 @@ def _counted(frame: Table, encodings: Sequence[Coded]) -> tuple[Integers, Intege
     """Return codes (m, p) and how many rows have them (m,); the same codes may come again.
 
     Rows are grouped by what tells their codes at the least cost, and only the groups are encoded:
-    by what they hold where a code is one legal value, by a key where it is a bin.  Of legal rows,
-    groups are about as few as codes, by the schema; encoding each row costs an engine more than
-    counting it.
+    by what they hold where a code is one admissible value, by a key where it is a bin.  Of legal
+    rows, groups are about as few as codes, by the schema; encoding each row costs an engine more
+    than counting it.
     """
     columns = [_grouping(f"__code{j}", encoding) for j, encoding in enumerate(encodings)]
     coded = prepared_for(frame, encodings)

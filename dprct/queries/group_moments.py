@@ -173,7 +173,7 @@ class Scaled:
     per_unit : float
         m, the public double by which ``x - centre`` is multiplied.
     exempt : bool
-        Clipped at its own bounds alone, never projected: the ball has room for every legal value.
+        Clipped at its own bounds alone, never projected: the ball has room for all that it admits.
     within : bool
         Whether the mean of all rows of its unit is taken away from each (fixed effects of units).
     """
@@ -232,7 +232,7 @@ class Scaled:
 
     @property
     def _is_near(self) -> bool:
-        """Whether no legal value is clipped for being far from the centre."""
+        """Whether no admissible value is clipped for being far from the centre."""
         ends = [(bound - self.centre) * self.per_unit + 0.5 for bound in self.bounds]
         return max(map(abs, ends)) < self.farthest
 

@@ -377,7 +377,7 @@ class Feature:
     bounds : (low, high)
         Of the product; public.
     flat : bool
-        Whether its legal values are the two ends alone.
+        Whether its admissible values are the two ends alone.
     """
 
     parts: tuple[Part, ...]

@@ -569,12 +569,12 @@ def means_of(sums: Array, counts: NDArray[Any]) -> Array:
 
 
 def _drawn(outcome: Encoding, k: int, offset: float, size: int, rng: np.random.Generator) -> Array:
-    """Draw legal values of a bin whose mean is ``offset`` widths from its middle.
+    """Draw admissible values of a bin whose mean is ``offset`` widths from its middle.
 
     Notes
     -----
-    Of all laws on the legal values of the bin with that mean, the one of largest entropy: density
-    proportional to exp(tilt x), which is uniform where the offset is 0.
+    Of all laws on the admissible values of the bin with that mean, the one of largest entropy:
+    density proportional to exp(tilt x), which is uniform where the offset is 0.
     """
     low, high = (float(x) for x in outcome.cells[k])
     if not high > low:

@@ -97,7 +97,7 @@ class Column:
     bounds : (low, high) or None
         Smallest and largest legal number.
     levels : tuple or None
-        The legal values, if there are few.
+        The admissible values, if there are few.
     integer : bool
         Whether legal numbers are whole; implied by byte, int and long.
     decimals : int or None

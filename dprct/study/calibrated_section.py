@@ -115,7 +115,7 @@ class CalibratedAsked(Asked):
         return found
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Reason why no table of this header can be released at a budget."""
+        """Reason why no release with this header can be paid at a budget."""
         spec = self._written()[0]
         return spec.unaffordable(facts, budget, confirm=confirm)
 

@@ -77,7 +77,7 @@ delta = 0.0
 # covariate_release = "auto"       # or histogram, marginals, filler
 # specifications = []              # other covariate sets, such as "age" or "C(village)"
 # alphas = [0.05]                  # sizes of tests at which intervals are to be valid
-# legal = "calibrated"             # or "strict": legal values, which break the calibration
+# legal = "calibrated"             # or "strict": admissible values, which break the calibration
 
 # [budget]                         # what may be spent on this data set in all;
 # epsilon = 1.0                    # without it: what this release costs

@@ -33,7 +33,7 @@ class Dialect:
     constants: Mapping[object, str] = {}
     names: Mapping[str, str] = {}
     phrases: Mapping[str, str] = {}
-    """How what is marked and no code begins, and what it is in this language."""
+    """How marked text that is no code begins, and its translation into this language."""
 
     def words(self, message: object) -> str:
         """Return an error, a warning or a message, its fragments in this language's words."""

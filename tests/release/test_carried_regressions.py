@@ -230,7 +230,7 @@ def test_a_clustered_error_that_rows_cannot_carry_is_not_released_on_the_file() 
         ({"covariates": ["x"]}, "covariates stand in the formulas"),
         ({"specifications": [""]}, "a formula of its own"),
         ({"alphas": [0.05, 0.01]}, "95 % intervals"),
-        ({"legal": "strict"}, "legal values"),
+        ({"legal": "strict"}, "admissible values"),
         ({"gamma": "moments"}, "adjust its effects"),
         ({"subgroups": "block"}, "where="),
         ({"neighbors": "replace-one"}, "treatment is public"),

@@ -225,7 +225,7 @@ def test_a_file_that_is_not_calibrated_has_no_valid_regression(
     [
         ('[design]\nkind = "simple"\narms = ["seed"]\n', "", "or [design] or a formula is missing"),
         ('kind = "simple"', 'kind = "cluster"\ncluster = "rain"', "- Table 1: 2 effects only"),
-        ("[calibrated]", '[calibrated]\nlegal = "strict"', "rounded to legal values"),
+        ("[calibrated]", '[calibrated]\nlegal = "strict"', "rounded to admissible values"),
     ],
 )
 def test_a_study_that_is_open_or_planned_otherwise(

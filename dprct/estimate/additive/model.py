@@ -227,7 +227,7 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         proportional to R. It must come from public knowledge, never from the data.  By default,
         half the width of the bounds.
     bins : int
-        Number of equal bins for a feature that declares none and has more legal values than this.
+        Equal bins for a feature that declares none and has more admissible values than this.
     categorical : iterable of str
         Numeric features whose levels have no order.
     pairs : iterable of two names

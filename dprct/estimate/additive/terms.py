@@ -164,7 +164,7 @@ def terms_of(
     Parameters
     ----------
     bins : int
-        Equal bins of a feature that declares none and has more legal values.
+        Equal bins of a feature that declares none and has more admissible values.
     categorical : iterable of str
         Features of numbers whose levels have no order.
     subgroups : iterable of str

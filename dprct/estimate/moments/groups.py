@@ -397,4 +397,4 @@ def check_subgroups(subgroups: Sequence[str], schema: Schema, design: Design | N
                 "knowledge, or derive a column with levels"
             )
         if encoding(column).size < 2:
-            raise SchemaError(f"subgroup {name!r} has one legal value; leave it out")
+            raise SchemaError(f"subgroup {name!r} has one admissible value; leave it out")

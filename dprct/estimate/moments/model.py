@@ -908,7 +908,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Reason why no table of this header can be fitted: the noise follows from the layout."""
+        """Reason why no table with this header can be fitted: the noise follows from the layout."""
         try:
             sizes = [len(one.regressors) for one, _ in self.scored(facts.schema)]
             allocation_of(self.layout(facts.schema, facts.n, budget).grid, 1, budget, sizes)

@@ -41,7 +41,7 @@ def trial_of(
     people : int or data frame
         How many people there will be, or the public columns of each.
     columns : sequence of str
-        What regressions name; each gets one legal value, which no plan depends on.
+        What regressions name; each gets one admissible value, which no plan depends on.
     cluster_size : int, optional
         People in every cluster, where these are not among the columns.
     """

@@ -163,7 +163,7 @@ class Variable:
 
     @property
     def two_valued(self) -> bool:
-        """Whether every legal value is one of two: an indicator, or a 0/1 column."""
+        """Whether every admissible value is one of two: an indicator, or a 0/1 column."""
         return self.within is None and self.of_two
 
     @property

@@ -335,7 +335,7 @@ class Layout:
     schema : Schema
         Of the confidential file, with fates from :func:`prepared_schema`.
     strict : bool
-        Outcomes take legal values only.
+        Outcomes take admissible values only.
     hidden : tuple of str
         Columns of the treatment, where it is private: drawn by released numbers of people.
     """

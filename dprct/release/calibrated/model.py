@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 
 
 FILLER = 0
-"""Seed of the rehearsal before a fit, which sees nothing of the rows but what is public."""
+"""Seed of the rehearsal before a fit, which reads public facts alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         Test sizes at which ``coefficient -+ z error`` is a valid interval.
     legal : {"calibrated", "strict"}
         With ``"calibrated"``, synthetic outcomes are real numbers, stored as double.  With
-        ``"strict"``, they are rounded and clipped to legal values, so that the regression no longer
-        returns the private effects exactly; the release reports by how much it differs.
+        ``"strict"``, they are rounded and clipped to admissible values, so that the regression no
+        longer returns the private effects exactly; the release reports by how much it differs.
     gamma : {"zero", "moments"}
         Whether synthetic outcomes vary with covariates: not at all, or by coefficients from noisy
         moments.  Moments take a fifth of epsilon and need a delta.  They make the file look more

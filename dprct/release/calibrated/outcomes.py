@@ -202,7 +202,7 @@ def check_room(
     Parameters
     ----------
     table : (n, ...) DataFrame
-        Public columns, and legal values in the others.
+        Public columns, and admissible values in the others.
     public : iterable of str
         Columns whose values are those of the original, so that only levels that occur count; of
         the others all declared levels may be drawn.
@@ -433,7 +433,7 @@ def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -
 
 
 def legalised(column: Column, values: Array) -> Array:
-    """Return the nearest legal value of each number; what is missing stays so.
+    """Return the nearest admissible value of each number; what is missing stays so.
 
     Parameters
     ----------
@@ -482,7 +482,7 @@ class Calibration:
     clusters : str or None
         Column of the clusters.
     errors : tuple of (float, float)
-        With legal values only, for each outcome: the largest gap of an effect in released
+        With admissible values only, for each outcome: the largest gap of an effect in released
         standard errors, and the ratio of errors that is farthest from 1.
     groups : ValidGroups or None
         Groups whose own regressions return released effects, too.
@@ -565,7 +565,7 @@ class Calibration:
             gap = max(gap for gap, _ in self.errors)
             ratio = max((ratio for _, ratio in self.errors), key=_distance)
             return (
-                f"outcomes were rounded and clipped to legal values: a regression misses the "
+                f"outcomes were rounded and clipped to admissible values: a regression misses the "
                 f"released effects by up to {gap:.2g} standard errors, its {kind} errors are "
                 f"{ratio:.3g} times the released ones; intervals computed from the file are not "
                 "valid, those of the estimates are"
@@ -586,7 +586,7 @@ class Calibration:
     def control_words(self) -> str:
         """Control means as a reader finds them, where these have released errors."""
         if self.errors:
-            return "those of the estimates; rounding to legal values moved those of the file"
+            return "those of the estimates; rounding to admissible values moved those of the file"
         if self.groups is not None and not self.groups.whole:
             return (
                 f"the constant of each outcome on the arms alone, within a level of "
@@ -728,7 +728,7 @@ def _sizes_of(
 def _errors(
     layout: Layout, table: pd.DataFrame, targets: Sequence[Target], clusters: str | None
 ) -> tuple[tuple[float, float], ...]:
-    """Amount by which regressions on legal values miss effects and errors."""
+    """Amount by which regressions on admissible values miss effects and errors."""
     return tuple(
         _error(layout, table, name, target, clusters)
         for name, target in zip(layout.regressions.outcomes, targets, strict=True)

@@ -271,7 +271,7 @@ _NOT_DECLARED: Mapping[str, str] = {
     "covariates": "covariates stand in the formulas",
     "specifications": "each set of covariates is a formula of its own",
     "alphas": "errors of declared regressions are those of 95 % intervals",
-    "legal": "outcomes with legal values carry no regression",
+    "legal": "outcomes with admissible values carry no regression",
     "gamma": "covariates of a formula adjust its effects already",
     "privacy_unit": "declared regressions protect a person, also where clusters were assigned",
     "index": "covariates of a formula adjust its effects",
@@ -581,7 +581,7 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         return self.declared.counting(schema)
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
-        """Return why no table of this header can be released at a budget."""
+        """Reason why no release with this header can be paid at a budget."""
         if self.declared is None:
             return super().unaffordable(facts, budget, confirm=confirm)
         return self.declared.unaffordable(facts, budget, confirm=confirm)
@@ -780,15 +780,15 @@ def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) 
                 (
                     filled,
                     f"{outcomes}: real numbers stored as double, beyond the "
-                    "legal values of the original",
+                    "admissible values of the original",
                 ),
             )
         )
     legal = (
-        f"{outcomes}: rounded and clipped to legal values, so that regressions return the effects "
-        "and errors up to a calibration error that the release reports"
+        f"{outcomes}: rounded and clipped to admissible values, so that regressions return the "
+        "effects and errors up to a calibration error that the release reports"
         if spec.legal == "strict"
-        else f"{outcomes}: real numbers stored as double, beyond the legal values of the original"
+        else f"{outcomes}: real numbers stored as double, beyond the original's admissible values"
     )
     mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
     if spec.gamma == "moments":
