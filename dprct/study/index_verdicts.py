@@ -93,3 +93,15 @@ def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, st
     kind = kinds.get(one.cov_type, f"those clustered by {one.clusters}")
     said = f"the coefficients are served, their errors are not: {kind} are released for it"
     return "effects only", said, command
+
+
+def saturated_verdict(row: Regression, formula: str, file: str) -> tuple[str, str, str]:
+    """Verdict on a model with a coefficient for each group, whose means are released."""
+    command = f'dprct ols {file} "{formula}" --family {COMMANDS[row.command]}'
+    command += " --ratios" if row.command == "logistic" else ""
+    # of a poisson classical errors rest on a variance that is the mean
+    classical = row.vce in ("", "classical") and row.command != "poisson"
+    if row.vce == "robust" or classical:
+        return "valid", "", f"{command}, from released means"
+    said = f"the coefficients are served, their errors are not: those of {row.vce or 'the model'}"
+    return "effects only", f"{said} need its scores", command

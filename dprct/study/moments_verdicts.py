@@ -7,6 +7,7 @@ cells, and a product of columns is one that was released, or has treatment or a 
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,6 +39,7 @@ from dprct.study.index_verdicts import (
     index_verdict,
     planned_models,
     released_models,
+    saturated_verdict,
 )
 from dprct.study.prefill import MARGINS, sampling_weights
 
@@ -220,6 +222,8 @@ class Served:
         """
         if row.command in COMMANDS and (index := self._index(row, terms)) is not None:
             return index_verdict(index, row, self.file)
+        if row.command in COMMANDS and (formula := self._saturated(row, terms)) is not None:
+            return saturated_verdict(row, formula, self.file)
         if (why := self._another_estimator(row, terms)) is not None:
             return "artefact", *why
         declared = self._declared(row, terms)
@@ -362,6 +366,28 @@ class Served:
         ]  # fmt: skip
         alike = [one for one in same if index_verdict(one, row, "")[0] == "valid"]
         return next(iter([*alike, *same]), None)
+
+    def _saturated(self, row: Regression, terms: tuple[str, ...]) -> str | None:
+        """A model with a coefficient for each group of treatment and subgroups, as a formula."""
+        names = {name for word in row.regressors for name in bare_names(word)}
+        lost = row.steps or row.groups or row.weights or row.endogenous or not row.intercept
+        if self.withheld or lost or not names or names - self.groups.keys():
+            return None
+        if isinstance(row.outcome, list) or self._condition(row) != "" or row.derived:
+            return None
+        if _categories(row.regressors) - self._twos:
+            return None
+        formula = formula_of(row, terms)
+        try:
+            _, columns = self._checked(formula)
+        except DprctError:
+            return None
+        parsed = main_part(parse(formula, structural=True))
+        cells = math.prod(len({*self.groups[name]} - {None}) for name in names)
+        like = "poisson" if row.command == "poisson" else "logit"
+        full = len(regressors_of(parsed, self.schema)) == cells and not {*self.filled} & {*columns}
+        unlike = outcome_unlike(self.schema.column(row.outcome), like)
+        return formula if full and unlike is None else None
 
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
         """Declared regression that is one of a do-file; None if none is."""

@@ -172,8 +172,10 @@ def test_a_valid_logit_is_read_as_the_verdict_says(
     assert run("ols", file, "loans ~ offer + age", "--family", "poisson",
                "--margins", "offer", "--json") == 0  # fmt: skip
     assert json.loads(capsys.readouterr().out)[0]["term"] == "offer"
-    assert run("ols", file, "takeup ~ offer", "--family", "logit") == 2
+    assert run("ols", file, "takeup ~ offer + educ", "--family", "logit") == 2
     assert "was not declared as a logit" in capsys.readouterr().err
+    assert run("ols", file, "takeup ~ offer", "--family", "logit", "--json") == 0  # saturated
+    assert [r["term"] for r in json.loads(capsys.readouterr().out)] == ["Intercept", "offer"]
     assert run("ols", file, "--ratios") == 2
     assert "--family and --ratios are of a declared" in capsys.readouterr().err
 

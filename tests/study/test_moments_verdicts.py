@@ -40,7 +40,7 @@ kind = "simple"
 arms = ["tutor"]
 shares = 0.5
 [moments]
-columns = ["score", "age", "C(grade)", "days"]
+columns = ["score", "age", "C(grade)", "days", "passed"]
 formulas = ["score ~ tutor + age"]
 subgroups = ["girl"]
 cov_type = "HC1"
@@ -67,6 +67,9 @@ levels = [0, 1]
 missing = "never"
 [columns.diary]
 bounds = [0, 1]
+missing = "never"
+[columns.passed]
+levels = [0, 1]
 missing = "never"
 """
 CASES = [
@@ -97,7 +100,13 @@ CASES = [
     ("reg score tutor days", "artefact", "a declared number stands for missing values of days"),
     ("reg score tutor [aw=age]", "artefact", "weighted"),
     ("reg score tutor, noconstant", "artefact", "no intercept"),
-    ("probit girl tutor", "artefact", "fitted means of a probit"),
+    ("probit girl tutor age", "artefact", "fitted means of a probit"),
+    ("logit passed tutor, robust", "valid", ""),
+    ("logistic passed i.tutor##i.girl", "valid", ""),
+    ("probit passed tutor", "valid", ""),
+    ("logit passed tutor, cluster(grade)", "effects only", "need its scores"),
+    ("logit passed tutor age", "artefact", "its coefficients are not released"),
+    ("logit passed tutor girl", "artefact", "its coefficients are not released"),
     ("collapse score tutor, by(grade)\nreg score tutor", "artefact", "after collapse"),
     ("reg score tutor nothere", "cannot run", "nothere is no column"),
 ]
@@ -118,6 +127,7 @@ def school(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "girl": rng.integers(0, 2, n).astype(float),
             "tutor": rng.integers(0, 2, n).astype(float),
             "diary": rng.uniform(0, 1, n),
+            "passed": rng.integers(0, 2, n).astype(float),
         }
     )
     write_dta(frame, Schema.from_frame(frame), home / "pupils.dta")

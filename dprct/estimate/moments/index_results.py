@@ -299,3 +299,62 @@ def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
         f"Not estimated, for another step of the fit may move them by more than "
         f"{MOST_REMAINDER:g} of their errors: {', '.join(str(name) for name in names)}.",
     )
+
+
+SURE = 3.0
+"""In errors of a mean, how far from 0 (and 1) it is where its link is read off it."""
+
+
+def saturated_results(
+    linear: LinearResults, X: Array, family: Family, averages: Averages, eta2: float
+) -> IndexResults:
+    """A model with a coefficient for each cell, from the least-squares line through their means.
+
+    Parameters
+    ----------
+    X : (k, k) array
+        Regressors of every cell, in the order of the coefficients.
+
+    Notes
+    -----
+    Means mu = X b have the covariance X V X'; the coefficients are X^-1 g(mu), g the link, with
+    errors by the delta method.  Nothing new is released.  Where some mean is within three errors of
+    0 or, but for counts, 1, nothing is estimated.
+    """
+    mean = X @ linear.params.to_numpy(np.float64)
+    V = X @ linear.cov.to_numpy(np.float64) @ X.T
+    away = SURE * np.sqrt(np.maximum(np.diag(V), 0))
+    sure = (mean - away > 0) & ((mean + away < 1) | (family == "poisson"))
+    read = np.full(len(mean), bool(np.isfinite(mean).all() and sure.all()))
+    mean = np.where(read, mean, 0.5)
+    if family == "poisson":
+        link, slope = np.log(mean), 1 / mean
+    elif family == "logit":
+        link, slope = special.logit(mean), 1 / (mean * (1 - mean))
+    else:
+        link = special.ndtri(mean)
+        slope = math.sqrt(2 * math.pi) * np.exp(link**2 / 2)
+    back = np.linalg.inv(X)
+    beta, turn = back @ link, back @ (slope[:, None] * X)
+    cov = turn @ linear.cov.to_numpy(np.float64) @ turn.T
+    noise = np.full(len(mean), math.nan)
+    if linear.bse_noise is not None:
+        noise = np.sqrt(turn**2 @ linear.bse_noise.to_numpy(np.float64) ** 2)
+    index = linear.params.index
+    lost = () if read.all() else (
+        "Not estimated: the mean of some cell is within three of its errors of 0 or 1.",
+    )  # fmt: skip
+    cov[~read] = cov[:, ~read] = math.nan
+    return IndexResults(
+        params=pd.Series(np.where(read, beta, math.nan), index=index),
+        cov=pd.DataFrame(cov, index=index, columns=index),
+        bse_noise=pd.Series(np.where(read, noise, math.nan), index=index),
+        df_inference=math.inf, df_resid=linear.df_resid, nobs=linear.nobs,
+        cov_type=linear.cov_type, guarantee=linear.guarantee, outcome=linear.outcome,
+        formula=linear.formula, title=f"{family.capitalize()} from released means of cells",
+        layout=linear.layout,
+        notes=("Each cell has a coefficient of its own, which follows from its released mean.",
+               *linear.notes, *lost),
+        family=family, estimated=pd.Series(read, index=index), eta2=eta2, remainder=0.0,
+        averages=averages,
+    )  # fmt: skip

@@ -21,11 +21,11 @@ from dprct.estimate.moments.declared_results import (
 )
 from dprct.estimate.moments.document import document_of, read_document, write_document
 from dprct.estimate.moments.index_models import FAMILIES, start_of
-from dprct.estimate.moments.index_results import Averages, index_results
+from dprct.estimate.moments.index_results import Averages, index_results, saturated_results
 from dprct.estimate.moments.indices import index_of
 from dprct.estimate.moments.instruments import iv_of
 from dprct.estimate.moments.reading import COUNTED, ReleasedMoments, where_note
-from dprct.estimate.moments.regression import regression_of
+from dprct.estimate.moments.regression import RegressionResults, regression_of
 from dprct.estimate.moments.release import Clipped, clipped_of
 from dprct.estimate.moments.robust_errors import Scored, meat_of, score_map, whitened
 from dprct.estimate.moments.system import Regressor, rows_of
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.instruments import IVResults
     from dprct.estimate.moments.layout import Layout
     from dprct.estimate.moments.noisy import NoisyMoments
-    from dprct.estimate.moments.regression import RegressionResults
     from dprct.estimate.moments.release import DrawnMoments, MomentsFacts
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.formula.syntax import Formula
@@ -490,9 +489,10 @@ class Moments(ReleasedMoments):
         ----------
         formula : str or Regression
             One that the release declared with ``family=``: its formula, its ``Regression`` or its
-            name.
+            name.  Of a formula of treatment and subgroups alone that has a coefficient for each
+            of their groups, the coefficients follow from released means, declared or not.
         family : {"logit", "probit", "poisson"}, optional
-            Which of them, where a formula was declared with several.
+            Which of them, where a formula was declared with several, or with none.
 
         Returns
         -------
@@ -509,6 +509,10 @@ class Moments(ReleasedMoments):
             check_choice("family", family, FAMILIES)
         among = [one for one in self.models if family in (None, one.family)]
         at = self._named(formula, among)
+        if at is None and family is not None and not isinstance(formula, Regression):
+            found = self._saturated(formula, family)
+            if found is not None:
+                return found
         if at is None:
             said = formula.title if isinstance(formula, Regression) else formula
             raise ParameterError(
@@ -517,6 +521,24 @@ class Moments(ReleasedMoments):
                 "``formulas=`` as ``dprct.Regression(..., family=...)``"
             )
         return self._model(among[at], self.drawn.models[self.models.index(among[at])])
+
+    def _saturated(self, formula: str, family: Family) -> IndexResults | None:
+        """Model with a coefficient for each group of the release; None if it is none."""
+        terms, used = self._terms(self._parsed(formula, "glm"))
+        if not used or any(name is not None for name in self._columns(terms[1:])):
+            return None
+        like = "poisson" if family == "poisson" else "logit"
+        if (why := outcome_unlike(self.schema.column(terms[0].name), like)) is not None:
+            raise ParameterError(f"{why}; declare it as what it is, or give another ``family=``")
+        cells, found = self.system(terms, used, None)
+        linear = self.ols(formula)
+        if not isinstance(linear, RegressionResults):
+            return None
+        there = [one for one in found[1:] if one.name in linear.params.index]
+        X = np.array([one.by_cell or (1.0,) * len(cells) for one in there], float).T
+        if X.shape[0] != X.shape[1]:
+            return None
+        return saturated_results(linear, X, family, self._averages(cells, found), linear.eta2)
 
     def _model(self, model: IndexModel, drawn: DrawnIndex) -> IndexResults:
         terms, used = self._terms(self._parsed(model.formula, "glm"))

@@ -175,3 +175,32 @@ def test_the_plan_names_shares_and_errors() -> None:
     parts = {part.part: part for part in plan.draws} if hasattr(plan, "draws") else {}
     assert plan.budget.epsilon == 4
     assert all(" of model 1" in name or name == "moments" for name in parts)
+
+
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+def test_saturated_models_follow_from_released_means(family: Any) -> None:
+    """Arms, and arms within subgroups: coefficients and robust errors as of rows."""
+    outcome = "visits" if family == "poisson" else "y"
+    m = dprct.PrivateMoments(
+        ROWS, SCHEMA, columns=["y", "visits"], subgroups=["f"], **PUBLIC
+    ).fit(20, 1e-6, rng=3)  # fmt: skip
+    for right in ("treat", "treat * f"):
+        found = getattr(dprct, family)(f"{outcome} ~ {right}", m)
+        raw = getattr(dprct, family)(f"{outcome} ~ {right}", ROWS, cov_type="HC1")
+        assert list(found.params.index) == list(raw.params.index)
+        assert (abs(found.params - raw.params) < 4 * found.bse_noise + 0.05 * raw.bse).all()
+        np.testing.assert_allclose(np.sqrt(found.bse**2 - found.bse_noise**2), raw.bse, rtol=0.1)
+    if family == "logit":
+        raw = dprct.logit("y ~ treat", ROWS).margins("treat", ROWS)
+        one = m.glm("y ~ treat", family="logit").margins("treat")
+        assert abs(one.params["treat"] - raw.params["treat"]) < 0.01
+    with pytest.raises(ParameterError, match="was not declared"):
+        m.glm("y ~ treat")
+
+
+def test_a_mean_near_an_end_has_no_link() -> None:
+    rare = ROWS.assign(y=(np.arange(N) % 400 == 0).astype(float))
+    m = dprct.PrivateMoments(rare, SCHEMA, columns=["y"], **PUBLIC).fit(1, 1e-6, rng=1)
+    found = m.glm("y ~ treat", family="logit")
+    assert not found.estimated.any()
+    assert "within three of its errors" in str(found.summary())
