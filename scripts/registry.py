@@ -60,11 +60,27 @@ FIRST = {
 }
 """Arguments of R's functions that may be given by their places, after data and schema."""
 
+PUBLISHED = {
+    "published.MVHistogram": ("columns",),
+    "published.Hybrid": ("treatment", "assignment"),
+    "published.GenModel": ("treatment", "assignment"),
+    "published.SyntheticControl": FIRST["SyntheticControl"],
+    "published.IPW": ("outcome",),
+    "published.CATE": ("treatment", "assignment"),
+}
+"""The same of the papers' algorithms."""
+
+ONLY_PYTHON = {"allocation", "base"}
+"""Options that are Python objects, which R has no form of."""
+
 
 def estimates() -> str:
     """Text of ``r-wrapper/R/models.R``: a function of each estimate, with all of its options."""
-    made = "\n".join(_r_function(name, first, "estimates") for name, first in FIRST.items())
-    return written(TOP / "r-wrapper" / "R" / "models.R", [made])
+    made = [
+        "\n".join(_r_function(name, first, page) for name, first in methods.items())
+        for page, methods in (("estimates", FIRST), ("published", PUBLISHED))
+    ]
+    return written(TOP / "r-wrapper" / "R" / "models.R", made)
 
 
 def moments() -> str:
@@ -77,11 +93,13 @@ def _r_function(name: str, first: tuple[str, ...], page: str) -> str:
     options = {
         key: one
         for key, one in inspect.signature(method).parameters.items()
-        if key not in ("data", "schema") and one.annotation not in (None, "None")
+        if key not in {"data", "schema", "formula", *ONLY_PYTHON}
+        and one.annotation not in (None, "None")
     }
     rest = [key for key in options if key not in first]
     needed = {key for key in first if options[key].default is inspect.Parameter.empty}
-    formula = hasattr(method, "from_formula")
+    formula = page == "published" or hasattr(method, "from_formula")
+    formula &= not name.endswith("SyntheticControl")
     opening = f"{r_name(method)} <- function("
     formals = [
         *(["formula = NULL"] if formula else []),

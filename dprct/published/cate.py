@@ -40,7 +40,7 @@ from dprct.published.ebm import (
     installed_version,
     printed_ebm,
 )
-from dprct.queries import CodedRows, doubly_robust, residual_ratio
+from dprct.queries.additive import CodedRows, doubly_robust, residual_ratio
 from dprct.results.plan import Contents, Plan, PlannedNumber, notes
 from dprct.schema.schema import check_fixed_before
 from dprct.schema.tables import eager, numbers_of

@@ -344,7 +344,10 @@ predict.dprct_private <- function(object, newdata, ...) {
 generics::augment
 
 #' @export
-augment.dprct_private <- function(x, data, newdata, ...) predict.dprct_private(x)
+augment.dprct_private <- function(x, data, newdata, ...) {
+  tolerate(...)
+  predict.dprct_private(x)
+}
 
 #' @rdname predictions
 #' @method augment dprct_ols
@@ -369,16 +372,23 @@ augment.dprct_ols <- function(x, data, newdata, ...) {
 
 #' @exportS3Method marginaleffects::get_predict
 get_predict.dprct_ols <- function(model, newdata, ...) {
+  tolerate(...)
   rows <- as_fitted(newdata, model$variables)
   X <- dprct_call("ols_regressors", estimate = model, data = rows)
   data.frame(rowid = seq_len(nrow(X)), estimate = drop(unname(X) %*% model$coefficients))
 }
 
 #' @exportS3Method marginaleffects::get_coef
-get_coef.dprct_estimate <- function(model, ...) coef(model)
+get_coef.dprct_estimate <- function(model, ...) {
+  tolerate(...)
+  coef(model)
+}
 
 #' @exportS3Method marginaleffects::get_vcov
-get_vcov.dprct_estimate <- function(model, vcov = NULL, ...) if (!isFALSE(vcov)) model$vcov
+get_vcov.dprct_estimate <- function(model, vcov = NULL, ...) {
+  tolerate(...)
+  if (!isFALSE(vcov)) model$vcov
+}
 
 #' @export
 print.dprct_estimate <- function(x, ...) {
@@ -491,6 +501,7 @@ vcov.dprct_result <- function(object, ...) {
 
 # What was fitted is spent: another epsilon is another release, of the model.
 again <- function(object, ...) {
+  tolerate(...)
   budget <- intersect(names_given(...), c("epsilon", "delta", "accountant", "rng", "confirm"))
   refuse("parameter", if (length(budget)) sprintf(
     "a fit is spent once, and another %s is another release: fit(model, %s = ), charged again",
@@ -503,6 +514,7 @@ names_given <- function(...) names(as.list(substitute(list(...))))[-1L]
 #' @importFrom stats update
 #' @export
 update.dprct_private <- function(object, ...) {
+  tolerate(...)
   # ols() of released moments spends nothing
   if (inherits(object, "dprct_ols")) stats::update.default(object, ...) else again(object, ...)
 }

@@ -221,10 +221,28 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 #' them that is none, whatever `epsilon` is, and the result says why. The strict forms are
 #' [mv_histogram()], [calibrated()], [private_ate()], [synthetic_control()], [ipw()], [cate()].
 #'
+#' Every option of the Python class is an argument of the same name, with the same default, which also
+#' applies to `NULL`. `published_cate()` needs `accept_uncertified = TRUE`, a `delta` in [fit()], and
+#' `install_dprct(extras = "ebm")`.
+#'
 #' @inheritParams estimates
 #' @param columns Columns to model, instead of a formula.
-#' @param ... Further options of the method, by their names in Python; `published_cate()` needs
-#'   `accept_uncertified = TRUE`, a `delta` in [fit()], and `install_dprct(extras = "ebm")`.
+#' @param zeta,keep,x_method,families,missing_outcomes Exponent of the number of bins; characteristics
+#'   to keep in the file; where covariates come from (`"published"`, `"strict"`, `"marginals"`, or released
+#'   rows); by outcome, `"gaussian"`, `"binomial"` or `"poisson"`; `"reproduce"` or `"drop"`.
+#' @param B,v,alpha,sigma_min,sigma_max,sigma,confidential_from,noise_on Of the paper's
+#'   Algorithm 3: proxies; bounds on coefficients, and tests' sizes, as one
+#'   number or lists by coefficient; bounds of the residual standard deviation; `"private"` or
+#'   `"confidential"`, and from which line on; `"occupied bins"` or `"every bin"`.
+#' @param perturb,bound,c `"output"` or `"objective"`; public bounds of the outcome; the constant of
+#'   Algorithm 3.
+#' @param scale,norm_bound,outcome_bound,intercept,sampling,classical,override,weights_epsilon,effect_epsilon
+#'   Of [published_ipw()]: `"max_norm"` or `"norm_bound"`, with that bound; a bound of the outcome;
+#'   `"none"`, `"unpenalised"` or `"penalised"`; `"split"` or `"replacement"`; the classical Gaussian
+#'   noise, also where it is not proved; budgets of the two parts.
+#' @param accept_uncertified,as_printed,part_budgets Of [published_cate()]: to be `TRUE`; `TRUE` for the
+#'   paper's own settings; budgets of the parts.
+#' @param ... Not used: a misspelt argument is refused by name.
 #' @return An object of class `dprct_model`; see [fit()].
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
@@ -239,51 +257,84 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 #' @name published
 NULL
 
+# methods, written by scripts/registry.py
 #' @rdname published
 #' @export
-published_mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
-  model("published.MVHistogram", formula, data, schema, columns = columns, ...)
-}
-
-#' @rdname published
-#' @export
-published_hybrid <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
-  model("published.Hybrid", formula, data, schema,
-    treatment = treatment, assignment = assignment, ...
+published_mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ...,
+                                   zeta = NULL, neighbors = NULL, keep = NULL) {
+  model("published.MVHistogram", formula, data, schema,
+    columns = columns, zeta = zeta, neighbors = neighbors, keep = keep, ...
   )
 }
 
 #' @rdname published
 #' @export
-published_gen_model <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+published_hybrid <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL,
+                             ..., families = NULL, x_method = NULL, zeta = NULL,
+                             missing_outcomes = NULL, attrition = NULL, keep = NULL) {
+  model("published.Hybrid", formula, data, schema,
+    treatment = treatment, assignment = assignment, families = families, x_method = x_method,
+    zeta = zeta, missing_outcomes = missing_outcomes, attrition = attrition, keep = keep, ...
+  )
+}
+
+#' @rdname published
+#' @export
+published_gen_model <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL,
+                                ..., families = NULL, x_method = NULL, zeta = NULL,
+                                missing_outcomes = NULL, attrition = NULL, keep = NULL, B = NULL,
+                                v = NULL, alpha = NULL, sigma_min = NULL, sigma_max = NULL,
+                                sigma = NULL, confidential_from = NULL, noise_on = NULL) {
   model("published.GenModel", formula, data, schema,
-    treatment = treatment, assignment = assignment, ...
+    treatment = treatment, assignment = assignment, families = families, x_method = x_method,
+    zeta = zeta, missing_outcomes = missing_outcomes, attrition = attrition, keep = keep, B = B,
+    v = v, alpha = alpha, sigma_min = sigma_min, sigma_max = sigma_max, sigma = sigma,
+    confidential_from = confidential_from, noise_on = noise_on, ...
   )
 }
 
 #' @rdname published
 #' @export
 published_synthetic_control <- function(data, schema = NULL, outcome, treated, treatment_time,
-                                        unit = NULL, time = NULL, donors = NULL, ...) {
+                                        unit = NULL, time = NULL, donors = NULL, ...,
+                                        perturb = NULL, lam = NULL, bound = NULL, split = NULL,
+                                        c = NULL) {
   model("published.SyntheticControl", NULL, data, schema,
     outcome = outcome, treated = treated, treatment_time = treatment_time, unit = unit,
-    time = time, donors = donors, ...
+    time = time, donors = donors, perturb = perturb, lam = lam, bound = bound, split = split,
+    c = c, ...
   )
 }
 
 #' @rdname published
 #' @export
-published_ipw <- function(formula, data, schema = NULL, outcome, ...) {
-  model("published.IPW", formula, data, schema, outcome = outcome, ...)
+published_ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., estimand = NULL,
+                          scale = NULL, norm_bound = NULL, outcome_bound = NULL, trim = NULL,
+                          intercept = NULL, lam = NULL, split = NULL, sampling = NULL,
+                          classical = NULL, override = NULL, weights_epsilon = NULL,
+                          effect_epsilon = NULL) {
+  model("published.IPW", formula, data, schema,
+    outcome = outcome, estimand = estimand, scale = scale, norm_bound = norm_bound,
+    outcome_bound = outcome_bound, trim = trim, intercept = intercept, lam = lam, split = split,
+    sampling = sampling, classical = classical, override = override,
+    weights_epsilon = weights_epsilon, effect_epsilon = effect_epsilon, ...
+  )
 }
 
 #' @rdname published
 #' @export
-published_cate <- function(formula, data, schema = NULL, treatment, assignment = NULL, ...) {
+published_cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL, ...,
+                           outcome = NULL, features = NULL, propensity = NULL, learner = NULL,
+                           parts = NULL, trim = NULL, clip = NULL, accept_uncertified = NULL,
+                           as_printed = NULL, part_budgets = NULL) {
   model("published.CATE", formula, data, schema,
-    treatment = treatment, assignment = assignment, ...
+    treatment = treatment, assignment = assignment, outcome = outcome, features = features,
+    propensity = propensity, learner = learner, parts = parts, trim = trim, clip = clip,
+    accept_uncertified = accept_uncertified, as_printed = as_printed, part_budgets = part_budgets,
+    ...
   )
 }
+# end of methods
 
 model <- function(method, formula, data, schema, ..., .call = sys.call(-1L)) {
   if (is.data.frame(formula) && missing(data)) {

@@ -151,11 +151,16 @@ print.dprct_verification <- function(x, ...) print_text(x, ...)
 #' returns is confidential by nature, says so, and must not be published.
 #'
 #' @param confidential The confidential data frame, or the name of its file.
-#' @param released A protected data frame, a release, or the name of a file.
+#' @param released A protected data frame, a release, or the name of a file; of `utility()` also a list
+#'   of several draws, or of methods by name.
 #' @param formula A formula to fit on both.
 #' @param ... Further options by their names in Python, such as `outcomes`, `arms`, `covariates`,
 #'   `blocks`, `control`, `cov_type`, `cluster`, `alpha`.
-#' @return An object of class `dprct_utility`; `as.data.frame()` gives one row per effect.
+#' @param object What `utility()` returned.
+#' @param quantiles Of each measure over the draws.
+#' @return An object of class `dprct_utility`; `as.data.frame()` gives one row per effect and draw, with
+#'   the `overlap` of its intervals; `summary()` the mean, median and quantiles of each measure over the
+#'   draws of a method.
 #' @examples
 #' file <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
 #' if (dprct_available()) {
@@ -167,7 +172,7 @@ utility <- function(confidential, released, formula = NULL, ...) {
   check_named(options)
   if ("cluster" %in% names(options)) options$cluster <- clusters_named(options$cluster)
   dprct_call("utility",
-    a = side(confidential), b = side(released),
+    a = side(confidential), b = sides(released),
     formula = if (!is.null(formula)) formula_text(formula), options = options
   )
 }
@@ -179,6 +184,42 @@ print.dprct_utility <- function(x, ...) print_text(x, ...)
 as.data.frame.dprct_utility <- function(x, row.names = NULL, optional = FALSE, ...) {
   only_known(..., .also = "stringsAsFactors")
   as_given(x$effects, row.names)
+}
+
+#' @rdname utility
+#' @export
+summary.dprct_utility <- function(object, quantiles = c(0.05, 0.95), ...) {
+  only_known(...)
+  dprct_call("utility_summary", report = object, quantiles = as.list(quantiles))
+}
+
+sides <- function(x) {
+  several <- is.list(x) && !is.data.frame(x) && !inherits(x, "dprct_release")
+  if (several) lapply(x, side) else side(x)
+}
+
+#' The overlap of confidence intervals
+#'
+#' The mean of the shares of each interval that lies in the other: 1 where they are the same, 0 where
+#' they are disjoint. An interval inside one that is k times as wide scores (1 + 1/k) / 2, so that too
+#' wide an interval costs far less than one that is elsewhere.
+#'
+#' @param low,high Ends of the confidential intervals.
+#' @param low_released,high_released Ends of the released ones.
+#' @return A numeric vector.
+#' @references Karr et al. (2006), The American Statistician 60.
+#' @examples
+#' if (dprct_available()) {
+#'   ci_overlap(c(0, 0), c(2, 2), c(1, 3), c(5, 4))
+#' }
+#' @export
+ci_overlap <- function(low, high, low_released, high_released) {
+  ends <- list(low = low, high = high, low_released = low_released, high_released = high_released)
+  lengths <- lengths(ends)
+  if (!all(vapply(ends, is.numeric, NA)) || length(unique(lengths)) != 1L) {
+    refuse("parameter", "the ends are not four numeric vectors of one length")
+  }
+  as.vector(do.call(dprct_call, c("ci_overlap", lapply(ends, as.double))))
 }
 
 #' How close released rows are to confidential ones

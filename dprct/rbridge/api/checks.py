@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dprct.custodian import risk as closeness
 from dprct.custodian import utility as compared
+from dprct.custodian.tables import ci_overlap as overlap
 from dprct.io import read
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.convert import Record, Table
@@ -13,7 +16,12 @@ from dprct.rbridge.registry import export
 from dprct.release.verify import verify as verified
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from dprct.custodian import UtilityReport
 
 
 @export("verify")
@@ -33,10 +41,23 @@ def utility(
 ) -> Record:
     """Return effects on confidential and released data side by side; confidential by nature."""
     given = options_for(compared, {"formula": formula, **(options or {})})
-    report = compared(_pair(a), _pair(b), **given)
+    report = compared(_pair(a), _pairs(b), **given)
     return Record(
         ("dprct_utility",), {"effects": report.to_frame(), "text": report.to_text()}, live=report
     )
+
+
+@export("utility_summary")
+def utility_summary(report: UtilityReport, quantiles: Sequence[float]) -> pd.DataFrame:
+    """Return the distribution of each measure over the draws of a method."""
+    return report.summary([float(one) for one in quantiles])
+
+
+@export("ci_overlap")
+def ci_overlap(low: Any, high: Any, low_released: Any, high_released: Any) -> NDArray[np.float64]:
+    """Return the overlap of intervals."""
+    ends = [np.atleast_1d(one) for one in (low, high, low_released, high_released)]
+    return overlap(*ends)
 
 
 @export("risk")
@@ -48,6 +69,12 @@ def risk(a: Any, b: Any, holdout: Any = None, options: Mapping[str, Any] | None 
     return Record(
         ("dprct_risk",), {"measures": report.to_frame(), "text": report.to_text()}, live=report
     )
+
+
+def _pairs(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _pairs(one) for name, one in given.items()}
+    return list(map(_pair, given)) if isinstance(given, list) else _pair(given)
 
 
 def _pair(given: Any) -> Any:

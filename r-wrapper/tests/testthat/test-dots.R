@@ -12,7 +12,8 @@ methods_of_ours <- function() {
 shared_generics <- c(
   "coef", "vcov", "nobs", "df.residual", "formula", "confint", "predict", "augment", "tidy", "glance",
   "residuals", "fitted", "deviance", "sigma", "weights", "terms", "model.frame", "model.matrix",
-  "variable.names", "case.names", "labels", "bread", "estfun", "as_tibble"
+  "variable.names", "case.names", "labels", "bread", "estfun", "as_tibble", "update",
+  "get_predict", "get_coef", "get_vcov"
 )
 
 # What the functions need that pass their dots on to Python, by the names of their arguments.

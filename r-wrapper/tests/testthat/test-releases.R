@@ -226,6 +226,15 @@ test_that("utility is for the custodian and says so", {
   expect_s3_class(report, "dprct_utility")
   expect_output(print(report), "onfidential|CONFIDENTIAL")
   expect_true("overlap" %in% names(as.data.frame(report)))
+  expect_identical(nrow(summary(report)), 1L)
+  shown <- as.data.frame(report)
+  expect_equal(
+    ci_overlap(shown$conf.low, shown$conf.high, shown$released.conf.low, shown$released.conf.high),
+    shown$overlap
+  )
+  expect_error(ci_overlap(1, 2, 3, "a"), "one length", class = "dprct_parameter_error")
+  draws <- suppressWarnings(utility(nsw_file(), list(one = nsw(), two = nsw()), re78 ~ treat))
+  expect_identical(summary(draws, quantiles = 0.5)$method, c("one", "two"))
   expect_error(utility(nsw_file(), release, re78 ~ treat, alhpa = 0.1), "alpha",
     class = "dprct_parameter_error"
   )
