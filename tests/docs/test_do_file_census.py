@@ -51,6 +51,21 @@ def test_the_page_has_the_counts(script: ModuleType, shared: Path, checkout: Pat
         assert number in " ".join(part.split())
 
 
+@pytest.mark.long
+def test_the_page_has_what_one_study_for_each_paper_serves(
+    script: ModuleType, shared: Path, checkout: Path
+) -> None:
+    folder = shared / "data" / "do_files"
+    if not folder.is_dir():
+        pytest.skip("needs the do-files of the project's shared/ folder")
+    text = (checkout / "docs" / "do_files.md").read_text("utf-8")
+    part = text.partition("| one study for each paper |")[2].partition("### Judged by hand")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \|$", part, re.MULTILINE)
+    stated = {why: int(number) for why, number in rows}
+    assert stated.pop("all of one study") == sum(stated.values()) == 966
+    assert stated == script.one_study_each(folder)
+
+
 @pytest.mark.parametrize(
     ("changes", "calibrated", "moments"),
     [
