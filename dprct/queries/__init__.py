@@ -18,7 +18,6 @@ from dprct.queries.additive import (
     EngineCodes,
     EngineRows,
     additive_sums,
-    doubly_robust,
     feature_codes,
     residual_ratio,
 )
@@ -107,7 +106,6 @@ __all__ = [
     "covariates_of",
     "cross_products",
     "difference_aggregates",
-    "doubly_robust",
     "feature_codes",
     "features_of",
     "horvitz_thompson_difference",

@@ -343,6 +343,21 @@ def test_the_subgroups_of_calibrated() -> None:
     assert fit.params["seed"] == pytest.approx(effect, abs=1e-9)
 
 
+def test_the_doubly_robust_effect_of_weighting() -> None:
+    (block,) = blocks("docs/ipw.md", "python")
+    rng, n = np.random.default_rng(8), 20_000
+    age, educ = rng.uniform(20, 60, n), rng.uniform(0, 16, n)
+    t = (rng.random(n) < 0.3 + 0.4 * (age > 40)) * 1.0
+    y = (2 * t + educ / 4 + rng.normal(size=n)).clip(-4, 10)
+    data = pd.DataFrame({"t": t, "age": age, "educ": educ, "y": y})
+    ends = {"age": (20, 60), "educ": (0, 16), "y": (-4, 10)}
+    columns = [dprct.Column(name, bounds=one, missing=()) for name, one in ends.items()]
+    columns.append(dprct.Column("t", "byte", levels=(0, 1), missing=()))
+    exec(block, names := {"dprct": dprct, "data": data, "schema": dprct.Schema(tuple(columns))})
+    effect = names["model"].fit(epsilon=4, delta=1e-6)
+    assert abs(float(effect.params.iloc[0]) - 2) < 6 * float(effect.bse.iloc[0])
+
+
 def test_predictors_of_a_synthetic_control(capsys: pytest.CaptureFixture[str]) -> None:
     years = np.arange(1970.0, 2001)
     states = ["California", "Nevada", "Ohio", "Utah"]
@@ -372,6 +387,7 @@ def test_no_block_of_python_is_left_out() -> None:
         "first_file.md",
         "gallery.md",
         "heterogeneous_effects.md",
+        "ipw.md",
         "large_data.md",
         "panels.md",
         "plans.md",
