@@ -450,6 +450,13 @@ def test_rare_facts_bins_and_verdicts(page: Window, desk: Desk) -> None:
     page.set("f-columns-age-decimals", "")
     page.click("#more-close")
     assert desk.study().columns["age"]["integer"] is True
+    # what was typed into a field that is no longer asked for holds nothing back
+    page.press("#method-ipw")
+    page.fill("f-ipw-trim", "much")
+    page.until("document.getElementById('unsaved-list').textContent.includes('trim')")
+    page.click("#method-mv_histogram")
+    page.settled()
+    assert page.js(hidden("unsaved"))
     declare(page, age_bounds="15, 80", age_missing="never", age_bins="5")
     page.step(5)
     page.until("document.getElementById('sizes-words').textContent.includes('5 combinations')")

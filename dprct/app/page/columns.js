@@ -2,7 +2,7 @@
 
 import { $, arrange, button, element } from "./dom.js";
 import { field, put, WORDS } from "./forms.js";
-import { edit, state } from "./study.js";
+import { edit, state, unmark } from "./study.js";
 
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
@@ -231,6 +231,11 @@ export function startColumns() {
     ...(state.choices[$("bulk-fact").value] || []).map((value) => element("option", { value })));
   $("bulk-value").addEventListener("focus", choices);
   $("more-close").addEventListener("click", () => $("more").close());
+  $("more").addEventListener("close", () => {
+    for (const [, one] of moreFields) unmark(one.id);
+    $("more-fields").replaceChildren();
+    moreFields = [];
+  });
   document.addEventListener("show-column", (event) => {
     const one = rows.get(event.detail);
     if (!one) return;

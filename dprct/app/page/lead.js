@@ -2,7 +2,7 @@
 
 import { $, arrange, button, count, element } from "./dom.js";
 import { asked, goTo, idOf, labelOf, remedied, sentence, showForms } from "./forms.js";
-import { edit, state, unsavedFields } from "./study.js";
+import { edit, state, unmark, unsavedFields } from "./study.js";
 
 const STEPS = ["What you have", "Columns", "Design and method", "Privacy", "What will come out", "Release"];
 const FAMILIES = {
@@ -62,7 +62,6 @@ export function showLead() {
     showOpen($(`open-${step}`), points);
   }
   $("open-6").replaceChildren();
-  showUnsaved();
   showFamilies();
   showMethods();
   showForms($("forms-1"), 1);
@@ -71,6 +70,7 @@ export function showLead() {
   showForms($("forms-4"), 4, ["release.epsilon"]);
   showForms($("forms-5"), 5);
   showForms($("forms-6"), 6);
+  showUnsaved();
 }
 
 // at the top of a step: what is open there, each with a link to its field
@@ -123,7 +123,14 @@ function why(point) {
   return about;
 }
 
+// what was typed into a field that is no longer asked for is let go
+function isLeft(one) {
+  const place = document.getElementById(one.id);
+  return !place || place.closest(".facts[hidden]") !== null;
+}
+
 function showUnsaved() {
+  for (const one of unsavedFields().filter(isLeft)) unmark(one.id);
   const refused = unsavedFields().filter((one) => one.why);
   $("unsaved").hidden = !refused.length;
   $("unsaved-list").replaceChildren(...refused.map((one) => element("li", {},
