@@ -235,7 +235,8 @@ class Served:
             remedy = ""
             if weights := sampling_weights(row):
                 remedy = (
-                    f'declare it: [[regression]] with weights = "{weights}", if these are public'
+                    f'declare it: [[regression]] with weights = "{weights}", of which the schema '
+                    "has bounds, or that they are public"
                 )
             return "artefact", f"it is weighted ({row.weights}), and the moments are not", remedy
         where = self._where(row)
