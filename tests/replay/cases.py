@@ -781,8 +781,7 @@ for engine in (False, True):
     declared("classical errors" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w | block", cov_type="nonrobust"),
                            dprct.Regression("w ~ t | block", cov_type="nonrobust",
-                                            where="pair >= 200", count_effects=False),
-                           dprct.Regression("y ~ t | block", cov_type="HC1")],
+                                            where="pair >= 200", count_effects=False)],
               "assignment": dprct.Block("t", block="block")},
              private="y w", public="t block pair", engine=engine,
              facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
@@ -801,7 +800,8 @@ for engine in (False, True):
     declared("clusters of different columns" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", cluster="pair"),
                            dprct.Regression("w ~ t", cluster="cluster", joint="all"),
-                           dprct.Regression("y ~ t", cluster="cluster", joint="all"), "w ~ t"],
+                           dprct.Regression("y ~ t", cluster="cluster", joint="all"),
+                           dprct.Regression("w ~ t", cov_type="HC1")],
               "assignment": dprct.Simple("t")},
              private="y w", public="t pair cluster", engine=engine,
              facts={name: {"levels": None, "type": "int", "fate": "public"}

@@ -228,6 +228,23 @@ def products_that_hardly_move(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(one_step, "product_move", lambda d, c, e, k: right(d // 64, c, e // 64, k))
 
 
+def squares_that_hardly_move(patch: pytest.MonkeyPatch) -> None:
+    """The mean square of residuals is as sensitive as if a person moved it by a 64th."""
+    right = one_step.Score.squares
+    moves = one_step.OnGrid.moves.fget
+
+    def wrong(score: one_step.Score, most: Any, *, joint: bool = True) -> one_step.OnGrid:
+        found = right(score, most, joint=joint)
+        return found if score.counted is None else Short(found.reach)
+
+    class Short(one_step.OnGrid):
+        @property
+        def moves(self) -> Any:
+            return moves(self) // 64 + 1
+
+    patch.setattr(one_step.Score, "squares", wrong)
+
+
 def one_row_of_a_person(patch: pytest.MonkeyPatch) -> None:
     """All rows of a person are taken to move sums as the one that moves them most does."""
     right = one_step.Score._of_a_person
@@ -277,6 +294,8 @@ def declared_moved(name: str) -> Pair:
     other.loc[0, "y"] = 1.0
     if "joint" in case.name:
         other.loc[0, "w"] = 1.0
+    if "classical" in case.name:  # from 0 to 1 the square of a residual would be the same
+        one.loc[0, "y"] = 0.5
     if "g" in case.private:
         other.loc[0, "g"] = "b"
     if "took" in case.private:
@@ -291,6 +310,7 @@ def declared_moved(name: str) -> Pair:
 LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
 PERSONS = "estimate.PrivateMoments: declared, persons of several rows"
 JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
+CLASSICAL = "estimate.PrivateMoments: declared, classical errors"
 MEMBERS = "estimate.PrivateMoments: declared, people whom private columns choose"
 HIDDEN = "estimate.PrivateMoments: declared, treatment that is private"
 OWN_WEIGHTS = "estimate.PrivateMoments: declared, weights that are private"
@@ -359,6 +379,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "products of two outcomes that move by a 64th": (
         products_that_hardly_move, lambda: declared_moved(JOINT), "sum of (shift / sigma)^2",
+    ),
+    "a mean square of residuals that moves by a 64th": (
+        squares_that_hardly_move, lambda: declared_moved(CLASSICAL), "sum of (shift / sigma)^2",
     ),
     "one row of a person for all of them": (
         one_row_of_a_person, panel_moved, "sum of (shift / sigma)^2",
