@@ -90,6 +90,9 @@ FAMILIES = ("logit", "probit", "poisson")
 MOST_REMAINDER = 0.5
 """In errors of a coefficient, by how much the step after the last may move it."""
 
+FEWEST = 3
+"""Clusters that errors need."""
+
 TYPICAL_ICC = 0.1
 _FARTHEST_STEP = 3.0
 _TIMES = 2.5
@@ -188,6 +191,8 @@ def models_of(
     found = []
     for one in asked:
         column, sizes = clusters_of(one)
+        if column and len(sizes) < FEWEST:
+            raise ParameterError(f"{one.title!r}: {len(sizes)} clusters are too few for errors")
         kind = "nonrobust" if (one.cov_type or cov_type) == "nonrobust" else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
@@ -597,7 +602,7 @@ def _robust(
     is below a tenth of what it is about.
     """
     of, k = coding.map, coding.map.size
-    n = max(n, 1.0)
+    n = max(n, 2.0)  # a released number of rows may be anything
     sd = law.noise_sd
     turned = math.sqrt(n) * root * coding.by * of.link.unit  # of e and v in steps
     largest = float(np.abs(turned).max()) * of.link.residual * math.sqrt(of.square)

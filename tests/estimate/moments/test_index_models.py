@@ -204,3 +204,16 @@ def test_a_mean_near_an_end_has_no_link() -> None:
     found = m.glm("y ~ treat", family="logit")
     assert not found.estimated.any()
     assert "within three of its errors" in str(found.summary())
+
+
+def test_a_released_number_of_rows_may_be_anything() -> None:
+    """Who has a value is private, and at a tiny budget hardly anybody is released to have one."""
+    facts = {"missing": (".",), "missing_policy": "private"}
+    schema = SCHEMA.declare(x=facts)
+    asked = Regression("y ~ treat + x", family="logit")
+    m = dprct.PrivateMoments(ROWS.head(200), schema, formulas=[asked])
+    for seed in range(4):
+        assert not m.fit(0.01, 1e-6, rng=seed).glm(asked).estimated.any()
+    with pytest.raises(ParameterError, match="2 clusters are too few"):
+        model(Regression("y ~ treat", family="logit", cluster="village"),
+              data=ROWS.assign(village=ROWS["village"] % 2))  # fmt: skip
