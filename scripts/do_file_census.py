@@ -123,9 +123,16 @@ def row_of(wanted: dict[str, Any], reading: Reading) -> Regression | None:
 
 def indicators_in(row: Regression, words: set[str]) -> set[str]:
     """Return the numbered words that are indicators of columns, and these columns as factors."""
-    numbered = {word for word in words if re.fullmatch(r"[A-Za-z_]+\d+", word)}
-    factors = {f"i.{name}" for name in row.categories}
-    return (numbered - set(row.regressors)) | factors if factors else set()
+    stubs: dict[str, set[int]] = {}
+    for word in words - set(row.regressors):
+        if made := re.fullmatch(r"(.*?)(\d+)", word):
+            stubs.setdefault(made[1], set()).add(int(made[2]))
+    found: set[str] = set()
+    for name, most in row.categories.items():
+        for stub, numbers in stubs.items():
+            if numbers | {1} == {*range(1, most + 1)}:
+                found |= {f"i.{name}", *(f"{stub}{number}" for number in numbers)}
+    return found
 
 
 def spelled(condition: str) -> str:

@@ -301,7 +301,9 @@ def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
     parts = []
     for one in filled.regressions:
-        lines = ["", _places(one.places), *regression_lines(one)]
+        public = one.where and ":" in one.formula
+        note = ["only if all columns of its where are public: it has a product"] if public else []
+        lines = ["", _places(one.places), *note, *regression_lines(one)]
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
 
