@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from dprct.results.itt import ITTTable
     from dprct.results.joint import WaldTest
 
-_WIDTH = 88
+_WIDTH, _NARROWEST = 88, 10
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -935,6 +935,8 @@ class Moments(ReleasedMoments):
 
     def as_text(self, width: int = _WIDTH) -> str:
         """:meth:`summary` in lines of at most ``width`` characters."""
+        if width < _NARROWEST:
+            raise ParameterError(f"``width={given(width)}``; give {_NARROWEST} characters or more")
         lines = ["Released moments"]
         room = max(len(key) for key, _ in self.facts())
         for key, value in self.facts():
