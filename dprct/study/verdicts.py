@@ -644,7 +644,8 @@ def _words(row: Regression) -> list[str]:
 def _is_of(row: Regression, released: Released) -> bool:
     """Whether a regression uses the file, under its own name or one that was saved from it."""
     wanted = {stem(released.name), *map(stem, released.parts)}
-    return any(stem(name) in wanted for name in (row.dataset, *row.sources))
+    names = [stem(name) for name in (row.dataset, *row.sources)]
+    return any(name in wanted or name.removesuffix("_protected") in wanted for name in names)
 
 
 def stem(name: str) -> str:
