@@ -212,6 +212,14 @@ def test_each_rule(
     assert why
 
 
+def test_a_do_file_may_use_the_protected_file_by_its_own_name(
+    worth: Callable[..., list[tuple[str, str]]],
+) -> None:
+    same = [worth(f"use {name}, clear\nreg yield seed, r") for name in ("farms", "farms_protected")]
+    assert same[0] == same[1]
+    assert same[0][0][0] != "cannot run"
+
+
 def test_a_file_that_is_not_calibrated_has_no_valid_regression(
     worth: Callable[..., list[tuple[str, str]]],
 ) -> None:
