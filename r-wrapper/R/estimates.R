@@ -500,7 +500,7 @@ vcov.dprct_result <- function(object, ...) {
 }
 
 # What was fitted is spent: another epsilon is another release, of the model.
-again <- function(object, ...) {
+again <- function(object, formula., ...) {
   tolerate(...)
   budget <- intersect(names_given(...), c("epsilon", "delta", "accountant", "rng", "confirm"))
   refuse("parameter", if (length(budget)) sprintf(
@@ -513,10 +513,11 @@ names_given <- function(...) names(as.list(substitute(list(...))))[-1L]
 
 #' @importFrom stats update
 #' @export
-update.dprct_private <- function(object, ...) {
+update.dprct_private <- function(object, formula., ...) {
   tolerate(...)
+  if (!inherits(object, "dprct_ols")) again(object, ...)
   # ols() of released moments spends nothing
-  if (inherits(object, "dprct_ols")) stats::update.default(object, ...) else again(object, ...)
+  eval(stats::update.default(object, formula., ..., evaluate = FALSE), parent.frame())
 }
 
 #' @export

@@ -13,7 +13,7 @@ import pandas as pd
 from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.api.spelling import guarantee_in_r, spelled
+from dprct.rbridge.api.spelling import guarantee_in_r, r_words, spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
 from dprct.rbridge.dialect import in_r, method_in_r
 from dprct.rbridge.registry import export, revives
@@ -234,7 +234,7 @@ def table_record(table: ResultTable, **more: Any) -> Record:
         {
             **more,
             "frame": table.displayed(),
-            "text": table.to_text(),
+            "text": r_words(table.to_text()),
         },
         live=table,
     )
@@ -247,11 +247,11 @@ def result_text(result: Any, width: float) -> str | None:
     if isinstance(shown, Plan):
         return _plan_in_r(shown).to_text(whole(width, "width"))
     if isinstance(shown, ResultTable):
-        return shown.to_text(whole(width, "width"))
+        return r_words(shown.to_text(whole(width, "width")))
     if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
         # R goes on to break the lines of words
         table = shown.estimates.summary()
-        return shown.summary().replace(str(table), table.as_text(whole(width, "width")))
+        return r_words(shown.summary().replace(str(table), table.as_text(whole(width, "width"))))
     made = shown.summary() if hasattr(shown, "summary") else None
     return made.as_text(whole(width, "width")) if isinstance(made, Summary) else None
 

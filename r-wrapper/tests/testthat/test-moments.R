@@ -158,6 +158,8 @@ test_that("released moments speak R: terms, labels of factors, predictions and t
   expect_error(predict(effects(m), d), "only the coefficients of treatment",
     class = "dprct_parameter_error"
   )
+  expect_identical(coef(update(found, . ~ . - region)), coef(ols(y ~ treat + age + factor(edu), m)))
+  expect_no_match(paste(capture.output(print(itt_table(m))), collapse = " "), "``", fixed = TRUE)
   expect_equal(wald_test(m, "treat = 0")$df, 3)
   expect_match(wald_test(found, "`factor(edu)2` = 0")$hypothesis, "factor(edu)2", fixed = TRUE)
   expect_no_match(paste(capture.output(print(m)), collapse = " "), "``", fixed = TRUE)
