@@ -176,6 +176,8 @@ def reason_of(row: Regression | None, found: Verdict | None) -> str:
         return UNREAD if row.status != "read" else RANGES
     if "ordinary least squares" in why or "instrumental" in why or "random effects" in why:
         return "another estimator"
+    if row.command not in LINEAR and "not released" in why:
+        return "another estimator"
     if "it uses the rows with" in why:
         plain = EQUALITIES.fullmatch(row.sample.replace(" ", "")) and not row.groups
         return "some rows: a == 1" if plain else "some rows: another condition, or by groups"

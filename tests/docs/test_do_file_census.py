@@ -103,7 +103,7 @@ def test_each_reason(
     [
         ({}, "valid"),
         ({"vce": "cluster", "cluster": ("v",)}, "valid"),
-        ({"vce": "classical"}, "effects only: other errors"),
+        ({"vce": "classical"}, "valid"),
         ({"weights": "pweight=w"}, "weights"),
         ({"derived": {"t": "girl*aid"}}, "interaction with treatment"),
         ({"sample": "age>9 & girl==1"}, "valid, and who meets the condition may be private"),
