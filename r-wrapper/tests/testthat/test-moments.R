@@ -234,6 +234,22 @@ test_that("declared regressions are served by one step, by name, formula or what
   )
 })
 
+test_that("a declared logit has its coefficients and the average effect of a regressor", {
+  skip_without_python()
+  n <- 2000L
+  d <- data.frame(y = rep(c(0, 1, 1, 0, 1), n / 5L), t = rep(0:1, n / 2L))
+  facts <- declare(schema(d),
+    y = list(levels = 0:1, missing = "never"), t = list(levels = 0:1, missing = "never")
+  )
+  model <- private_moments(d, facts, formulas = list(regression(y ~ t, family = "logit", name = "L")))
+  m <- fit(model, epsilon = 4, delta = 1e-6)
+  found <- private_glm("L", m)
+  expect_identical(names(coef(found)), c("(Intercept)", "t"))
+  expect_identical(coef(private_glm(y ~ t, m, family = "logit")), coef(found))
+  expect_lt(abs(coef(private_glm("L", m, margins = "t"))), 0.2)
+  expect_error(private_glm(y ~ t, m, family = "tobit"), "logit", class = "dprct_parameter_error")
+})
+
 test_that("margins after a logit are those of a declared regression", {
   skip_without_python()
   set.seed(4)
