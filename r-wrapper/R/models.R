@@ -228,6 +228,8 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 #'
 #' @inheritParams estimates
 #' @param columns Columns to model, instead of a formula.
+#' @param estimand,lam,split,trim,features,propensity,learner,parts,clip As for the strict forms, [ipw()],
+#'   [synthetic_control()] and [cate()].
 #' @param zeta,keep,x_method,families,missing_outcomes Exponent of the number of bins; characteristics
 #'   to keep in the file; where covariates come from (`"published"`, `"strict"`, `"marginals"`, or released
 #'   rows); by outcome, `"gaussian"`, `"binomial"` or `"poisson"`; `"reproduce"` or `"drop"`.

@@ -75,7 +75,8 @@
 #'   )
 #'   nsw <- read_dta(file, facts)
 #'   model <- private_moments(nsw,
-#'     formulas = re78 ~ treat + age, assignment = design_simple("treat", shares = 185 / 445)
+#'     columns = c("re78", "age"), formulas = re78 ~ treat + age,
+#'     assignment = design_simple("treat", shares = 185 / 445)
 #'   )
 #'   m <- fit(model, epsilon = 4, delta = 1e-6)
 #'   summary(effects(m))
