@@ -121,8 +121,7 @@ def law(dprct: Callable[..., Any], study: Path) -> str:
     assert found.output.is_file()
     commands = [("verify", found.output), ("ledger", study), ("table", study)]
     if found.output.suffix == ".dta":
-        other = [found.output.with_suffix(end) for end in (".csv", ".parquet")]
-        commands += [("convert", found.output, one) for one in other]
+        commands.append(("convert", found.output, found.output.with_suffix(".parquet")))
     for command in commands:
         ran = dprct(*command)
         assert ran.code == 0 or "declares no table" in ran.err, ran.err
