@@ -252,7 +252,7 @@ def test_the_regressions_as_the_paper_prints_them(
     [
         ("income ~ treat:age", {}, "clusters were assigned"),
         ("income ~ treat*age", {"where": "female == 1"}, "private condition"),
-        ("income ~ treat", {"weights": "age"}, "weights"),
+        ("income ~ treat*age", {"weights": "age"}, "with weights"),
         ("income ~ [works ~ treat + age]", {}, "clusters were assigned"),
         ("income ~ treat", {"cluster": "village district"}, "no column 'village district'"),
     ],
