@@ -443,7 +443,7 @@ def _ippw(run: Runs) -> Iterator[Item]:
     yield item(
         "heterogeneous effects, other estimators",
         "section 5, future work",
-        "`dprct.CATE`; no private matching or augmented weights",
+        '`dprct.CATE`; `IPW(estimator="aipw")`; no private matching',
         OPEN,
     )
     yield item("CART, boosted CART", "section 2.1, not private", _trees(run))
