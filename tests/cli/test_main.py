@@ -73,7 +73,7 @@ def test_a_ledger_is_shown_without_scipy(
     study: Path, shell: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     run = shell("ledger", study, before=MODULES)
-    assert "dprct.study.study" in run.stdout
+    assert "dprct.cli.ledger" in run.stdout
     assert "scipy" not in run.stdout.split(), run.stderr
 
 

@@ -195,6 +195,8 @@ def calls(folder: Path) -> dict[str, Call]:
         }
         if name in own or "rng" in asked:
             given = {**({"rng": 1} if "rng" in asked else {}), **own.get(name, {}), **given}
+        if name.endswith(".to_docx"):
+            asked["path"] = folder / "good.docx"
         found[name] = Call(function, asked | given)
         return found[name]
 

@@ -274,7 +274,7 @@ def logit_of(q: float, explained: float) -> tuple[float, float]:
     --------
     >>> m, curvature = logit_of(0.5, 0.02)
     >>> abs(m) < 1e-9, round(curvature, 3)
-    (True, 0.228)
+    (True, 0.23)
     """
     weights = _WEIGHTS / math.sqrt(2 * math.pi)
     m, curvature = math.log(q / (1 - q)), q * (1 - q)
