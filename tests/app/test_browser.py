@@ -275,7 +275,7 @@ def test_a_reload_keeps_the_step_and_closing_ends_the_server(
     window.js("delete document.body.dataset.revision")
     window.browser.call("Page.reload", window.session)
     window.ready()
-    assert not window.js(hidden("step-2"))
+    window.until(f"!{hidden('step-2')}")
     assert window.js("document.getElementById('role-age').value") == "out"
     assert not window.js("document.getElementById('undo').disabled")
     assert served.thread.is_alive()

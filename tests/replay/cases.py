@@ -640,7 +640,7 @@ for rule in ("replace-one", "replace-one-design-public"):
            {"formulas": ["y ~ t + w", "w ~ t"], "assignment": dprct.Simple("t"),
             "cov_type": "HC1", "neighbors": rule, "attrition": not hidden},
            private="y w t" if hidden else "y w", public="" if hidden else "t",
-           least=0.5 if hidden else 0.1)  # fmt: skip
+           least=0.1)  # fmt: skip
 scores("HC1, weights", {"formulas": ["y ~ w"], "cov_type": "HC1", "weights": "v"}, private="y w v")
 for policy in ("public", "private"):
     scores(f"HC1, missing {policy}",
