@@ -24,6 +24,7 @@ from dprct.estimate.synthetic_control import allocation as control
 from dprct.privacy import histograms, mechanisms
 from dprct.queries import IndexMap, additive, members, one_step, propensity, slopes
 from dprct.queries import scores as queries_of_scores
+from dprct.queries.doubly_robust import FoldMoments
 from dprct.queries.group_moments import STEPS
 from dprct.study.sections import Scope
 
@@ -50,6 +51,17 @@ def pair(name: str, delta: float = 0.0, epsilon: float = 1.0, **moved: Any) -> P
     for column, value in moved.items():
         other.loc[0, column] = value
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(epsilon, delta))
+
+
+def folds_moved() -> Pair:
+    """Return a pair of a doubly robust effect of which one record moves all of its own."""
+    case = CASES[FOLDS]
+    every = rows(1200).assign(w=np.tile([-1.0, 1.0], 600))
+    one = every[[*case.private, *case.public]]
+    other = one.copy()
+    for column, value in {"y": 1.0, "w": 1.0, "t": 1.0}.items():
+        other.loc[0, column] = value
+    return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-6))
 
 
 def findings(planted: Pair) -> str:
@@ -181,6 +193,12 @@ def people_for_clusters(patch: pytest.MonkeyPatch) -> None:
     """The squares of clusters are as sensitive as if a person moved their sums by a 64th."""
     right = one_step.square_move
     patch.setattr(one_step, "square_move", lambda d, most: right(d // 64, most))
+
+
+def short_folds(patch: pytest.MonkeyPatch) -> None:
+    """The moments of the folds of a doubly robust effect claim half of their sensitivity."""
+    right = FoldMoments.l2_squared.fget  # type: ignore[attr-defined]
+    patch.setattr(FoldMoments, "l2_squared", property(lambda one: right(one) // 4))
 
 
 def short_weights(patch: pytest.MonkeyPatch) -> None:
@@ -322,6 +340,7 @@ EFFECT = "estimate.PrivateATE: two arms"
 TOGETHER = "estimate.PrivateATE: two outcomes"
 HISTOGRAM = "release.MVHistogram: all columns"
 MARGINALS = "release.Marginals: all columns"
+FOLDS = "estimate.IPW: doubly robust"
 ADDITIVE, WEIGHTED = "estimate.PrivateAdditive: plain", "estimate.IPW: the effect"
 EVERYTHING = {"y": 1.0, "x": 2.0, "g": "b"}
 
@@ -352,6 +371,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     "rows of the box for those of the ball": (
         rows_in_the_box, lambda: pair(WEIGHTED, 1e-6, t=1.0, w=1.0, x=2.0),
         "sum of (shift / sigma)^2",
+    ),
+    "moments of folds taken to move by half": (
+        short_folds, folds_moved, "sum of (shift / sigma)^2",
     ),
     "a predictor that costs nothing": (
         predictors_without_price, predictor_moved, "sum of (shift / sigma)^2",
