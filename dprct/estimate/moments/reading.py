@@ -104,7 +104,7 @@ class PublicGroups(Checked):
 
     def _read(self, outcomes: Sequence[str], where: Mapping[str, Value] | None) -> Read:
         """Means of all arms, outcomes first, among the people of a condition."""
-        members = dict(self._members(("arm", *self.blocks), outcomes, where, missing=True))
+        members = dict(self._members(self.blocks, outcomes, where, missing=True, arms=True))
         if len({label[1:] for label in members}) == 1:  # an arm of nobody is not estimated
             (_, *block), *_ = members
             members |= {(a, *block): [] for a in self.arms if (a, *block) not in members}
@@ -140,8 +140,12 @@ class PublicGroups(Checked):
         where: Mapping[str, Value] | None,
         *,
         missing: bool = False,
+        arms: bool = False,
     ) -> list[tuple[tuple[Value, ...], list[int]]]:
-        """Return the groups of each label; without those of a missing one unless ``missing``."""
+        """Return the groups of each label; without those of a missing one unless ``missing``.
+
+        A label has the values of the group columns ``by``, after the arm if ``arms``.
+        """
         wanted = self._checked(where)
         used = [
             g
@@ -152,7 +156,7 @@ class PublicGroups(Checked):
         members: dict[tuple[Value, ...], list[int]] = {}
         for g in used:
             group = self.groups[g]
-            label = tuple(group.arm if name == "arm" else group.value(name) for name in by)
+            label = (*([group.arm] if arms else []), *(group.value(name) for name in by))
             members.setdefault(label, []).append(g)
         if not members:
             raise ParameterError(
@@ -299,13 +303,15 @@ class ReleasedGroups(PublicGroups):
         return ()
 
     def _pooled(
-        self, by: Sequence[str], columns: Sequence[str], where: Mapping[str, Value] | None
+        self,
+        by: Sequence[str],
+        columns: Sequence[str],
+        where: Mapping[str, Value] | None,
+        *,
+        arms: bool = False,
     ) -> list[tuple[tuple[Value, ...], NoisyMoments]]:
-        """Return the moments of rows that have all ``columns``, added up by group columns.
-
-        ``by`` names group columns, or ``"arm"``.
-        """
-        members = self._members(by, columns, where, missing=True)
+        """Return the moments of rows that have all ``columns``, added up by group columns."""
+        members = self._members(by, columns, where, missing=True, arms=arms)
         return [(label, self._added(groups)) for label, groups in members]
 
     def _added(self, groups: Sequence[int]) -> NoisyMoments:

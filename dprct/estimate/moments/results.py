@@ -231,7 +231,7 @@ class Moments(ReleasedMoments):
                 "released; give public ``scales=`` of the outcomes"
             )
         # without blocks there is one cell for each arm, in their order of appearance
-        pooled = self._pooled(("arm",), asked, where)
+        pooled = self._pooled((), asked, where, arms=True)
         control = [label[0] for label, _ in pooled].index(self.arms[0])
         return index_of(found, asked, scales=scales, control=control, signs=signs, name=name)
 
@@ -517,7 +517,7 @@ class Moments(ReleasedMoments):
             said = formula.title if isinstance(formula, Regression) else formula
             raise ParameterError(
                 f"{said!r} was not declared as a {family or 'model of an index'} for this release; "
-                f"declared: {'; '.join(one.title for one in among) or 'none'}; name it in "
+                f"declared: {'; '.join(one.title for one in self.models) or 'none'}; name it in "
                 "``formulas=`` as ``dprct.Regression(..., family=...)``"
             )
         return self._model(among[at], self.drawn.models[self.models.index(among[at])])

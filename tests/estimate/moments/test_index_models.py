@@ -217,3 +217,25 @@ def test_a_released_number_of_rows_may_be_anything() -> None:
     with pytest.raises(ParameterError, match="2 clusters are too few"):
         model(Regression("y ~ treat", family="logit", cluster="village"),
               data=ROWS.assign(village=ROWS["village"] % 2))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["arm", "treat"])
+def test_a_treatment_may_have_any_name(name: str) -> None:
+    """A column of the name by which arms were kept was taken for them, after the charge."""
+    rng = np.random.default_rng(5)
+    treated = rng.random(3000) < 0.5
+    works = (rng.random(3000) < np.where(treated, 0.6, 0.4)) * 1.0
+    data = pd.DataFrame({name: treated * 1.0, "works": works, "age": rng.uniform(20, 60, 3000)})
+    schema = dprct.Schema((
+        dprct.Column("works", "byte", levels=(0.0, 1.0), missing=()),
+        dprct.Column(name, "byte", levels=(0.0, 1.0), missing=()),
+        dprct.Column("age", bounds=(20.0, 60.0), missing=()),
+    ))  # fmt: skip
+    formula = f"works ~ {name} + age"
+    model = dprct.PrivateMoments(
+        data, schema, assignment=dprct.Simple(name, shares=0.5),
+        formulas=[Regression(formula, family="logit")],
+    )  # fmt: skip
+    found = model.fit(8, 1e-6, rng=np.random.default_rng(1))
+    assert abs(found.ols(formula).params[name] - 0.2) < 0.1
+    assert abs(found.glm(formula, family="logit").params[name] - 0.81) < 0.4
