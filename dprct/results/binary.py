@@ -41,8 +41,76 @@ Link = Literal["logit", "probit", "poisson"]
 COV_TYPES = ("nonrobust", "HC1", "cluster")
 
 
+class WithRatios:
+    """Exponentiated coefficients of a logit or a Poisson regression, fitted or released."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        params: pd.Series[float]
+
+        @property
+        def bse(self) -> pd.Series[float]:
+            """Standard errors."""
+
+        @property
+        def _family(self) -> str: ...
+
+        @staticmethod
+        def _remedy(family: str) -> str: ...
+
+        def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+            """Intervals."""
+
+    def odds_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a logit, as Stata's ``logistic`` prints them.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``estimate``, ``std.error`` (by the delta method), ``conf.low``, ``conf.high``
+            (the ends of the coefficients' intervals, mapped), one row per coefficient.
+
+        Raises
+        ------
+        ParameterError
+            If the model is no logit.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> rows = pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 1, 0], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
+        >>> float(logit("y ~ t", rows).odds_ratios().loc["t", "estimate"].round(6))
+        9.0
+        """
+        return self._ratios("logit", "odds ratios", alpha)
+
+    def rate_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return exp of the coefficients of a Poisson regression; Stata's ``irr``.
+
+        Returns
+        -------
+        DataFrame
+            As of :meth:`odds_ratios`.
+
+        Raises
+        ------
+        ParameterError
+            If the model is no Poisson regression.
+        """
+        return self._ratios("poisson", "rate ratios", alpha)
+
+    def _ratios(self, family: Link, what: str, alpha: float) -> pd.DataFrame:
+        if self._family != family:
+            raise ParameterError(f"a {self._family} has no {what}; {self._remedy(family)}")
+        ratio = np.exp(self.params)
+        ends = np.exp(self.conf_int(alpha).to_numpy())
+        found = {"estimate": ratio, "std.error": ratio * self.bse}
+        return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class BinaryResults(OrdinaryResults):
+class BinaryResults(WithRatios, OrdinaryResults):
     """A logit, probit or Poisson regression; see :func:`logit` and :func:`poisson`.
 
     Parameters
@@ -130,51 +198,13 @@ class BinaryResults(OrdinaryResults):
         G = np.array(gradients)
         return self.averaged(variable, list(moves), np.array(values), G, len(frame))
 
-    def odds_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return exp of the coefficients of a logit, as Stata's ``logistic`` prints them.
+    @property
+    def _family(self) -> str:
+        return self.link
 
-        Returns
-        -------
-        DataFrame
-            Columns ``estimate``, ``std.error`` (by the delta method), ``conf.low``, ``conf.high``
-            (the ends of the coefficients' intervals, mapped), one row per coefficient.
-
-        Raises
-        ------
-        ParameterError
-            If the fit is no logit.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> rows = pd.DataFrame({"y": [0, 0, 1, 0, 1, 1, 1, 0], "t": [0, 0, 0, 0, 1, 1, 1, 1]})
-        >>> float(logit("y ~ t", rows).odds_ratios().loc["t", "estimate"].round(6))
-        9.0
-        """
-        return self._ratios("logit", "odds ratios", alpha)
-
-    def rate_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return exp of the coefficients of a Poisson regression; Stata's ``irr``.
-
-        Returns
-        -------
-        DataFrame
-            As of :meth:`odds_ratios`.
-
-        Raises
-        ------
-        ParameterError
-            If the fit is no Poisson regression.
-        """
-        return self._ratios("poisson", "rate ratios", alpha)
-
-    def _ratios(self, link: Link, what: str, alpha: float) -> pd.DataFrame:
-        if self.link != link:
-            raise ParameterError(f"a {self.link} has no {what}; fit dprct.{link} for them")
-        ratio = np.exp(self.params)
-        ends = np.exp(self.conf_int(alpha).to_numpy())
-        found = {"estimate": ratio, "std.error": ratio * self.bse}
-        return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
+    @staticmethod
+    def _remedy(family: str) -> str:
+        return f"fit dprct.{family} for them"
 
     def _mean(self, index: Any) -> Array:
         if self.link == "poisson":

@@ -158,7 +158,6 @@ class IPWSpec(Spec[Facts]):
         yield lambda: self.form(facts)
 
     def _check_estimator(self) -> None:
-        check_choice("estimator", self.estimator, ("ipw", "aipw"))
         if self.estimator == "ipw":
             return
         usual = {one.name: one.default for one in fields(self)}

@@ -14,6 +14,7 @@ from dprct.estimate.moments.index_models import MOST_REMAINDER
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize, special
 from dprct.results.base import LinearResults
+from dprct.results.binary import WithRatios
 from dprct.results.joint import restrictions, wald_test
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Averages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class IndexResults(LinearResults):
+class IndexResults(WithRatios, LinearResults):
     """A logit, probit or Poisson regression by private scoring, noise in every interval.
 
     Parameters
@@ -80,39 +81,13 @@ class IndexResults(LinearResults):
     remainder: float
     averages: Averages
 
-    def odds_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return exp of the coefficients of a logit, as Stata's ``logistic`` prints them.
+    @property
+    def _family(self) -> str:
+        return self.family
 
-        Returns
-        -------
-        DataFrame
-            Columns ``estimate``, ``std.error`` (by the delta method), ``conf.low``, ``conf.high``
-            (the ends of the coefficients' intervals, mapped), one row per coefficient.
-
-        Raises
-        ------
-        ParameterError
-            If the model is no logit.
-        """
-        return self._ratios("logit", "odds ratios", alpha)
-
-    def rate_ratios(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return exp of the coefficients of a Poisson regression; Stata's ``irr``.
-
-        Raises
-        ------
-        ParameterError
-            If the model is no Poisson regression.
-        """
-        return self._ratios("poisson", "rate ratios", alpha)
-
-    def _ratios(self, family: str, what: str, alpha: float) -> pd.DataFrame:
-        if self.family != family:
-            raise ParameterError(f"a {self.family} has no {what}; declare ``family={family!r}``")
-        ratio = np.exp(self.params)
-        ends = np.exp(self.conf_int(alpha).to_numpy())
-        found = {"estimate": ratio, "std.error": ratio * self.bse}
-        return pd.DataFrame(found | {"conf.low": ends[:, 0], "conf.high": ends[:, 1]})
+    @staticmethod
+    def _remedy(family: str) -> str:
+        return f"declare ``family={family!r}``"
 
     def margins(self, variable: str) -> LinearResults:
         """Return the average effect of a regressor on the outcome's mean; ``margins, dydx()``.
