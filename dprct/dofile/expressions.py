@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dprct.dofile.lines import OPEN
@@ -78,20 +78,29 @@ class _Malformed(Exception):
 
 
 @dataclass(slots=True)
-class _Parser:
-    tokens: list[tuple[str, str]]
-    scalars: dict[str, Value]
-    position: int = 0
+class Tokens:
+    """The tokens of an expression, kind and text, and how far it is read."""
 
-    def peek(self) -> tuple[str, str]:
-        return self.tokens[self.position] if self.position < len(self.tokens) else ("", "")
+    tokens: list[tuple[str, str]]
+    position: int = field(default=0, kw_only=True)
+
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        """Return the next token, or one after it; empty at the end."""
+        place = self.position + ahead
+        return self.tokens[place] if place < len(self.tokens) else ("", "")
 
     def take(self, *marks: str) -> str:
+        """Return the next mark and go on, if it is one of these."""
         kind, text = self.peek()
         if kind == "mark" and text in marks:
             self.position += 1
             return text
         return ""
+
+
+@dataclass(slots=True)
+class _Parser(Tokens):
+    scalars: dict[str, Value]
 
     def disjunction(self, depth: int) -> Value:
         if depth > _DEEP:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
+from dprct.dofile.expressions import Tokens
 from dprct.dofile.lines import OPEN
 
 if TYPE_CHECKING:
@@ -251,22 +252,9 @@ def condition(
 
 
 @dataclass(slots=True)
-class _Parser:
-    tokens: list[tuple[str, str]]
+class _Parser(Tokens):
     column: Callable[[str], Value]
     scalars: Mapping[str, object]
-    position: int = 0
-
-    def peek(self, ahead: int = 0) -> tuple[str, str]:
-        place = self.position + ahead
-        return self.tokens[place] if place < len(self.tokens) else ("", "")
-
-    def take(self, *marks: str) -> str:
-        kind, text = self.peek()
-        if kind == "mark" and text in marks:
-            self.position += 1
-            return text
-        return ""
 
     def expect(self, mark: str) -> None:
         if not self.take(mark):
