@@ -75,6 +75,11 @@ def ols(
                 "--family and --ratios are of a declared logit, probit or poisson; give its name "
                 "or formula, and neither --where nor --cov-type"
             )
+        if index and ratios + (margins is not None) + bool(test) > 1:
+            raise ParameterError(
+                "--ratios, --margins and --test of a logit, probit or poisson print one thing "
+                "each; give one of them"
+            )
         if margins is not None and (formula is None or where or cov_type):
             raise ParameterError(
                 "--margins are those of a declared regression, with its own rows and errors; give "
@@ -100,7 +105,7 @@ def ols(
             else _regression(moments, formula, cov_type, chosen)
         )
         tested = found.wald_test(test) if test else None
-    if ratios and tested is None:
+    if ratios:
         table = found.odds_ratios() if found.family == "logit" else found.rate_ratios()
         table = table.rename_axis("term").reset_index()
         said = table.to_json(orient="records", indent=2, double_precision=15)

@@ -126,3 +126,58 @@ def test_declared_regressions_are_found_by_condition_and_by_name(
         assert dprct("ols", path, asked).out.strip() == moments.iv("iv").summary().strip()
     with pytest.raises(ParameterError, match=r"ask for it with iv\(\)"):
         moments.ols("iv")
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Released moments with a declared logit."""
+    rng, never = np.random.default_rng(9), {"missing": ()}
+    two = {"levels": (0.0, 1.0), **never}
+    schema = Schema((
+        Column("works", "byte", **two), Column("arm", "byte", **two),
+        Column("age", bounds=(20.0, 60.0), **never),
+    ))  # fmt: skip
+    arm = (rng.random(3000) < 0.5) * 1.0
+    works = (rng.random(3000) < 0.4 + 0.2 * arm) * 1.0
+    data = pd.DataFrame({"works": works, "arm": arm, "age": rng.uniform(20, 60, 3000)})
+    logit = Regression("works ~ arm + age", family="logit", name="main")
+    model = PrivateMoments(data, schema, assignment=Simple("arm", shares=0.5), formulas=[logit])
+    folder = tmp_path_factory.mktemp("jobs")
+    return model.fit(epsilon=8, delta=1e-6).save(folder / "jobs.moments.json")
+
+
+def test_a_declared_logit_is_read_with_ratios_margins_and_tests(
+    dprct: Callable[..., Any], jobs: Path
+) -> None:
+    logit = Moments.load(jobs).glm("works ~ arm + age", family="logit")
+    shown = {row["term"]: row for row in json.loads(dprct("ols", jobs, "main", "--json").out)}
+    assert shown["arm"]["estimate"] == pytest.approx(logit.params["arm"], rel=1e-12)
+    ran = dprct("ols", jobs, "works ~ arm + age", "--family", "logit", "--ratios", "--json")
+    ratios = {row["term"]: row for row in json.loads(ran.out)}
+    for name, value in logit.odds_ratios().loc["arm"].items():
+        assert ratios["arm"][name] == pytest.approx(value, rel=1e-12)
+    (margin,) = json.loads(dprct("ols", jobs, "main", "--margins", "arm", "--json").out)
+    assert margin["estimate"] == pytest.approx(logit.margins("arm").params.iloc[0], rel=1e-12)
+    tested = json.loads(dprct("ols", jobs, "main", "--test", "arm = 0", "--json").out)
+    assert tested["statistic"] == pytest.approx(logit.wald_test("arm = 0").statistic, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (["main", "--ratios", "--margins", "arm"], "print one thing each"),
+        (["main", "--ratios", "--test", "arm = 0"], "print one thing each"),
+        (["main", "--margins", "arm", "--test", "arm = 0"], "print one thing each"),
+        (["main", "--ratios", "--cov-type", "nonrobust"], "neither --where nor --cov-type"),
+        (["main", "--family", "probit"], "was not declared as a probit"),
+        (["main", "--family", "tobit"], "allowed: logit, probit, poisson"),
+        (["main", "--margins", "wage"], "'wage' is no regressor"),
+        (["works ~ arm", "--ratios"], "--family and --ratios are of a declared logit"),
+    ],
+)
+def test_refusals_of_a_declared_logit(
+    dprct: Callable[..., Any], jobs: Path, asked: list[str], words: str
+) -> None:
+    ran = dprct("ols", jobs, *asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in " ".join(ran.err.split())

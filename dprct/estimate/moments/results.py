@@ -509,7 +509,7 @@ class Moments(ReleasedMoments):
             check_choice("family", family, FAMILIES)
         among = [one for one in self.models if family in (None, one.family)]
         at = self._named(formula, among)
-        if at is None and family is not None and not isinstance(formula, Regression):
+        if at is None and family is not None and isinstance(formula, str) and "~" in formula:
             found = self._saturated(formula, family)
             if found is not None:
                 return found
