@@ -137,13 +137,13 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Column("works", "byte", **two), Column("arm", "byte", **two),
         Column("age", bounds=(20.0, 60.0), **never),
     ))  # fmt: skip
-    arm = (rng.random(3000) < 0.5) * 1.0
-    works = (rng.random(3000) < 0.4 + 0.2 * arm) * 1.0
-    data = pd.DataFrame({"works": works, "arm": arm, "age": rng.uniform(20, 60, 3000)})
+    arm = (rng.random(6000) < 0.5) * 1.0
+    works = (rng.random(6000) < 0.4 + 0.2 * arm) * 1.0
+    data = pd.DataFrame({"works": works, "arm": arm, "age": rng.uniform(20, 60, 6000)})
     logit = Regression("works ~ arm + age", family="logit", name="main")
     model = PrivateMoments(data, schema, assignment=Simple("arm", shares=0.5), formulas=[logit])
     folder = tmp_path_factory.mktemp("jobs")
-    return model.fit(epsilon=8, delta=1e-6).save(folder / "jobs.moments.json")
+    return model.fit(epsilon=40, delta=1e-6).save(folder / "jobs.moments.json")
 
 
 def test_a_declared_logit_is_read_with_ratios_margins_and_tests(

@@ -26,7 +26,7 @@ data = "farmers.dta"
 dataset_id = "farmers"
 [release]
 method = "moments"
-epsilon = 20.0
+epsilon = 40.0
 delta = 1e-6
 [design]
 kind = "simple"
@@ -120,7 +120,7 @@ RUNS = [
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A released study with declared logits."""
-    home, n = tmp_path_factory.mktemp("farm"), 1500
+    home, n = tmp_path_factory.mktemp("farm"), 6000
     rng = np.random.default_rng(5)
     offer, age = rng.integers(0, 2, n), rng.uniform(18, 70, n)
     frame = pd.DataFrame({

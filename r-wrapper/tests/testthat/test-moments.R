@@ -242,7 +242,7 @@ test_that("a declared logit has its coefficients and the average effect of a reg
     y = list(levels = 0:1, missing = "never"), t = list(levels = 0:1, missing = "never")
   )
   model <- private_moments(d, facts, formulas = list(regression(y ~ t, family = "logit", name = "L")))
-  m <- fit(model, epsilon = 4, delta = 1e-6)
+  m <- fit(model, epsilon = 40, delta = 1e-6)
   found <- private_glm("L", m)
   expect_identical(names(coef(found)), c("(Intercept)", "t"))
   expect_identical(coef(private_glm(y ~ t, m, family = "logit")), coef(found))
