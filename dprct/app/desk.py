@@ -31,7 +31,7 @@ from dprct.app.leading import (
 )
 from dprct.app.outlook import outlook
 from dprct.app.points import explained, refusal
-from dprct.app.releasing import as_csv, csv_name, ledger_state, named_files, resumed, shown_result
+from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
 from dprct.app.words import FACTS as MEANINGS
 from dprct.app.words import label, plain
 from dprct.disk import atomic_write, read_toml
@@ -230,7 +230,8 @@ class Desk:
     def _facts(self, data: Path, names: Names) -> tuple[Schema, int | None]:
         key = (*_version(data), names)
         if self._header is None or self._header[0] != key:
-            self._header = (key, *facts_of_file(data, names))
+            facts = facts_of_file(data, names)
+            self._header = (key, facts.schema, facts.rows)
         return self._header[1:]
 
     def _column(
@@ -448,8 +449,6 @@ class Desk:
     def released_file(self, name: str) -> bytes:
         """Content of a file that was released; any other name is refused."""
         study = self.study()
-        if name and name == csv_name(study):
-            return as_csv(study)
         found = {path.name: path for path in named_files(study)}
         if name not in found:
             raise FileError("no released file has this name; reload the page")
@@ -486,14 +485,14 @@ def opened(
             )
         return desk
     key, facts, names = _version(data), facts_of_file(data), "same"
-    if stata_names(facts[0].names):
+    if stata_names(facts.schema.names):
         facts, names = facts_of_file(data, "stata"), "stata"
-    text = draft(facts[0], data, path, filled).encode("utf-8", "replace")
+    text = draft(facts.schema, data, path, filled, whole=facts.whole).encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)
     found = desk.study().data
     if _version(found)[1:] == key[1:]:  # a large .csv takes long to read: not twice
-        desk._header = ((*_version(found), names), *facts)
+        desk._header = ((*_version(found), names), facts.schema, facts.rows)
     return desk
 
 

@@ -6,6 +6,7 @@ becomes (:func:`dprct.study.sections.keys_of`).
 
 from __future__ import annotations
 
+import datetime as dt
 import tomllib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -65,7 +66,7 @@ def fact(name: str, typed: str) -> Any:
     values = _listed(parts)
     if name == "bounds" and len(values) == 1:
         values = _listed(", ".join(parts.split()))
-    if name in ("bounds", "bins") and not all(_is_number(value) for value in values):
+    if name in ("bounds", "bins") and not all(_is_number(v) or _is_day(v) for v in values):
         raise StudyError(f"{name} cannot be read; give {_LISTS[name]}")
     return values[0] if name == "bins" and len(values) == 1 else values
 
@@ -162,12 +163,20 @@ def _listed(parts: str) -> list[Any]:
     found = _toml(f"[{parts}]")
     if isinstance(found, list):
         return found
-    return [value if _is_number(value := _toml(one.strip())) else one.strip().strip("\"'")
-            for one in parts.split(",") if one.strip()]  # fmt: skip
+    texts = [one.strip() for one in parts.split(",") if one.strip()]
+    values = [_toml(text) for text in texts]
+    return [
+        value if _is_number(value) or _is_day(value) else text.strip("\"'")
+        for value, text in zip(values, texts, strict=True)
+    ]
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_day(value: object) -> bool:
+    return isinstance(value, dt.date) and not isinstance(value, dt.datetime)
 
 
 def _is_plain_text(value: Any) -> bool:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shlex
-import tempfile
-import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.certificate.page import odds_words
 from dprct.certificate.valid_regressions import Validity
-from dprct.errors import DprctError, DprctWarning
-from dprct.io import read, write
+from dprct.errors import DprctError
+from dprct.io import read
 from dprct.privacy.accountant import find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.certified import certified_words, state_of
@@ -26,6 +23,7 @@ from dprct.study.protect import (
     check_places,
     companions,
     declared_tables,
+    place_as_text,
     protected_certificate,
     results_of,
     written_files,
@@ -35,12 +33,12 @@ from dprct.study.valid_files import shown_regressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from dprct.privacy.accountant import Accountant
     from dprct.study.study import Study
 
 _MOST_ROWS = 200
-_CSV = ".csv"
 _ABOUT = {
     ".certificate.html": "the certificate as a page, to print and sign",
     ".certificate.txt": "the certificate as text",
@@ -53,7 +51,7 @@ _ABOUT = {
     ".txt": "the results, to read",
     ".json": "the results, for programs",
     ".dta": "the protected file, for readers",
-    ".csv": "the protected file as text",
+    ".csv": "the protected file as text, as your data came",
 }
 
 
@@ -115,27 +113,14 @@ def named_files(study: Study) -> list[Path]:
     first = study.output
     if study.makes_file:
         places = companions(study)
-        others = [*certificate_paths(first), places.readme, places.expected]
+        as_text = place_as_text(study)
+        others = [] if as_text is None else [as_text]
+        others += [*certificate_paths(first), places.readme, places.expected]
         others += places.valid.values()
     else:
         moments = moments_path(first)
         others = [text_path(first), moments, *certificate_paths(moments)]
     return [path for path in (first, *others) if path.is_file()]
-
-
-def csv_name(study: Study) -> str:
-    """Name of the protected file as text, where the data came so; else empty."""
-    came_so = study.data.suffix.lower() == _CSV and study.makes_file
-    return study.output.with_suffix(_CSV).name if came_so and study.output.is_file() else ""
-
-
-def as_csv(study: Study) -> bytes:
-    """The protected file as text; formats and notes, which a .csv has not, stay in the .dta."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", DprctWarning)
-        place = Path(folder) / csv_name(study)
-        write(*read(study.output), place)
-        return place.read_bytes()
 
 
 def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
@@ -169,9 +154,6 @@ def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
 def _listed(study: Study) -> Iterator[dict[str, Any]]:
     for path in named_files(study):
         yield {"name": path.name, "bytes": path.stat().st_size, "about": _about(path.name)}
-    if name := csv_name(study):
-        about = "the protected file as text, to download: your data came so"
-        yield {"name": name, "bytes": None, "about": about}
 
 
 def _about(name: str) -> str:

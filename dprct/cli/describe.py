@@ -65,7 +65,8 @@ def describe(
         )
     if columns and draft_file is None:
         raise ParameterError("--columns chooses the columns of a draft: give --draft too")
-    schema, count = facts_of_file(file)
+    facts = facts_of_file(file)
+    schema, count = facts.schema, facts.rows
     rows = "unknown" if count is None else f"{count:,}"
     is_dta = file.suffix.lower() == ".dta"  # of no other file is it a fact
     release = f", release {schema.file.release}" if is_dta and schema.file.release else ""
@@ -92,8 +93,8 @@ def describe(
                 reading = read_do(do, schema, treatments=treatment, dataset=file.name)
                 filled = prefilled(reading, schema.names, treatment or ())
             if stata_names(schema.names):
-                schema, _ = facts_of_file(file, "stata")
-            text = draft(schema, file, draft_file, filled, columns or ())
+                facts = facts_of_file(file, "stata")
+            text = draft(facts.schema, file, draft_file, filled, columns or (), facts.whole)
             target.write(text.encode("utf-8", "replace"))
         say(f"wrote {draft_file}: fill in the blanks, then: dprct check {draft_file}")
 

@@ -6,7 +6,9 @@ import csv
 import io
 import re
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from dprct import disk
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
 from dprct.missing import MISSING_CODES, tagged
-from dprct.schema.columns import Column, FileFacts
+from dprct.schema.columns import Column, FileFacts, date_kind
 from dprct.schema.facts import FLOAT_LIMITS
 from dprct.schema.frames import table_of_frame
 from dprct.schema.schema import Schema
@@ -36,41 +38,139 @@ _LONG_WHOLE = re.compile(r"^[+-]?\d{16,}$", re.ASCII | re.MULTILINE)
 _ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
     ("", "NA", "NaN", "nan"), 0
 )
+_NO_DATE = re.compile(r"^(?!\d{4}-\d{2}-\d{2}$)", re.ASCII | re.MULTILINE)
+_DAY = "%tdCCYY-NN-DD"
+_FIRST_DAY = int(np.datetime64("1960-01-01", "D").astype(np.int64))  # of Stata, since 1970
+_DAYS = (-715_509.0, 2_936_549.0)  # 0001-01-01 to 9999-12-31
+_CHUNK = 10_000
 _EXACT = 2**53
 _PLAIN = 1e15  # below, a whole double is printed as its digits and ".0"
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
+@dataclass(frozen=True, slots=True)
+class CsvFacts:
+    """What a .csv file says of itself once its rows were read.
+
+    Parameters
+    ----------
+    schema : Schema
+        Names, and which columns are numbers, dates or text; nothing else is taken from the cells.
+    rows : int
+    whole : frozenset of str
+        Columns of numbers that are all whole: candidates for ``integer``, which a person confirms.
+    """
+
+    schema: Schema
+    rows: int
+    whole: frozenset[str]
+
+
+def facts_of_csv(path: Path) -> CsvFacts:
+    """Facts of a comma-separated file, which is read a few thousand rows at a time."""
+    kinds, rows = _kinds(path)
+    columns = tuple(kind.column(name) for name, kind in kinds.items())
+    schema = Schema(columns, file=FileFacts(rows=rows), opened=True, source=path)
+    return CsvFacts(schema, rows, frozenset(n for n, kind in kinds.items() if kind.is_whole))
+
+
 def read_csv(path: Path) -> tuple[pd.DataFrame, Schema]:
-    """Read a comma-separated UTF-8 file with a row of names."""
-    names, rows = _parsed(path)
-    columns = zip(*rows, strict=True)
-    cells = {name: _guessed(column) for name, column in zip(names, columns, strict=True)}
-    schema = Schema(
-        tuple(Column(n, "strL" if x.dtype == object else "double") for n, x in cells.items()),
-        file=FileFacts(rows=len(rows)),
-        opened=True,
-        source=path,
-    )
-    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in cells.items()}), schema
+    """Read a comma-separated UTF-8 file with a row of names.
+
+    Notes
+    -----
+    A column is text unless every cell that is not missing is a number, or every one a date such as
+    2021-03-05, which becomes a number of days that is shown as a date.
+    """
+    found = facts_of_csv(path)
+    out = {
+        column.name: np.empty(found.rows, dtype=object if column.is_text else np.float64)
+        for column in found.schema.columns
+    }
+    start = 0
+    with _refusing(path):
+        for names, cells in _chunks(path):
+            end = start + len(cells[0])
+            for name, column in zip(names, cells, strict=True):
+                kind = found.schema.column(name)
+                out[name][start:end] = column if kind.is_text else _numbers(column, kind.format)
+            start = end
+    if start != found.rows:
+        raise FileError(f"{path.name!r} was changed while it was read; read it again")
+    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()}), found.schema
 
 
-def _parsed(path: Path) -> tuple[list[str], list[list[str]]]:
+@dataclass(slots=True)
+class _Kind:
+    """What the cells of a column can still be, after those that were seen."""
+
+    number: bool = True
+    date: bool = True
+    whole: bool = True
+    seen: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all are whole numbers, or dates."""
+        return self.seen and (self.date or (self.number and self.whole))
+
+    def column(self, name: str) -> Column:
+        """Column of what the cells are."""
+        if self.number or not self.seen:
+            return Column(name)
+        return Column(name, format=_DAY) if self.date else Column(name, "strL")
+
+    def see(self, cells: Sequence[str]) -> None:
+        """Narrow down by more cells, which are matched as the lines of one text: it is faster."""
+        present = [cell for cell in cells if cell not in _ABSENT]
+        if not present or not (self.number or self.date):
+            return
+        self.seen = True
+        lines = "\n".join(present)
+        plain = lines.count("\n") < len(present)
+        numbers = _decimals(present, lines) if self.number and plain else None
+        self.number = numbers is not None
+        self.whole &= numbers is None or bool(np.all(numbers == np.floor(numbers)))
+        self.date &= plain and _are_dates(present, lines)
+
+
+def _kinds(path: Path) -> tuple[dict[str, _Kind], int]:
+    kinds: dict[str, _Kind] = {}
+    rows = 0
+    with _refusing(path):
+        for names, cells in _chunks(path):
+            kinds = kinds or {name: _Kind() for name in names}
+            for kind, column in zip(kinds.values(), cells, strict=True):
+                kind.see(column)
+            rows += len(cells[0])
+    if not kinds:
+        raise FileError(f"{path.name!r} has names but no rows; give a file with data")
+    return kinds, rows
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Refuse what is no such file in one sentence without a cell of it."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names, *rows = _lines(csv.reader(file, strict=True), path.name)
+        yield
     except UnicodeDecodeError as error:
         raise FileError(
             f"{path.name!r} is not UTF-8 text (first at byte {error.start}); save it as UTF-8"
         ) from None
     except csv.Error as error:
         raise FileError(f"{path.name!r} is not a comma-separated file ({error})") from None
-    except ValueError:  # nothing to unpack
-        raise FileError(f"{path.name!r} is empty; it needs a row of names") from None
-    _check_header(names, path.name)
-    if not rows:
-        raise FileError(f"{path.name!r} has names but no rows; give a file with data")
-    return names, rows
+
+
+def _chunks(path: Path) -> Iterator[tuple[list[str], list[tuple[str, ...]]]]:
+    """Yield the names and the columns of the next rows, as text."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        lines = _lines(csv.reader(file, strict=True), path.name)
+        names = next(lines, None)
+        if names is None:
+            raise FileError(f"{path.name!r} is empty; it needs a row of names")
+        _check_header(names, path.name)
+        while rows := list(islice(lines, _CHUNK)):
+            yield names, list(zip(*rows, strict=True))
 
 
 def _lines(reader: Any, file: str) -> Iterator[list[str]]:
@@ -99,30 +199,40 @@ def _check_header(names: list[str], file: str) -> None:
         raise SchemaError(f"column {names.index('') + 1} of {file!r} has no name; give it one")
 
 
-def _guessed(cells: Sequence[str]) -> NDArray[Any]:
-    """Return numbers where every cell is one or is missing, else the text as it is."""
-    present = [cell for cell in cells if cell not in _ABSENT]
-    numbers = _decimals(present)
-    if numbers is None:
-        return np.array([*cells, ""], dtype=object)[:-1]
+def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:
+    """Numbers and missing codes of cells that were seen to be such, or dates."""
     codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
     out = tagged(np.maximum(codes, 0))
-    out[codes < 0] = numbers
+    present = [cell for cell in cells if cell not in _ABSENT]
+    try:
+        if form:
+            out[codes < 0] = np.array(present, "datetime64[D]").astype(np.int64) - _FIRST_DAY
+        else:
+            out[codes < 0] = np.array(list(map(float, present)))
+    except ValueError:
+        raise FileError("the file was changed while it was read; read it again") from None
     return out
 
 
-def _decimals(cells: list[str]) -> NDArray[np.float64] | None:
-    """Return decimal numbers that doubles keep, or None where a cell is none.
-
-    The cells are matched as the lines of one text, as a match for each takes many times longer.
-    """
-    lines = "\n".join(cells)
-    if not cells or lines.count("\n") >= len(cells) or _NO_NUMBER.search(lines):
-        return None if cells else np.empty(0)
+def _decimals(cells: list[str], lines: str) -> NDArray[np.float64] | None:
+    """Return decimal numbers that doubles keep, or None where a cell is none."""
+    if _NO_NUMBER.search(lines):
+        return None
     if any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
         return None
     numbers = np.array(list(map(float, cells)))
     return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
+
+
+def _are_dates(cells: list[str], lines: str) -> bool:
+    """Whether each cell is a day of the calendar, as 2021-03-05."""
+    if _NO_DATE.search(lines):
+        return False
+    try:
+        np.array(cells, "datetime64[D]")
+    except ValueError:
+        return False
+    return True
 
 
 def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
@@ -135,8 +245,9 @@ def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
 
     Notes
     -----
-    Numbers are the shortest decimals that read back as the same double; ``.`` is an empty cell,
-    ``.a`` to ``.z`` are written as such.
+    Numbers are the shortest decimals that read back as the same double, and days of a column that
+    is shown as dates are written as 2021-03-05; ``.`` is an empty cell, ``.a`` to ``.z`` are
+    written as such.
     """
     frame = _fitting(data, schema)
     columns = [_printed(frame, column) for column in schema.columns]
@@ -151,12 +262,22 @@ def _printed(frame: Frame, column: Column) -> list[str]:
     if column.is_text:
         return _unicode(frame, column, ".csv")
     values, codes = numbers_of(frame, column.name)
-    texts = list(map(repr, values.tolist()))
-    for row in np.flatnonzero((values == np.floor(values)) & (np.abs(values) < _PLAIN)):
-        texts[row] = texts[row][:-2]
+    texts = _days(values, codes) if date_kind(column.format) == "d" else None
+    if texts is None:
+        texts = list(map(repr, values.tolist()))
+        for row in np.flatnonzero((values == np.floor(values)) & (np.abs(values) < _PLAIN)):
+            texts[row] = texts[row][:-2]
     for row in np.flatnonzero(codes >= 0):
         texts[row] = MISSING_CODES[codes[row]] if codes[row] else ""
     return texts
+
+
+def _days(values: NDArray[np.float64], codes: NDArray[Any]) -> list[str] | None:
+    """Days as 2021-03-05, which is read as the same number; None if one is no such day."""
+    days = np.where(codes < 0, values, 0.0)
+    if np.any((days != np.floor(days)) | (days < _DAYS[0]) | (days > _DAYS[1])):
+        return None
+    return [str(day) for day in days.astype(np.int64) + np.datetime64("1960-01-01", "D")]
 
 
 def read_parquet(path: Path) -> tuple[pd.DataFrame, Schema]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 import numbers
@@ -255,6 +256,9 @@ _NUMBERS = dict.fromkeys(("sd", "sd_within", "centre"), "a number")
 
 
 def _number(value: object, column: Column, fact: str) -> float:
+    days = _days(value) if column.format.startswith(_DAYS) else None
+    if days is not None:
+        return days
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
             f"column {column.name!r}: {fact} must be {_NUMBERS.get(fact, 'numbers')}; got "
@@ -269,10 +273,25 @@ def _number(value: object, column: Column, fact: str) -> float:
     return number + 0.0  # no negative zero: it would be another fact than zero
 
 
+_DAYS = ("%td", "%d", "%-td")
+
+
+def _days(value: object) -> float | None:
+    """Days since 1 January 1960 of a date, which may be text such as 2021-03-05; None of others."""
+    if isinstance(value, str):
+        try:
+            value = dt.date.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+        return None
+    return float((value - dt.date(1960, 1, 1)).days)
+
+
 def _as_number(display: str) -> str:
-    """Number by which a date is given, for a column that is displayed as one."""
-    if display.startswith(("%td", "%d", "%-td")):
-        return "; give a date as its days since 1 January 1960"
+    """How a date is given, for a column that is displayed as one."""
+    if display.startswith(_DAYS):
+        return "; give a date as 2021-03-05, or as its days since 1 January 1960"
     if display.startswith(("%tc", "%-tc")):
         return "; give a time as its milliseconds since 1 January 1960"
     return ""

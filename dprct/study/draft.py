@@ -19,7 +19,7 @@ from dprct.study.places import check_printable
 from dprct.study.sections import named, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dprct.schema.schema import Schema
     from dprct.study.do_columns import Derived
@@ -142,6 +142,7 @@ def draft(
     study: Path,
     filled: Prefill | None = None,
     columns: Sequence[str] = (),
+    whole: Collection[str] = (),
 ) -> str:
     """Return a study file for a schema that was read from a header.
 
@@ -157,6 +158,9 @@ def draft(
     columns : sequence of str, optional
         Names, or patterns such as ``"hh_*"``, of the columns that the study is about; the others
         are withheld.
+    whole : collection of str, optional
+        Columns of a file without a header whose numbers are all whole: that they are so by
+        construction is proposed.
 
     Examples
     --------
@@ -182,7 +186,7 @@ def draft(
         dataset_id=_text(_dataset_id(data.stem)),
     )
     shown_columns = [c for c in schema.columns if not some or c.name in used]
-    listed = "".join(_column(schema, column, filled) for column in shown_columns)
+    listed = "".join(_column(schema, column, filled, whole) for column in shown_columns)
     listed += "" if filled is None else "".join(_made(one, filled) for one in filled.derived)
     if filled is None:
         return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
@@ -336,7 +340,7 @@ def _dataset_id(stem: str) -> str:
         return f"data-{name}".strip("-.")
 
 
-def _column(schema: Schema, column: Column, filled: Prefill | None = None) -> str:
+def _column(schema: Schema, column: Column, filled: Prefill | None, whole: Collection[str]) -> str:
     about = " ".join(part for part in (column.type, column.format, shown(column.label)) if part)
     lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
     if column.type == "strL" or column.locates:
@@ -346,7 +350,8 @@ def _column(schema: Schema, column: Column, filled: Prefill | None = None) -> st
             lines.append(_blank("# ", "levels = []", words))
     else:
         lines.append(_fate(column.name, filled))
-        lines += _text_blanks() if column.is_text else _number_blanks(schema, column)
+        is_whole = column.name in whole
+        lines += _text_blanks() if column.is_text else _number_blanks(schema, column, is_whole)
     return "\n" + "\n".join(lines) + "\n"
 
 
@@ -382,7 +387,7 @@ def implied(schema: Schema, column: Column) -> tuple[list[int], list[str]]:
     return codes, [".", *(code for code in labels if isinstance(code, str) and code != ".")]
 
 
-def _number_blanks(schema: Schema, column: Column) -> list[str]:
+def _number_blanks(schema: Schema, column: Column, is_whole: bool) -> list[str]:
     codes, missing = implied(schema, column)
     if codes:
         lines = [_blank("# ", f"levels = {codes}", "the labelled codes; are there others?")]
@@ -391,7 +396,9 @@ def _number_blanks(schema: Schema, column: Column) -> list[str]:
             _blank("# ", "bounds = [ , ]", "smallest and largest possible, or levels = [0, 1]"),
             _blank("# ", "bins = 5", "or inner edges, such as [20, 30, 40]"),
         ]
-        if column.type in FLOAT_LIMITS:
+        if is_whole:
+            lines.append(_blank("", "integer = true", "all are whole numbers; must they be?"))
+        elif column.type in FLOAT_LIMITS:
             lines.append(_blank("# ", "integer = true", "if all values are whole numbers"))
     lines.append(_blank("# ", f"missing = {json.dumps(missing)}", 'or "never"'))
     if column.looks_constructed:

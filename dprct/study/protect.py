@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dprct import disk
 from dprct.arguments import spelled_out
 from dprct.certificate.certificate import Certificate
 from dprct.certificate.valid_regressions import ARTEFACT, CALIBRATED, Validity
 from dprct.disk import atomic_write
-from dprct.errors import DprctError, FileError, StudyError, marked
+from dprct.errors import DprctError, DprctWarning, FileError, StudyError, marked
 from dprct.estimate.moments.results import Moments
-from dprct.io import read
+from dprct.io import read, write
+from dprct.io.stata.names import schema_under, stata_names
+from dprct.io.text import facts_of_csv
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
@@ -23,6 +26,7 @@ from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
 from dprct.published.informed import ModelInformed
 from dprct.release.release import ReleaseModel
+from dprct.release.verify import verify
 from dprct.release.writing import (
     certificate_paths,
     check_target,
@@ -89,18 +93,39 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
     return study
 
 
-def facts_of_file(path: Path, names: Names = "same") -> tuple[Schema, int | None]:
-    """Return schema and number of rows of a data file: of a .dta file from its header alone."""
-    if path.suffix.lower() in ("", ".dta"):
+class FactsOfFile(NamedTuple):
+    """What a data file says of itself.
+
+    Parameters
+    ----------
+    whole : frozenset of str
+        Columns of a .csv whose numbers are all whole, which a draft proposes as a fact.
+    """
+
+    schema: Schema
+    rows: int | None
+    whole: frozenset[str] = frozenset()
+
+
+def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
+    """Facts of a data file: of a .dta file from its header alone."""
+    kind = path.suffix.lower()
+    if kind in ("", ".dta"):
         schema = Schema.from_dta(path)
-        return schema, schema.file.rows
-    data, schema = read(path, names)
-    return schema, len(data)
+        return FactsOfFile(schema, schema.file.rows)
+    if kind != ".csv" or not path.is_file():
+        data, schema = read(path, names)
+        return FactsOfFile(schema, len(data))
+    found = facts_of_csv(path)
+    schema = found.schema
+    others = stata_names(schema.names) if names == "stata" else {}
+    whole = frozenset(others.get(name, name) for name in found.whole)
+    return FactsOfFile(schema_under(schema, others), found.rows, whole)
 
 
 def read_header(study: Study) -> Schema:
     """Return the schema of the study's data: of a .dta file from its header alone."""
-    return facts_of_file(study.data, study.names)[0]
+    return facts_of_file(study.data, study.names).schema
 
 
 def open_points(study: Study) -> list[str]:
@@ -131,8 +156,8 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
 
     How many rows a sample has no header tells.
     """
-    header, rows = facts_of_file(study.data, study.names)
-    return header, rows_of(study, rows)
+    facts = facts_of_file(study.data, study.names)
+    return facts.schema, rows_of(study, facts.rows)
 
 
 def rows_of(study: Study, rows: int | None) -> int | None:
@@ -252,6 +277,9 @@ def check_places(study: Study) -> None:
         return
     check_target(study.output, study.dataset_id)
     companions(study)
+    place = place_as_text(study)
+    if place is not None:
+        refuse_foreign(place, own=_is_the_output_as_text(study, place))
     if study.do_files:
         of_study(study.do_files, study, others_of(study))
 
@@ -292,14 +320,23 @@ def written_files(
         do = study.do_files if do is None else do
         if do:
             fates = made.certificate().fates
-            others = others_of(study)
-            found = of_table(do, study.data.name, made.protected, made.schema, fates, others)
+            sets = others_of(study)
+            found = of_table(do, study.data.name, made.protected, made.schema, fates, sets)
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         made = replace(made, issued=replace(made.certificate(), study=identity_of(study)))
         with writing_at(study.output):
+            as_text = place_as_text(study)
+            if as_text is not None:
+                as_text.unlink(missing_ok=True)  # of an earlier release, as check_places saw
             certificate = made.write_dta(study.output)
-            return (study.output, *accompany(study, certificate))
+            others = accompany(study, certificate)
+            if as_text is None:
+                return (study.output, *others)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DprctWarning)  # formats and labels are in the .dta
+                write(*read(study.output), as_text)
+            return (study.output, as_text, *others)
     assert isinstance(model, Model)
     paid = made.guarantee.budget  # of an entry that is resumed: what was charged then
     plan = model.plan(paid.epsilon, paid.delta, accept_large_delta=True)
@@ -489,6 +526,23 @@ def _told(certificate: Certificate, schema: Schema) -> dict[str, str]:
     return {
         name: "modelled" if fate == "filler" else fate for name, fate in certificate.fates.items()
     }
+
+
+def place_as_text(study: Study) -> Path | None:
+    """Place of the protected file as .csv, which is written where the data came so."""
+    if not study.makes_file or study.data.suffix.lower() != ".csv":
+        return None
+    return study.output.with_suffix(".csv")
+
+
+def _is_the_output_as_text(study: Study, place: Path) -> bool:
+    """Whether a file has the values of the protected file that is there, by its certificate."""
+    if not place.is_file() or place.resolve() == study.data.resolve():
+        return False
+    try:
+        return bool(verify(place, certificate_paths(study.output)[1]))
+    except DprctError:
+        return False
 
 
 @dataclass(frozen=True)

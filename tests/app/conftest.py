@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from dprct.schema import Column, FileFacts, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 LOUD = "<script>document.body.dataset.hacked = 1</script><img src=x onerror=alert(1)>"
 LAUNCH = """
@@ -35,6 +35,7 @@ os.dup2(to_read, 3)
 os.dup2(to_write, 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = float(
     os.environ.get("DPRCT_PATIENCE", "90")
 )  # seconds until something that must happen has not happened
@@ -327,6 +328,27 @@ class Window:
     def write(self, text: str) -> None:
         self.browser.call("Input.insertText", self.session, text=text)
 
+    def size(self, width: int, height: int = 768) -> None:
+        self.browser.call(
+            "Emulation.setDeviceMetricsOverride", self.session, width=width, height=height,
+            deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+
+    def dark(self, on: bool) -> None:
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if on else "light"}
+        self.browser.call("Emulation.setEmulatedMedia", self.session, features=[scheme])
+
+    def unusable(self, axe: Path, rules: str = "") -> list[str]:
+        """What axe finds wrong with the page as it stands, by all its rules or by some."""
+        if self.js("typeof axe") == "undefined":
+            self.js(f"{axe.read_text('utf-8')};0")
+        options = json.dumps({"runOnly": rules.split()} if rules else {})
+        found: list[str] = self.js(
+            f"axe.run(document, {options}).then(found => found.violations.flatMap(one => "
+            "one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`)))"
+        )
+        return found
+
     def requests(self) -> list[str]:
         """Every address that was asked for."""
         return [
@@ -349,6 +371,17 @@ class Window:
         if not self.closed:
             self.closed = True
             self.browser.call("Target.closeTarget", targetId=self.target)
+
+
+@pytest.fixture(scope="session")
+def axe(browser: str) -> Path:
+    """axe-core, by which a browser judges whether everybody can use a page."""
+    found = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    if not found.is_file():
+        if os.environ.get("DPRCT_REQUIRE_BROWSER"):
+            pytest.fail("DPRCT_REQUIRE_BROWSER is set and axe-core is not in build/axe")
+        pytest.skip("needs axe-core; see scripts/browser-for-tests")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +28,7 @@ from dprct.study.draft import draft
 from .conftest import LOUD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from .conftest import Chromium, Served, Window
@@ -203,6 +209,94 @@ def test_an_observational_study_is_killed_reloaded_and_resumed(
     ledger = find_ledger(trial, "trial")
     assert ledger is not None
     assert len(ledger.ledger) == 1
+
+
+HELD = """
+import sys, time
+from pathlib import Path
+import dprct.study.offer as offering
+from dprct.app.desk import opened
+from dprct.app.server import serve
+from dprct.privacy.accountant import Accountant
+
+def held(*_, **__):
+    Path(sys.argv[2]).touch()
+    time.sleep(600)
+
+data, _, moment = map(Path, sys.argv[1:])
+if moment.name == "charged":
+    Accountant.record = held
+if moment.name == "saved":
+    offering.written_files = held
+serve(opened(data, None), 0, browser=False, announce=lambda said: print(said, flush=True), grace=30)
+"""
+
+
+@contextlib.contextmanager
+def served_until(data: Path, moment: str) -> Iterator[tuple[str, Path, subprocess.Popen[str]]]:
+    """A server of its own process, which halts at a moment of the release, and is killed."""
+    reached = data.with_name(f"{moment}.reached")
+    command = [sys.executable, "-c", HELD, str(data), str(reached), moment]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), reached, process
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is of POSIX")
+def test_a_server_killed_in_mid_charge_leaves_one_truth(survey: Path, chromium: Chromium) -> None:
+    """SIGKILL after the charge, and after the numbers are kept: page, ledger, reload agree."""
+    desk = opened(survey, None)
+    at = {("columns", name, "fate"): "drop" for name in ("treat", "got", "income")}
+    at |= {("columns", "age", "fate"): "modelled", ("columns", "age", "bounds"): "15, 80"}
+    at |= {("columns", "age", "bins"): "5", ("columns", "age", "missing"): "never"}
+    at |= {("header", "confirm"): "true", ("budget", "epsilon"): "2"}
+    desk.edit(desk.revision(), [{"at": [*key], "typed": text} for key, text in at.items()])
+    told = {"charged": "", "saved": "SPENT", "never": "write it again, free"}
+    for moment, says in told.items():
+        with served_until(survey, moment) as (address, reached, process):
+            page = chromium.window(address)
+            page.ready()
+            page.step(6)
+            if says:
+                page.until(f"!{hidden('lost')}")
+                assert says in page.text("#lost")
+                assert not survey.with_name("survey_protected.dta").exists()
+            if moment != "never":
+                page.until(OPEN_6)
+                page.click("#offer")
+                page.until("document.getElementById('modal').open")
+                page.click("#confirm")
+                page.click("#take")
+                page.until("document.getElementById('working').textContent.includes('Charged')")
+                wait_for(reached)
+                process.send_signal(signal.SIGKILL)
+                page.until(f"!{hidden('gone')}")
+                page.close()
+                continue
+            states = [one["state"] for one in desk.state()["ledger"]["entries"]]
+            assert states == ["crashed", "saved"]
+            page.js("delete document.body.dataset.revision")
+            page.browser.call("Page.reload", page.session)
+            page.ready()
+            page.until(f"!{hidden('lost')}")
+            page.click("#lost button")
+            page.until(f"!{hidden('made')}")
+            page.until("document.getElementById('made').textContent.includes('survey_prot')")
+            page.close()
+    ledger = find_ledger(survey, "survey")
+    assert ledger is not None
+    assert float(ledger.spent.epsilon) == 2
+    assert [one["state"] for one in desk.state()["ledger"]["entries"]] == ["crashed", "written"]
+
+
+def wait_for(place: Path) -> None:
+    end = time.monotonic() + 60
+    while not place.exists():
+        assert time.monotonic() < end, place.name
+        time.sleep(0.05)
 
 
 def test_a_csv_with_text_arms(
@@ -399,15 +493,27 @@ def test_the_keyboard_is_enough(page: Window, desk: Desk) -> None:
     assert twice == []
 
 
+def test_everybody_can_use_each_step(page: Window, axe: Path) -> None:
+    """Axe finds nothing, by day and by night, whatever is open."""
+    page.roles(age="covariate", income="outcome", treat="treatment")
+    page.press("#family-experiment")
+    page.fill("f-columns-age-bounds", "80, 15")  # with what is wrong beside its field
+    for number in range(1, 7):
+        page.step(number)
+        page.js("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        page.dark(False)
+        assert page.unusable(axe) == [], number
+        page.dark(True)
+        assert page.unusable(axe, "color-contrast") == [], number
+    page.dark(False)
+
+
 def test_it_fits_narrow_and_wide_windows(page: Window) -> None:
     page.roles(age="covariate", income="outcome", treat="treatment")
     page.press("#family-experiment")
     wider = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     for width in (390, 1366, 1920):
-        page.browser.call(
-            "Emulation.setDeviceMetricsOverride", page.session, width=width, height=768,
-            deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
+        page.size(width)
         for number in range(1, 7):
             page.step(number)
             page.js("document.querySelectorAll('details').forEach(one => { one.open = true; })")

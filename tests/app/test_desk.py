@@ -432,8 +432,8 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     rows = "".join(f"{letter},{i % 2}\n" for i in range(600) for letter in ("none", "plea"))
     data.write_text(f"letter,voted\n{rows}", "utf-8")
     reads = []
-    read = package.read
-    monkeypatch.setattr(package, "read", lambda path, *of: reads.append(path) or read(path, *of))
+    look = package.facts_of_csv
+    monkeypatch.setattr(package, "facts_of_csv", lambda path: reads.append(path) or look(path))
     desk = opened(data, None)
     assert desk.state()["rows"] == 1200
     assert len(reads) == 1
@@ -445,6 +445,7 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
         ("columns", "voted", "missing"): "never",
         ("columns", "voted", "fate"): "modelled",
         ("header", "confirm"): "true",
+        ("budget", "epsilon"): "2",
     }
     desk.edit(desk.revision(), typed(answers))
     assert desk.state()["open"] == []
@@ -453,6 +454,17 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     import dprct
 
     assert desk.released_file("mail_protected.csv").startswith(b"letter,voted\n")
+    as_text = tmp_path / "mail_protected.csv"
+    certificate = tmp_path / "mail_protected.certificate.json"
+    assert dprct.verify(as_text, certificate).values == "match"
+    # another release takes the place of both; a file that is none of its is not replaced
+    old = as_text.read_bytes()
+    desk.take(desk.offer(desk.revision(), accept_no_guarantee=False)["sha256"])
+    assert dprct.verify(as_text, certificate).values == "match"
+    assert as_text.read_bytes() != old
+    as_text.write_text("letter,voted\nnone,1\n", "utf-8")
+    with pytest.raises(FileError, match="is not of this release"):
+        desk.offer(desk.revision(), accept_no_guarantee=False)
     assert desk.released_file("mail_protected.certificate.html").startswith(b"<!DOCTYPE html>")
     with pytest.raises(FileError, match="no released file"):
         desk.released_file("mail.csv")

@@ -142,7 +142,7 @@ def test_a_file_without_a_header_has_a_codebook_and_no_value(
     for value in ("neighbours", "1941", "1958"):
         assert value not in ran.out + text
     assert "every possible text" in text
-    assert "# integer = true" in text
+    assert "\ninteger = true" in text  # proposed where all numbers are whole
     filled = text.replace("confirm = false", "confirm = true").replace(
         'fate = "withheld"', 'fate = "modelled"\nlevels = ["neighbours", "none"]\nmissing = "never"'
     )

@@ -22,7 +22,14 @@ from dprct.errors import (
 )
 from dprct.io import text as tabular
 from dprct.io.compare import differing_numbers
-from dprct.io.text import read_csv, read_parquet, readings, write_csv, write_parquet
+from dprct.io.text import (
+    facts_of_csv,
+    read_csv,
+    read_parquet,
+    readings,
+    write_csv,
+    write_parquet,
+)
 from dprct.missing import missing_numbers, tagged
 from dprct.schema import Column, FileFacts, Schema
 from dprct.schema.facts import FLOAT_LIMITS
@@ -244,6 +251,48 @@ def test_csv_columns_are_numbers_only_if_every_cell_is(tmp_path: Path) -> None:
     assert missing_numbers(data["absent"]).tolist() == [0, 0, 0]
     for name in text:
         assert data[name].tolist() == [cell.strip('"') for cell in cells[name]]
+
+
+def test_days_of_a_csv_are_dates_and_are_written_as_such(tmp_path: Path) -> None:
+    cells = {
+        "day": ["2021-03-05", "", "0001-01-01", "9999-12-31"],
+        "code": [".a", "1960-01-02", "NA", "1959-12-31"],
+        "none": ["2021-02-30", "2021-03-05", "", "2021-03-05"],
+        "mixed": ["2021-03-05", "5", "", "6"],
+        "time": ["2021-03-05 10:00", "2021-03-05 11:00", "", ""],
+        "other": ["5/3/2021", "6/3/2021", "", ""],
+    }
+    rows = [",".join(cells), *(",".join(row) for row in zip(*cells.values(), strict=True))]
+    data, schema = read_csv(csv_of(tmp_path / "x.csv", "\n".join(rows) + "\n"))
+    assert [c.name for c in schema.columns if not c.is_text] == ["day", "code"]
+    assert data["code"].tolist()[1::2] == [1.0, -1.0]
+    assert str(schema.decode(data)["day"][0])[:10] == "2021-03-05"
+    with pytest.warns(DprctWarning, match="display formats"):
+        write_csv(data, schema, tmp_path / "y.csv")
+    again, _ = read_csv(tmp_path / "y.csv")
+    pd.testing.assert_frame_equal(again, data)
+    assert "2021-03-05,.a," in (tmp_path / "y.csv").read_text("utf-8")
+    # what is no whole day is written as a number
+    half = pd.DataFrame({"day": [0.5, 1.0]})
+    with pytest.warns(DprctWarning, match="display formats"):
+        write_csv(half, schema.select(["day"]), tmp_path / "z.csv")
+    assert (tmp_path / "z.csv").read_text("utf-8") == "day\n0.5\n1\n"
+
+
+def test_a_csv_is_looked_at_a_part_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Types, rows and candidates for whole numbers are those of the whole file."""
+    monkeypatch.setattr(tabular, "_CHUNK", 2)
+    text = "n,half,late,day,gap\n1,1,1,2021-03-05,\n2,.5,2,2021-03-06,\n3,1,north,2021-03-07,\n"
+    path = csv_of(tmp_path / "x.csv", text)
+    facts = facts_of_csv(path)
+    data, schema = read_csv(path)
+    assert facts.schema == schema
+    assert (facts.rows, facts.whole) == (3, {"n", "day"})
+    assert data["n"].tolist() == [1.0, 2.0, 3.0]
+    assert data["late"].tolist() == ["1", "2", "north"]
+    assert data["gap"].isna().all()
 
 
 def test_csv_may_start_with_a_byte_order_mark_and_hold_empty_lines(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import traceback
 from decimal import Decimal
 from fractions import Fraction
@@ -276,9 +277,18 @@ def test_no_refusal_shows_a_list_of_levels() -> None:
     assert "secret-name" not in refusal(Column("s", "str20"), ["secret-name"] * 2)
 
 
+def test_days_are_declared_as_dates_or_as_numbers() -> None:
+    facts = dt.date(1990, 1, 1), "1999-12-31"
+    assert Column("born", "int", "%td", bounds=facts).bounds == (10958.0, 14609.0)
+    assert Column("born", "int", "%td", levels=["1960-01-02", 5]).levels == (1.0, 5.0)
+    assert "bounds must be numbers" in refusal(Column("age", "int"), facts)
+
+
 def test_a_date_that_is_no_number_says_how_it_is_one() -> None:
-    days = refusal(Column("born", "int", format="%td"), ("1990-01-01", "1999-12-31"))
-    assert "bounds must be numbers; got str; give a date as its days since 1 January 1960" in days
+    days = refusal(Column("born", "int", format="%td"), ("in May", "1999-12-31"))
+    assert (
+        "bounds must be numbers; got str; give a date as 2021-03-05, or as its days since" in days
+    )
     seen = refusal(Column("seen", "double", format="%tc"), ("2020-01-01", "2020-12-31"))
     assert "as its milliseconds since 1 January 1960" in seen
     assert "1960" not in refusal(Column("age", "byte"), ("a", "b"))
