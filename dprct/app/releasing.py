@@ -240,7 +240,7 @@ def _next(study: Study) -> list[dict[str, str]]:
         {"what": "See what was spent, on what", "do": f"dprct ledger {name}"},
         {"what": "Print the numbers", "do": f"dprct table {name}"},
     ]
-    if study.makes_file:
+    if study.is_packed:
         steps.append(
             {"what": "Make the folder that goes to the journal", "do": f"dprct package {name}"}
         )

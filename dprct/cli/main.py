@@ -41,8 +41,7 @@ COMMANDS = {
     ),
     "package": (
         "package:package",
-        "Write the replication folder of STUDY with the protected file in place of the "
-        "confidential.",
+        "Write the replication folder of STUDY with its release in place of the confidential file.",
     ),
     "app": (
         "app:app",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,8 +13,6 @@ from dprct.cli.show import say, working
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dprct.estimate.moments.results import Moments
 
 
@@ -64,12 +61,16 @@ def ols(
 ) -> None:
     """Read a regression off released moments; its errors contain the noise. No data are needed."""
     from dprct.estimate import Moments
+    from dprct.study.reading import Reading, groups
 
     with working("reading"):
         moments = Moments.load(file)
         if (formula is not None) + effects + (joint is not None) > 1:
             raise ParameterError("--effects and --joint take no formula; give one of them")
-        index = formula is not None and (family is not None or _is_model(moments, formula))
+        reading = None if formula is None else Reading(
+            file.name, formula, tuple(where or ()), cov_type, family, margins, ratios
+        )  # fmt: skip
+        index = reading is not None and reading.of_index(moments)
         if (family is not None or ratios) and (not index or where or cov_type):
             raise ParameterError(
                 "--family and --ratios are of a declared logit, probit or poisson; give its name "
@@ -88,26 +89,16 @@ def ols(
         if formula is None and not effects and joint is None:
             say(json.dumps(_described(moments), indent=2) if as_json else moments.summary())
             return
-        chosen = None
-        if formula is None or (asked := _declared(moments, formula, where or [])) is None:
-            chosen = _groups(moments, where or [])
-        else:
-            formula = asked
         found: Any = (
             moments.joint(joint)
             if joint is not None
-            else moments.effects(where=chosen)
-            if formula is None
-            else _index_model(moments, formula, family, margins)
-            if index
-            else moments.margins(formula, family=margins)
-            if margins is not None
-            else _regression(moments, formula, cov_type, chosen)
+            else moments.effects(where=groups(moments, tuple(where or ())))
+            if reading is None
+            else reading.of(moments)
         )
         tested = found.wald_test(test) if test else None
     if ratios:
-        table = found.odds_ratios() if found.family == "logit" else found.rate_ratios()
-        table = table.rename_axis("term").reset_index()
+        table = found.rename_axis("term").reset_index()
         said = table.to_json(orient="records", indent=2, double_precision=15)
         say(said if as_json else table.to_string(index=False))
     elif tested is not None:
@@ -116,36 +107,6 @@ def ols(
         say(found.tidy().to_json(orient="records", indent=2, double_precision=15))
     else:
         say(found.summary())
-
-
-def _is_model(moments: Moments, formula: str) -> bool:
-    """Whether a name is that of a declared logit, probit or Poisson regression."""
-    return formula in {one.title for one in moments.models}
-
-
-def _index_model(moments: Moments, formula: str, family: str | None, margins: str | None) -> Any:
-    """The declared model of an index, or the average effect of one of its regressors."""
-    found: Any = moments.glm(formula, family=family)  # type: ignore[arg-type]
-    return found if margins is None else found.margins(margins)
-
-
-def _regression(
-    moments: Moments, formula: str, cov_type: str | None, where: Mapping[str, Any] | None
-) -> Any:
-    """The regression of a formula or a name; with an instrument two-stage least squares."""
-    instrumented = {one.title for one in moments.instrumented}
-    fit: Any = moments.iv if "[" in formula or formula in instrumented else moments.ols
-    return fit(formula, cov_type=cov_type, where=where)
-
-
-def _declared(moments: Moments, formula: str, where: list[str]) -> str | None:
-    """Title of the declared regression that has a formula and these levels as its condition."""
-    if not where:
-        return None
-    pairs = [tuple(part.strip() for part in re.split("==?", text, maxsplit=1)) for text in where]
-    said = " & ".join(" == ".join(pair) for pair in pairs)
-    of = (one.title for one in moments.declared if (one.formula, one.where) == (formula, said))
-    return next(of, None)
 
 
 def _described(moments: Moments) -> dict[str, Any]:
@@ -157,21 +118,3 @@ def _described(moments: Moments) -> dict[str, Any]:
         "guarantee": moments.guarantee.to_dict(),
         "ledger": moments.ledger,
     }
-
-
-def _groups(moments: Moments, said: list[str]) -> Mapping[str, Any] | None:
-    """Return the condition that the options say, levels as the release has them."""
-    found: dict[str, Any] = {}
-    for text in said:
-        name, equals, level = text.partition("=")
-        if not equals:
-            raise ParameterError(f"--where {text!r} is not of the form ``COLUMN=LEVEL``")
-        name, level = name.strip(), level.strip()
-        known = {
-            "." if value is None else value if isinstance(value, str) else f"{value:g}": value
-            for group in moments.groups
-            if name in moments.group_columns
-            for value in [group.value(name)]
-        }
-        found[name] = known.get(level, level)
-    return found or None

@@ -1,4 +1,4 @@
-"""``dprct package``: the replication folder with the protected file in its place."""
+"""``dprct package``: the replication folder with the release in the place of the data."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def package(
         ),
     ] = None,
 ) -> None:
-    """Write the replication folder of STUDY with the protected file in place of the confidential.
+    """Write the replication folder of STUDY with its release in place of the confidential file.
 
-    A protected file that is there already is taken, and nothing is charged; else it is made first,
-    as by dprct protect. Of several data sets (studies of its package section) all are tried before
-    the first is charged. What is copied is on an allow-list, and searched for confidential rows;
-    what is copied and what is not is said.
+    The release is a protected file, or a document of moments. One that is there already is taken,
+    and nothing is charged; else it is made first, as by dprct protect. Of several data sets
+    (studies of its package section) all are tried before the first is charged. What is copied is on
+    an allow-list, and searched for confidential rows; what is copied and what is not is said.
     """
     from dprct.study.package import check_package, write_package
     from dprct.study.protect import check_places, study_of
@@ -138,12 +138,12 @@ def _check_custodian(page: Path, contents: Contents) -> None:
 
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:
     from dprct.study.package import sides_of
-    from dprct.study.package_page import custodian_page
+    from dprct.study.package_page import custodian_page, on_confidential
     from dprct.study.protect import confidential
 
     sides = sides_of(study, contents)[1]
     raw = [
-        replace(side, raw=confidential(held.study))
+        replace(side, raw=on_confidential(side.on, *confidential(held.study)))
         for held, side in zip(contents.held, sides, strict=True)
     ]
     text = custodian_page(found, raw, [*contents.folder.copied])

@@ -81,19 +81,18 @@ def verify(
 def _differ(worth: list[Verdict], file: Path, certificate: Path | None, expect: Path) -> bool:
     """Say which numbers of the valid regressions are not those that are expected."""
     from dprct.certificate.certificate import certificate_path
-    from dprct.io import read
     from dprct.study.declared_tables import mismatches
     from dprct.study.expected_regressions import entries
+    from dprct.study.package_page import released
 
     beside = certificate or certificate_path(file)
     told = json.loads(disk.content(beside, disk.MOST_JSON))
-    data, schema = read(file)
-    listed = entries(worth, data, schema)
-    wrong = mismatches(expect, str(told.get("dataset_id")), listed)
-    if sum(one.expected is None for one in wrong) == len(listed) < len(wrong):
+    listed = entries(worth, released(file))
+    wrong = mismatches(expect, str(told.get("dataset_id")), listed, of_do=True)
+    if len(wrong) == len(listed) and all(one.expected is None for one in wrong):
         raise ParameterError(
-            f"--expect: {expect.name!r} has no number of a valid regression of --do; where a study "
-            "declares tables it holds those: dprct table STUDY --expect compares them"
+            f"--expect: {expect.name!r} has no number of a valid regression of --do; give the one "
+            "that dprct package wrote (dprct table STUDY --expect compares tables)"
         )
     for one in wrong[:_MOST_SHOWN]:
         complain(str(one), "red")

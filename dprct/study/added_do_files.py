@@ -1,4 +1,8 @@
-"""Do-files that a package adds: the valid regressions alone, and all of them in their order."""
+"""Programs that a package adds.
+
+Do-files run the valid regressions of a protected file, and all of them in their order.  Of released
+moments a Python program reads the valid regressions off, and a do-file opens their numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.dofile.regression import SMALL
 from dprct.schema.conditions import in_signs
 from dprct.study.do_columns import written_out
+from dprct.study.package_page import VALID, OnFile, OnMoments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,26 +33,38 @@ def valid_do(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Sid
         f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of",
         "* the do-files that are valid on the protected file, with the place of each. They return",
         "* the released effects of treatment, and errors that hold sampling and privacy noise.",
-        *(f"* {line}" for side in sides for line in _of_constants(Validity.of(side.schema))),
+        *(
+            f"* {line}"
+            for side in sides
+            if isinstance(side.on, OnFile)
+            for line in _of_constants(Validity.of(side.on.schema))
+        ),
         "version 12",
     ]
     open_place = ""
+    places = _places(held, sides)
     for at, one in enumerate(found):
-        if one.kind == "valid":
-            row = one.regression
-            place = next(
-                whose.place
-                for whose, side in zip(held, sides, strict=True)
-                if at in side.regressions
-            )
+        if one.kind == "valid" and at in places:
+            row, place = one.regression, places[at]
             if place != open_place:
                 lines += ["", f'use "{place}", clear']
                 open_place = place
             table = f", {comment(row.table)}" if row.table else ""
             lines += ["", f"* {comment(row.file)}:{row.line}{table}", stata_line(one)]
-    if not any(one.kind == "valid" for one in found):
+    if not open_place:
         lines += ["", "* There is none: README-data.md says why of each."]
     return "\n".join(lines) + "\n"
+
+
+def _places(held: Sequence[Held], sides: Sequence[Side]) -> dict[int, str]:
+    """Return the protected file on which each regression runs."""
+    pairs = zip(held, sides, strict=True)
+    return {
+        at: one.place
+        for one, side in pairs
+        if isinstance(side.on, OnFile)
+        for at in side.regressions
+    }
 
 
 def _of_constants(valid: Validity | None) -> list[str]:
@@ -96,6 +113,9 @@ def stata_line(one: Verdict) -> str:
         command += f" if {one.some.condition()}"
     if one.where is not None:
         command += f" if {in_signs(one.where)}"
+    if one.reading is not None:
+        command += f" if {row.sample}" if row.sample else ""
+        command += f" [{row.weights}]" if row.weights else ""
     return f"{command}, {' '.join(options)}" if options else command
 
 
@@ -129,18 +149,81 @@ def _by_data_set(
     found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Side]
 ) -> Iterator[str]:
     """Yield the regressions, each after the data set that it uses."""
-    places = {
-        at: whose.place for whose, side in zip(held, sides, strict=True) for at in side.regressions
-    }
+    places = _places(held, sides)
     open_place = ""
     for at, one in enumerate(found):
-        row, runs = one.regression, one.kind in ("valid", "effects only")
+        row, runs = one.regression, one.kind in ("valid", "effects only") and at in places
         why = f": {comment(one.reason)}" if one.reason else ""
         yield from ("", f"* {comment(row.file)}:{row.line}  {one.kind}{why}")
         if runs and places[at] != open_place:
             open_place = places[at]
             yield f'use "{open_place}", clear'
         yield stata_line(one) if runs else f"* not run: {comment(stata_line(one))}"
+
+
+_OPENING = """\
+import pathlib
+
+import dprct
+
+HERE = pathlib.Path(__file__).parent
+"""
+
+
+def read_off_py(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Side]) -> str:
+    """Return a Python program that reads the valid regressions off released moments."""
+    lines = [
+        f"# Written by dprct package for {held[0].study.dataset_id}: the regressions of the",
+        "# do-files that the released moments serve, with the place of each. It needs no data:",
+        "# pip install dprct, then python run.py. The same from a shell is dprct ols.",
+        _OPENING,
+    ]
+    for whose, side in zip(held, sides, strict=True):
+        if not isinstance(side.on, OnMoments):
+            continue
+        lines += [f"moments = dprct.Moments.load(HERE / {whose.place!r})"]
+        for at in sorted(side.regressions):
+            one = found[at]
+            if one.kind in VALID and one.reading is not None and not one.every_level:
+                lines += ["", f"# {_said_of(one)}", f"print({_call(one, side.on)})"]
+        lines += [""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _said_of(one: Verdict) -> str:
+    row = one.regression
+    table = f", {comment(row.table)}" if row.table else ""
+    return f"{comment(row.file)}:{row.line}{table}: {comment(stata_line(one))}"
+
+
+def _call(one: Verdict, on: OnMoments) -> str:
+    assert one.reading is not None
+    call = str(one.reading.call(on.moments))
+    return call if one.reading.ratios else f"{call}.summary()"
+
+
+def estimates_do(held: Sequence[Held]) -> str:
+    """Return a do-file that opens the released numbers, one row for each coefficient."""
+    names = [one.papers[1] for one in held if not one.study.makes_file]
+    lines = [
+        f"* Written by dprct package for {held[0].study.dataset_id}: the regressions of the",
+        "* do-files as they were released, one row for each coefficient. Their data are not here:",
+        "* the do-files show what was run, and these are the numbers, with errors and intervals",
+        "* that hold sampling and privacy noise.",
+        "version 12",
+    ]
+    for name in names:
+        lines += [
+            "",
+            f'insheet using "{name}", comma names clear',
+            'replace statistic = "error" if statistic == "std.error"',
+            'replace statistic = subinstr(statistic, ".", "_", .)',
+            'drop if strpos(statistic, "_") & !inlist(statistic, "conf_low", "conf_high")',
+            "reshape wide value, i(table covariates outcome arm) j(statistic) string",
+            "rename value* *",
+            "list table outcome arm estimate error conf_low conf_high, noobs sepby(table)",
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def comment(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -248,6 +249,7 @@ PLACE = ("table", "covariates", "outcome", "arm", "statistic")
 
 
 HEADER = ("study", *PLACE, "value")
+_OF_DO_FILE = re.compile(r".+\.a?do:\d+ ", re.IGNORECASE)
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """How far a recomputed number may be off: linear algebra differs between machines."""
 
@@ -290,11 +292,28 @@ def written(study: str, entries: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def of_do_files(table: str) -> bool:
+    """Whether a number of ``expected.csv`` is of a regression of a do-file, and of no table.
+
+    Examples
+    --------
+    >>> of_do_files("main.do:4 regress robust"), of_do_files("t2")
+    (True, False)
+    """
+    return _OF_DO_FILE.match(table) is not None
+
+
 def mismatches(
-    path: Path, study: str, entries: Iterable[Mapping[str, Any]]
+    path: Path, study: str, entries: Iterable[Mapping[str, Any]], *, of_do: bool
 ) -> tuple[Mismatch, ...]:
-    """Return the numbers that differ from ``expected.csv``, or are on one side only."""
-    expected = _read(path, study)
+    """Return the numbers that differ from ``expected.csv``, or are on one side only.
+
+    Parameters
+    ----------
+    of_do : bool
+        Whether they are of the regressions of do-files; otherwise they are of tables.
+    """
+    expected = {x: number for x, number in _read(path, study).items() if of_do_files(x[0]) == of_do}
     found = {tuple(str(entry[key]) for key in PLACE): float(entry["value"]) for entry in entries}
     return tuple(
         Mismatch(" / ".join(part for part in place if part), expected.get(place), found.get(place))

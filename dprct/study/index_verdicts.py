@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
     from dprct.dofile import Regression
@@ -78,30 +81,30 @@ def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
     )
 
 
-def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, str, str]:
+def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, str, str | Reading]:
     """Verdict on a regression of a do-file that is this model, but perhaps for its errors."""
     asks = row.cluster[0] if len(row.cluster) == 1 else " ".join(row.cluster)
     alike = {
         "classical": one.cov_type == "nonrobust", "": one.cov_type == "nonrobust",
         "robust": one.cov_type == "HC1", "cluster": one.clusters == asks != "",
     }  # fmt: skip
-    command = f'dprct ols {file} "{one.title}"'
-    command += " --ratios" if row.command == "logistic" else ""
+    command = Reading(file, one.title, ratios=row.command == "logistic")
     if alike.get(row.vce, False):
-        return "valid", "", f"{command}, by private scoring, of covariates within their ball"
+        after = ", by private scoring, of covariates within their ball"
+        return "valid", "", replace(command, after=after)
     kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
     kind = kinds.get(one.cov_type, f"those clustered by {one.clusters}")
     said = f"the coefficients are served, their errors are not: {kind} are released for it"
     return "effects only", said, command
 
 
-def saturated_verdict(row: Regression, formula: str, file: str) -> tuple[str, str, str]:
+def saturated_verdict(row: Regression, formula: str, file: str) -> tuple[str, str, str | Reading]:
     """Verdict on a model with a coefficient for each group, whose means are released."""
-    command = f'dprct ols {file} "{formula}" --family {COMMANDS[row.command]}'
-    command += " --ratios" if row.command == "logistic" else ""
+    ratios = row.command == "logistic"
+    command = Reading(file, formula, family=COMMANDS[row.command], ratios=ratios)
     # of a poisson classical errors rest on a variance that is the mean
     classical = row.vce in ("", "classical") and row.command != "poisson"
     if row.vce == "robust" or classical:
-        return "valid", "", f"{command}, from released means"
+        return "valid", "", replace(command, after=", from released means")
     said = f"the coefficients are served, their errors are not: those of {row.vce or 'the model'}"
     return "effects only", f"{said} need its scores", command

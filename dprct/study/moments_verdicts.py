@@ -42,8 +42,11 @@ from dprct.study.index_verdicts import (
     saturated_verdict,
 )
 from dprct.study.prefill import MARGINS, sampling_weights
+from dprct.study.reading import Reading
 
 Names = tuple[str, ...]
+Answer = tuple[str, str, str | Reading]
+"""A verdict, its reason, and what would change it or how it is read off."""
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -210,7 +213,7 @@ class Served:
             models=released_models(moments.models),
         )
 
-    def verdict(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str]:
+    def verdict(self, row: Regression, terms: tuple[str, ...]) -> Answer:
         """Verdict on a regression, its reason, and what would change it or how it is read off.
 
         Parameters
@@ -282,14 +285,9 @@ class Served:
         if constant := [one for one in fixed if one in parse(formula, structural=True).names]:
             said = f"{', '.join(constant)} is the same in all rows of a group"
             return "artefact", said, "leave it out"
-        command = f'dprct ols {self.file} "{formula}"' + "".join(f" --where {w}" for w in where)
-        if row.endogenous:
-            command = f'Moments.load("{self.file}").iv("{formula}")'
-        return self._errors(row, name, bool(where), command)
+        return self._errors(row, name, Reading(self.file, formula, tuple(where)))
 
-    def _margins(
-        self, row: Regression, terms: tuple[str, ...], declared: tuple[str, str, str] | None
-    ) -> tuple[str, str, str]:
+    def _margins(self, row: Regression, terms: tuple[str, ...], declared: Answer | None) -> Answer:
         """Whether the average marginal effects of treatment after a logit or Poisson are served."""
         family = MARGINS[row.command]
         after = "`margins, dydx()` after it"
@@ -306,9 +304,9 @@ class Served:
         column = self.schema.column(str(row.outcome))
         if (why := outcome_unlike(column, family)) is not None:
             return "artefact", why, ""
-        title, arms = next(
-            (one.title, one.terms) for one in self.steps if f'"{one.title}"' in declared[2]
-        )
+        assert isinstance(declared[2], Reading)
+        command = replace(declared[2], margins=family, after="")
+        arms = next(one.terms for one in self.steps if one.title == command.asked)
         named = (word for word in row.regressors if is_plain(word))
         if bare := [w for w in named if w in arms or any(a.startswith(f"C({w})") for a in arms)]:
             return (
@@ -316,7 +314,6 @@ class Served:
                 f"{bare[0]} is no factor in it: {after} prints a derivative, which is no effect",
                 f"write i.{bare[0]}",
             )
-        command = f'dprct ols {self.file} "{title}" --margins {family}'
         if declared[0] == "valid":
             said = f"{after} is the effect on the mean; the coefficient is not released"
             return MARGINAL, said, command
@@ -390,7 +387,7 @@ class Served:
         unlike = outcome_unlike(self.schema.column(row.outcome), like)
         return formula if full and unlike is None else None
 
-    def _declared(self, row: Regression, terms: tuple[str, ...]) -> tuple[str, str, str] | None:
+    def _declared(self, row: Regression, terms: tuple[str, ...]) -> Answer | None:
         """Declared regression that is one of a do-file; None if none is."""
         rows = self._condition(row)
         made = self._products(row)
@@ -413,20 +410,18 @@ class Served:
         counts = counts_effects(row)
         one = max(same, key=lambda s: (_same_errors(s, row, clusters), counts == s.counted))
         estimand = estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
-        command = f'dprct ols {self.file} "{one.title}"'
-        if row.endogenous:
-            command = f'Moments.load("{self.file}").iv("{one.title}")'
+        command = Reading(self.file, one.title)
         alike = _same_errors(one, row, clusters)
         otherwise = counts != one.counted
         if alike and row.vce != "bootstrap" and not otherwise:
-            return "valid", "", f"{command}, {estimand}"
+            return "valid", "", replace(command, after=f", {estimand}")
         mine = "the coefficients are served, their errors are not"
         if otherwise:
             said_as = "true" if counts else "false"
             return (
                 "effects only",
                 f"{mine}: {row.command} counts absorbed effects otherwise",
-                f"declare it: count_effects = {said_as}; {command}",
+                replace(command, before=f"declare it: count_effects = {said_as}; "),
             )
         kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
         kind = kinds.get(one.cov_type, f"those clustered by {' '.join(one.clusters)}")
@@ -501,11 +496,9 @@ class Served:
         score = Scored(explained, tuple(one.name for one in main))
         return score, [name for name in parsed.names if name not in self.groups]
 
-    def _errors(
-        self, row: Regression, score: Scored, where: bool, command: str
-    ) -> tuple[str, str, str]:
+    def _errors(self, row: Regression, score: Scored, command: Reading) -> Answer:
         """Whether the errors that a regression asks for are served, too."""
-        there = score in self.scored and not where
+        there = score in self.scored and not command.where
         mine = "the coefficients are served, their errors are not"
         if self.unit is not None and not there:
             return (
@@ -529,7 +522,7 @@ class Served:
             kind = "robust ones" if self.unit is None else f"those clustered by {self.unit}"
             return "effects only", f"{mine}: {kind} are released for it", command
         if row.vce in ("", "classical"):
-            return "valid", "", f"{command} --cov-type nonrobust"
+            return "valid", "", replace(command, cov_type="nonrobust")
         return (
             "effects only",
             f"{mine}: those of {row.vce} need its scores",

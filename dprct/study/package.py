@@ -1,6 +1,7 @@
-"""A replication package: the folder as it may be published, with the protected file in its place.
+"""A replication package: the folder as it may be published, with the release in the data's place.
 
-Nothing is spent here: the protected file is there already.  A package is made in a folder of its
+The release is a protected file, or a document of moments from which regressions are read off.
+Nothing is spent here: it is there already.  A package is made in a folder of its
 own and takes its name at the end, or nothing is left.
 """
 
@@ -27,7 +28,14 @@ from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.release.writing import certificate_paths, check_free_of_case
 from dprct.schema.schema import Schema
-from dprct.study.added_do_files import comment, made_columns, run_do, valid_do
+from dprct.study.added_do_files import (
+    comment,
+    estimates_do,
+    made_columns,
+    read_off_py,
+    run_do,
+    valid_do,
+)
 from dprct.study.data_sets import (
     MANIFEST,
     fates_of,
@@ -37,9 +45,9 @@ from dprct.study.data_sets import (
     planned_verdicts,
     studies_of,
 )
-from dprct.study.declared_tables import written
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
+from dprct.study.moments_tables import SUFFIX
 from dprct.study.package_allowed import (
     Elsewhere,
     Folder,
@@ -47,12 +55,21 @@ from dprct.study.package_allowed import (
     content,
     elsewhere,
     folder_of,
+    makers,
     roots,
+    software,
 )
-from dprct.study.package_page import Held, Side, report_page
-from dprct.study.protect import identity_of, protected_certificate, read_header, texts_beside
+from dprct.study.package_page import VALID as VALID_KINDS
+from dprct.study.package_page import Held, OnFile, OnMoments, Side, released, report_page
+from dprct.study.protect import (
+    identity_of,
+    protected_certificate,
+    read_header,
+    released_file,
+    texts_beside,
+)
 from dprct.study.readme import PackageNote
-from dprct.study.verdicts import of_table
+from dprct.study.verdicts import of_moments, of_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +80,8 @@ if TYPE_CHECKING:
 
 README, EXPECTED, STUDY_FILE = "README-data.md", "expected.csv", "study.toml"
 VALID, RUN, PROFILE, REPORT = "valid.do", "run.do", "profile.do", "report.html"
-_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, RUN, REPORT)
+READ_OFF, ESTIMATES = "run.py", "estimates.do"
+_OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, RUN, REPORT, READ_OFF, ESTIMATES)
 _OTHER_PROFILE = "dprct_profile.do"
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
@@ -78,7 +96,7 @@ class Contents:
     target : Path
         The folder that will be written.
     place : str
-        Where the protected file goes in it: under the name of the confidential one.
+        Where the release goes in it: a protected file under the name of the confidential one.
     profile : str
         Name of the do-file that Stata runs when it starts.
     texts : mapping of str to str
@@ -136,6 +154,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     target = home / (spec.output or f"{study.data.stem}_package") if target is None else target
     _check_target(target, home, root, study.dataset_id)
     used = {source for row in reading for source in (*row.sources, row.dataset) if source}
+    data = [*places, *(one.data.name for one in studies)]
     return Contents(
         target=target,
         folder=folder,
@@ -144,18 +163,22 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         texts=texts,
         elsewhere=tuple(elsewhere(texts, there)),
         roots=roots(texts, reading.undefined),
-        datasets=_datasets(used, places, folder),
+        datasets=_datasets(used, data, folder),
         held=held,
     )
 
 
 def _check_has_file(study: Study) -> None:
-    """Refuse a study that makes no protected file of Stata."""
-    if not study.makes_file or not study.promises:
-        lacks = "makes no protected file" if not study.makes_file else "has no privacy guarantee"
+    """Refuse a study that makes neither a protected file of Stata nor released moments."""
+    method = study.release.method
+    if not study.is_packed:
+        lacks = "has no privacy guarantee" if not study.promises else (
+            "makes neither a protected file nor released moments"
+        )  # fmt: skip
         raise StudyError(
-            f"[release] method = {study.release.method!r} {lacks}, and a package has one under the "
-            'name of the confidential file; take method = "calibrated" for one that returns effects'
+            f"[release] method = {method!r} {lacks}, and a package has one of these in the place "
+            'of the confidential file; take method = "calibrated" for a file that returns effects, '
+            'or method = "moments" for the regressions themselves'
         )
     if study.data.suffix.lower() != ".dta":
         raise StudyError(
@@ -168,7 +191,10 @@ def _held(study: Study, root: Path, headers: Mapping[Path, Sequence[str]], *, fi
     parts = {_place(path, root): headers[path] for path in study.merged_files}
     before = "" if first else f"{study.data.stem}."
     papers = (before + STUDY_FILE, before + EXPECTED, before + README)
-    return Held(study, _place(study.data, root), parts, papers)
+    place = _place(study.data, root)
+    if not study.makes_file:
+        place = place[: -len(study.data.suffix)] + SUFFIX
+    return Held(study, place, parts, papers)
 
 
 def _check_names(held: Sequence[Held], folder: Folder) -> str:
@@ -304,13 +330,14 @@ def _datasets(used: set[str], places: Sequence[str], folder: Folder) -> dict[str
 
 
 def is_made(study: Study) -> bool:
-    """Whether the study's protected file is there, from this version of the study."""
-    if not os.path.lexists(study.output):
+    """Whether what the study releases is there, from this version of the study."""
+    file = released_file(study)
+    if not os.path.lexists(file):
         return False
     certificate = protected_certificate(study)
     if certificate.dataset_id != study.dataset_id or certificate.study != identity_of(study):
         raise FileError(
-            f"{study.output.name!r} was made from another version of the study: of its method, "
+            f"{file.name!r} was made from another version of the study: of its method, "
             "options, budget or columns; take the study file of then, or give [release] output "
             "another name and protect again, which charges the ledger again"
         )
@@ -322,20 +349,15 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
     found, sides = sides_of(study, contents)
     files: dict[str, bytes] = {}
     for one, side in zip(contents.held, sides, strict=True):
+        file = released_file(one.study)
         files |= _certificates(one.place, side.certificate)
-        files[one.place] = content(one.study.output)
+        files[one.place] = content(file)
         if hashlib.sha256(files[one.place]).hexdigest() != side.certificate.file["sha256"]:
-            raise FileError(
-                f"{one.study.output.name!r} was replaced while the package was made; try again"
-            )
+            raise FileError(f"{file.name!r} was replaced while the package was made; try again")
         files |= _part_files(one, side, contents.target.parent)
     texts = _papers(contents, found, sides)
-    texts |= {
-        VALID: valid_do(found, contents.held, sides),
-        **({RUN: run_do(found, contents.held, sides)} if _makes_columns(contents) else {}),
-        contents.profile: profile_do(contents, study.dataset_id),
-        REPORT: report_page(found, sides, [*contents.folder.copied]),
-    }
+    texts |= _added(contents, found, sides, study.dataset_id)
+    texts[REPORT] = report_page(found, sides, [*contents.folder.copied])
     files |= {name: text.encode("utf-8", "replace") for name, text in texts.items()}
     for name, sha256 in contents.folder.copied.items():
         files[name] = content(contents.folder.root / name)
@@ -345,22 +367,37 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
     return found, contents.target
 
 
-def _makes_columns(contents: Contents) -> bool:
-    """Whether a study of the package makes columns, so that its do-files do not run as they are."""
-    return any(held.study.derived for held in contents.held)
+def _added(
+    contents: Contents, found: Sequence[Verdict], sides: Sequence[Side], dataset_id: str
+) -> dict[str, str]:
+    """Return the programs that a package adds: on its files, and on its moments."""
+    files = [held for held in contents.held if held.study.makes_file]
+    texts = {}
+    if files:
+        texts = {VALID: valid_do(found, contents.held, sides),
+                 contents.profile: profile_do(contents, dataset_id)}  # fmt: skip
+    if any(held.study.derived for held in files):  # then do-files do not run as they are
+        texts[RUN] = run_do(found, contents.held, sides)
+    if len(files) < len(contents.held):
+        texts[READ_OFF] = read_off_py(found, contents.held, sides)
+        texts[ESTIMATES] = estimates_do(contents.held)
+    return texts
 
 
 def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side]]:
     """Verdicts of a package, and what is released of each data set, with its verdicts."""
-    studies = [one.study for one in contents.held]
-    told = {one.path: protected_certificate(one) for one in studies}
-    tables = {one.path: read(one.output) for one in studies}
+    told = {one.study.path: protected_certificate(one.study) for one in contents.held}
+    places = {one.study.path: one.place for one in contents.held}
+    on = {one.study.path: released(released_file(one.study)) for one in contents.held}
 
-    def on(one: Study, others: Others) -> list[Verdict]:
-        fates = told[one.path].fates
-        return of_table(study.do_files, one.data.name, *tables[one.path], fates, others)
+    def verdicts_on(one: Study, others: Others) -> list[Verdict]:
+        mine = on[one.path]
+        if isinstance(mine, OnMoments):
+            return of_moments(study.do_files, places[one.path], mine.moments, others.derived)
+        rows = mine.data, mine.schema
+        return of_table(study.do_files, one.data.name, *rows, told[one.path].fates, others)
 
-    found, whose = of_all(studies, on)
+    found, whose = of_all([one.study for one in contents.held], verdicts_on)
     sides = []
     for one in contents.held:
         mine = [place for place, owner in enumerate(whose) if owner is one.study]
@@ -370,7 +407,7 @@ def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side
             file={**certificate.file, "name": PurePosixPath(one.place).name},
             regressions=tuple(found[place].worth() for place in mine),
         )
-        sides.append(Side(*tables[one.study.path], signed, frozenset(mine)))
+        sides.append(Side(on[one.study.path], signed, frozenset(mine)))
     return found, sides
 
 
@@ -382,7 +419,8 @@ def _part_files(held: Held, side: Side, folder: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     whole = PurePosixPath(held.place).name
     for place, columns in held.parts.items():
-        data, schema = part_of(columns, side.data, side.schema)
+        assert isinstance(side.on, OnFile)
+        data, schema = part_of(columns, side.on.data, side.on.schema)
         name = PurePosixPath(place).name
         with disk.drafts(folder) as drafts:
             write_dta(data, schema, drafts / name)
@@ -416,7 +454,8 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
             (f"{one.file}:{one.line}", one.path, one.here) for one in contents.elsewhere
         ),
         datasets=contents.datasets,
-        profile=contents.profile,
+        added=_about_added(contents),
+        has_rows=first.makes_file,
         regressions=tuple(one.worth() for one in found),
         checks=_checks(contents, found, sides),
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
@@ -424,32 +463,47 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
         made=made_columns(found, [one.study for one in contents.held]),
+        software=software(contents.texts),
+        makers=makers(contents.texts, [one.study.data.name for one in contents.held]),
     )  # fmt: skip
     texts: dict[str, str] = {}
     for one, side in zip(contents.held, sides, strict=True):
-        own = note if one.study is first else PackageNote(one.place, profile=contents.profile)
-        texts |= texts_beside(
-            one.study, side.certificate, side.data, side.schema, one.papers, own
-        )  # fmt: skip
+        own = note if one.study is first else PackageNote(one.place, has_rows=one.study.makes_file)
+        table = side.on if isinstance(side.on, OnFile) else None
+        numbers = entries(found, side.on, side.regressions)
+        texts |= texts_beside(one.study, side.certificate, table, one.papers, own, numbers)
         texts[one.papers[0]] = _study_text(one.study, one.place)
-        if not one.study.tables:
-            numbers = entries(found, side.data, side.schema, side.regressions)
-            if numbers:
-                texts[one.papers[1]] = written(one.study.dataset_id, numbers)
     return texts
+
+
+def _about_added(contents: Contents) -> dict[str, str]:
+    """Return the files that a package adds, with what each does."""
+    files = {held.study.makes_file for held in contents.held}
+    told = {REPORT: "shows every regression with its number, or why it has none."}
+    if True in files:
+        told |= {
+            VALID: "runs the regressions that are valid, and no other.",
+            contents.profile: "is run by Stata when it starts in this folder.",
+        }
+    if False in files:
+        told |= {
+            READ_OFF: "reads every valid regression off the released numbers, in Python.",
+            ESTIMATES: "opens these numbers in Stata, with their errors and intervals.",
+        }
+    return told
 
 
 def _checks(
     contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]
 ) -> tuple[tuple[str, tuple[str, ...], str], ...]:
-    """Return protected file, do-files and numbers of each data set that declares no table."""
+    """Return release, do-files and numbers of each data set with a valid regression."""
     root = contents.folder.root.resolve()
     study = contents.held[0].study
     do = tuple(path.resolve().relative_to(root).as_posix() for path in study.do_files)
     return tuple(
         (one.place, do, one.papers[1])
         for one, side in zip(contents.held, sides, strict=True)
-        if not one.study.tables and any(found[place].kind == "valid" for place in side.regressions)
+        if any(found[place].kind in VALID_KINDS for place in side.regressions)
     )
 
 
@@ -549,9 +603,12 @@ def _study_text(study: Study, place: str) -> str:
     document: dict[str, Any] = dict(read_toml(study.path, StudyError))
     document.pop("package", None)
     document["data"] = f"confidential/{study.data.name}"
-    document["release"] = {**document["release"], "output": place}
+    document["release"] = {name: x for name, x in document["release"].items() if name != "output"}
+    if study.makes_file:
+        document["release"]["output"] = place
+    purpose = "for dprct table and for reading" if study.makes_file else "for reading"
     head = (
-        "# The study file of this package, for dprct table and for reading: what was declared\n"
+        f"# The study file of this package, {purpose}: what was declared\n"
         "# before the release. The confidential file that it names is not here.\n"
     )
     return head + tomlkit.dumps(document)

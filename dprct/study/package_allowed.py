@@ -351,6 +351,56 @@ def elsewhere(texts: Mapping[str, str], there: Sequence[str]) -> list[Elsewhere]
     return found
 
 
+_VERSION = re.compile(r"^\s*vers(?:ion|io|i)?\s+(\d+(?:\.\d+)?)", re.MULTILINE)
+_INSTALLED = re.compile(
+    r"^\s*(?:cap\w*\s+|qui\w*\s+)*(?:ssc\s+inst\w*|net\s+inst\w*|adoupdate)\s+(\w+)", re.MULTILINE
+)
+_OTHERS = re.compile(
+    r"^\s*(?:(?:by\b.*|cap\w*|qui\w*|noi\w*|xi|eststo\w*)\s*:?\s*)*"
+    r"(reghdfe|ivreg2|ivreghdfe|xtivreg2|outreg2?|estout|esttab|xml_tab|rwolf2?|lassopack|pdslasso)\b",
+    re.MULTILINE,
+)
+"""Commands that Stata does not have of itself, where a do-file installs none."""
+
+
+def software(texts: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Versions of Stata and packages of other authors that do-files name.
+
+    Examples
+    --------
+    >>> software({"a.do": "version 13" + chr(10) + "ssc install estout" + chr(10) + "ivreg2 y x"})
+    (('13',), ('estout', 'ivreg2'))
+    """
+    every = "\n".join(texts.values())
+    versions = dict.fromkeys(_VERSION.findall(every))
+    packages = dict.fromkeys([*_INSTALLED.findall(every), *_OTHERS.findall(every)])
+    return tuple(versions), tuple(packages)
+
+
+def makers(texts: Mapping[str, str], data: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the do-files that save each data file, by its name; none where no do-file does.
+
+    Examples
+    --------
+    >>> makers({"clean.do": 'save "$out/farms.dta", replace'}, ["farms.dta", "towns.dta"])
+    {'farms.dta': ('clean.do',), 'towns.dta': ()}
+    """
+    saved = {name: _SAVED.findall(text) for name, text in texts.items()}
+    stems = {name: PurePosixPath(name).stem.casefold() for name in data}
+    return {
+        one: tuple(
+            name
+            for name, places in saved.items()
+            if any(re.split(r"[\\/]", place)[-1].casefold().removesuffix(".dta") == stem
+                   for place in places)
+        )
+        for one, stem in stems.items()
+    }  # fmt: skip
+
+
+_SAVED = re.compile(r'^\s*(?:qui\w*\s+)?save(?:old)?\s+"?([^",\n]+?)"?\s*(?:,|$)', re.MULTILINE)
+
+
 def roots(texts: Mapping[str, str], undefined: Sequence[str]) -> tuple[str, ...]:
     """Return the globals that no do-file defines and that stand where a folder does.
 

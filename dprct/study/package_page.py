@@ -5,21 +5,26 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.page import claim, document, grid, items, section
 from dprct.certificate.valid_declared import rows_where
 from dprct.certificate.valid_regressions import Validity, shown_levels
-from dprct.errors import DprctError
+from dprct.errors import DprctError, ParameterError
+from dprct.estimate.moments.results import Moments
+from dprct.io import read
 from dprct.results.iv import iv
 from dprct.results.ols import ols
+from dprct.study.moments_tables import SUFFIX
 from dprct.study.moments_verdicts import formula_of
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -37,6 +42,9 @@ _WATERMARK = (
     "stays with the custodian, and is not to be published."
 )
 _NO_TABLE = "No table named"
+_LEVEL = 0.05
+VALID = ("valid", MARGINAL)
+"""Verdicts on regressions whose coefficients and errors are released."""
 _HC = {"robust": "HC1", "classical": "nonrobust", "cluster": "cluster"}
 
 
@@ -79,30 +87,127 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What a package holds of one data set.
+class OnFile:
+    """A file with rows, on which regressions are run.
 
     Parameters
     ----------
     data, schema : DataFrame, Schema
-        The protected file.
-    regressions : frozenset of int
-        The places of the verdicts that are on it.
-    raw : (DataFrame, Schema) or None
-        The confidential file, for the custodian.
+        The protected file; for the custodian, the confidential one.
     """
 
     data: pd.DataFrame
     schema: Schema
-    certificate: Certificate
-    regressions: frozenset[int]
-    raw: tuple[pd.DataFrame, Schema] | None = None
 
     @property
     def level(self) -> float:
         """Size of the tests that belong to the intervals."""
         valid = Validity.of(self.schema)
-        return valid.levels[0] if valid is not None and valid.levels else 0.05
+        return valid.levels[0] if valid is not None and valid.levels else _LEVEL
+
+    def cells(self, one: Verdict, level: float) -> dict[str, Cell]:
+        """Run a regression; the coefficients of treatment, or of what is instrumented."""
+        row = one.regression
+        cov_type = _HC.get(row.vce, "HC1")
+        cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
+        rows = self.data
+        rows = rows if one.group is None else rows[rows[one.group[0]] == one.group[1]]
+        rows = rows if one.some is None else rows[one.some.of(rows)]
+        rows = rows if one.where is None else rows[rows_where(one.where, rows)]
+        fit = _fit(row, rows, self.schema, cov_type, cluster)
+        return {name: cell for name, cell in _all_cells(fit, level).items() if name in _shown(row)}
+
+
+@dataclass(frozen=True, slots=True)
+class OnMoments:
+    """Released moments, which regressions are read off."""
+
+    moments: Moments
+    level = _LEVEL
+
+    def cells(self, one: Verdict, level: float) -> dict[str, Cell]:
+        """Read off a regression: every coefficient that it returns."""
+        assert one.reading is not None
+        table = one.reading.numbers(self.moments, level)
+        return {str(name): Cell(*map(float, row)) for name, *row in table.itertuples()}
+
+
+@dataclass(frozen=True, slots=True)
+class OnConfidential:
+    """The confidential rows of released moments, for the custodian."""
+
+    data: pd.DataFrame
+    schema: Schema
+    moments: Moments
+
+    def cells(self, one: Verdict, level: float) -> dict[str, Cell]:
+        """Run the regression that is read off the moments, on the rows themselves."""
+        assert one.reading is not None
+        call = one.reading.call(self.moments)
+        if call.method not in ("ols", "iv"):
+            raise ParameterError("it is not run on the confidential file; see the released number")
+        declared = next((x for x in self.moments.declared if x.title == call.asked), None)
+        formula, rows = call.asked, self.data
+        options: dict[str, Any] = {"cov_type": call.options.get("cov_type") or "HC1"}
+        for name, value in (call.options.get("where") or {}).items():
+            rows = rows[rows[name] == value]
+        for known in (one for one in self.moments.instrumented if one.title == call.asked):
+            formula, declared = known.formula, self.moments.declared[known.reduced]
+        if declared is not None:
+            formula = declared.formula if call.method == "ols" else formula
+            options = {"cov_type": declared.errors or "HC1", "weights": declared.weights}
+            if declared.clusters:
+                options |= {"cov_type": "cluster", "cluster": declared.clusters[0]}
+            rows = rows if declared.where is None else rows[rows_where(declared.where, rows)]
+        if call.method == "iv":
+            options.pop("weights", None)
+            return _all_cells(iv(formula, rows, self.schema, **options), level)
+        return _all_cells(ols(formula, rows, self.schema, **options), level)
+
+
+def released(file: Path) -> OnFile | OnMoments:
+    """Return what a released file gives numbers of."""
+    if file.name.endswith(SUFFIX):
+        return OnMoments(Moments.load(file))
+    return OnFile(*read(file))
+
+
+def on_confidential(
+    on: OnFile | OnMoments, data: pd.DataFrame, schema: Schema
+) -> OnFile | OnConfidential:
+    """Return the confidential rows of a release, on which its regressions are run again."""
+    if isinstance(on, OnMoments):
+        return OnConfidential(data, schema, on.moments)
+    return OnFile(data, schema)
+
+
+def _all_cells(fit: OrdinaryResults, level: float) -> dict[str, Cell]:
+    """Every coefficient of a fit."""
+    ends = np.asarray(fit.conf_int(level), dtype=float)
+    return {
+        str(name): Cell(float(fit.params[name]), float(fit.bse[name]), float(low), float(high))
+        for name, (low, high) in zip(fit.params.index, ends, strict=True)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a package holds of one data set.
+
+    Parameters
+    ----------
+    on : OnFile or OnMoments
+        The protected file, or the released moments.
+    regressions : frozenset of int
+        The places of the verdicts that are on it.
+    raw : OnFile or OnConfidential, optional
+        The confidential file, for the custodian.
+    """
+
+    on: OnFile | OnMoments
+    certificate: Certificate
+    regressions: frozenset[int]
+    raw: OnFile | OnConfidential | None = None
 
 
 _PREFIXED = re.compile(r"(?:c|i\w*)\.\w+(?:#+(?:c|i\w*)\.\w+)*")
@@ -112,56 +217,50 @@ category and a formula a number."""
 
 def cells_of(
     found: Sequence[Verdict],
-    data: pd.DataFrame,
-    schema: Schema,
+    on: OnFile | OnMoments | OnConfidential,
     level: float,
     places: Collection[int] | None = None,
 ) -> tuple[Cells, dict[int, str]]:
-    """Return the cells of the valid regressions on a file, and what failed, by their place.
+    """Return the cells of the valid regressions on a release, and what failed, by their place.
 
     Parameters
     ----------
-    data, schema : DataFrame, Schema
-        The protected file; for the custodian, the confidential one.
     level : float
         Size of the tests that belong to the intervals.
     places : collection of int, optional
-        The places of the regressions that are on this file; all by default.
+        The places of the regressions that are on it; all by default.
     """
     cells: Cells = {}
     failed: dict[int, str] = {}
     for place, one in enumerate(found):
-        row = one.regression
         if places is not None and place not in places:
             continue
-        if one.kind not in ("valid", "effects only") or not isinstance(row.outcome, str):
+        if not _has_numbers(one):
             continue
         if (why := _not_shown(one)) is not None:
             failed[place] = why
             continue
-        cov_type = _HC.get(row.vce, "HC1")
-        cluster = row.cluster[0] if cov_type == "cluster" and row.cluster else None
         try:
-            rows = data if one.group is None else data[data[one.group[0]] == one.group[1]]
-            rows = rows if one.some is None else rows[one.some.of(rows)]
-            rows = rows if one.where is None else rows[rows_where(one.where, rows)]
-            fit = _fit(row, rows, schema, cov_type, cluster)
-            intervals = fit.conf_int(level)
-            for name in _shown(row):
-                if name in fit.params.index:
-                    low, high = map(float, np.asarray(intervals.loc[name], dtype=float))
-                    estimate, error = float(fit.params[name]), float(fit.bse[name])
-                    cells[place, name] = Cell(estimate, error, low, high)
+            cells |= {(place, name): cell for name, cell in on.cells(one, level).items()}
         except DprctError as error:
             failed[place] = str(error)
     return cells, failed
 
 
+def _has_numbers(one: Verdict) -> bool:
+    """Whether a regression prints a released number."""
+    if one.kind not in (*VALID, "effects only") or not isinstance(one.regression.outcome, str):
+        return False
+    return one.reading is not None or one.kind != MARGINAL
+
+
 def _not_shown(one: Verdict) -> str | None:
     """Reason why a regression that is valid in released groups has no one number to show."""
     row = one.regression
-    if one.group is not None and row.groups:
-        return f"a regression for every level of {one.group[0]}"
+    if one.every_level:
+        return f"a regression for every level of {row.groups}"
+    if one.reading is not None:
+        return None
     if any("#" in word and not _PREFIXED.fullmatch(word) for word in row.regressors):
         return "a product of categories, whose coefficients the command prints"
     return None
@@ -210,10 +309,10 @@ def _page(
     failed: dict[int, str] = {}
     raw: Cells | None = {} if with_raw else None
     for side in sides:
-        cells, lost = cells_of(found, side.data, side.schema, side.level, side.regressions)
+        cells, lost = cells_of(found, side.on, side.on.level, side.regressions)
         mine, failed = mine | cells, failed | lost
         if raw is not None and side.raw is not None:
-            raw |= cells_of(found, *side.raw, side.level, side.regressions)[0]
+            raw |= cells_of(found, side.raw, side.on.level, side.regressions)[0]
     certificate = sides[0].certificate
     names = [side.certificate.file.get("name", "the protected file") for side in sides]
     promised = all(side.certificate.guarantee.measure != "none" for side in sides)
@@ -226,7 +325,7 @@ def _page(
     if raw is not None:
         opening.insert(0, _WATERMARK)
     name = " and ".join(names)
-    levels = tuple(dict.fromkeys(side.level for side in sides))
+    levels = tuple(dict.fromkeys(side.on.level for side in sides))
     body = [
         section("What is promised", claim(*opening, promised=promised and raw is None)),
         section("How to read this page", items(_legend(levels, raw is not None))),
@@ -284,7 +383,7 @@ def _rows(
     row = one.regression
     outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
     what = f"{row.file}:{row.line} {row.command} {outcome}".rstrip()
-    told = [name for name in _shown(row) if (place, name) in mine]
+    told = [name for at, name in mine if at == place]
     if not told:
         why = failed.get(place, "; ".join(part for part in (one.reason, one.remedy) if part))
         said = f"{one.kind}: {why}" if why else one.kind
@@ -292,7 +391,7 @@ def _rows(
         yield [what, " ".join(row.treatments), said, *empty]
     for name in told:
         cell = mine[place, name]
-        sure = one.kind == "valid"
+        sure = one.kind in VALID
         cells = [
             f"{_number(cell.estimate)} ({_number(cell.error)})" if sure else _number(cell.estimate),
             f"{_number(cell.low)} to {_number(cell.high)}" if sure else "",

@@ -54,6 +54,7 @@ from dprct.study.moments_tables import (
     moments_path,
     moments_places,
 )
+from dprct.study.package_page import OnFile
 from dprct.study.readme import PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -221,13 +222,7 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
     model = bound_model(study) if model is None else model
     plan = planned(study, model)
     plan.check(confirm=study.release.confirm)
-    if isinstance(model, ReleaseModel):
-        model.rehearse(study.output)
-    else:
-        _check_results(study)
-        method = study.release.method
-        also = moments_places(study.output) if method == "moments" else ()
-        rehearse_results(study.output, method, model, plan, also)
+    rehearse(study, model, plan)
     cost = price(study, model)
     if cost is not None:
         separate = _declared_separate(study, find_ledger(study.data, study.dataset_id))
@@ -241,6 +236,17 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
             confirm=study.release.confirm,
             accept_large_delta=study.release.accept_large_delta,
         )
+
+
+def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: Plan) -> None:
+    """Write what a release would write, without its numbers, and leave nothing."""
+    if isinstance(model, ReleaseModel):
+        model.rehearse(study.output)
+        return
+    _check_results(study)
+    method = study.release.method
+    also = moments_places(study.output) if method == "moments" else ()
+    rehearse_results(study.output, method, model, plan, also)
 
 
 @contextlib.contextmanager
@@ -344,7 +350,7 @@ def written_files(
     also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
-        certificate, also = moments_files(made, moments_path(study.output))
+        certificate, also = moments_files(made, moments_path(study.output), identity_of(study))
         made = DeclaredMoments(made, model.spec.declared, certificate)
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
@@ -358,6 +364,11 @@ def identity_of(study: Study) -> str:
     asked = [release.method, release.epsilon, release.delta, facts, study.asked.spec]
     asked += [[*study.derived.items()]] if study.derived else []
     return hashlib.sha256(spelled_out(asked).encode("utf-8")).hexdigest()
+
+
+def released_file(study: Study) -> Path:
+    """Place of what is published: the protected file, or the released moments."""
+    return study.output if study.makes_file else moments_path(study.output)
 
 
 def _check_results(study: Study) -> None:
@@ -596,11 +607,11 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
     """
     places = companions(study)
     calibrated = "formula" in parts_of(study.release.method)
-    data, schema = read(study.output) if study.tables or calibrated else (None, None)
+    on = OnFile(*read(study.output)) if study.tables or calibrated else None
     names = (study.path.name, places.expected.name, places.readme.name)
-    texts = texts_beside(study, certificate, data, schema, names)
-    if data is not None and schema is not None:
-        found = valid_files.valid_texts(data, schema, study.dataset_id, study.output.name)
+    texts = texts_beside(study, certificate, on, names)
+    if on is not None:
+        found = valid_files.valid_texts(on.data, on.schema, study.dataset_id, study.output.name)
         texts |= {places.valid[name].name: text for name, text in found.items()}
     for place in places.valid.values():
         if place.name not in texts:
@@ -615,31 +626,35 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
 def texts_beside(
     study: Study,
     certificate: Certificate,
-    data: pd.DataFrame | None,
-    schema: Schema | None,
+    on: OnFile | None,
     names: tuple[str, str, str],
     package: PackageNote | None = None,
+    numbers: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
-    """Texts beside a protected file, by name: README-data.md and, with tables, numbers.
+    """Texts beside a release, by name: README-data.md and, where there are any, numbers.
 
     Parameters
     ----------
-    data, schema : DataFrame, Schema
+    on : OnFile or None
         The protected file; needed where the study declares tables.
     names : tuple of str
         Of the study file, of ``expected.csv`` and of ``README-data.md``.
     package : PackageNote, optional
         The package that the file is part of.
+    numbers : sequence of mapping, optional
+        Of the valid regressions, behind those of the tables.
     """
     study_name, expected, readme_name = names
     texts = {}
     notes: tuple[TableNote, ...] = ()
+    listed = [*numbers]
     if study.tables:
-        assert data is not None
-        assert schema is not None
-        found = _tables(study, data, schema, certificate)
+        assert on is not None
+        found = _tables(study, on.data, on.schema, certificate)
         notes = tuple(_note(spec, found, expected) for spec in study.tables)
-        texts[expected] = written(study.dataset_id, long_form(found.made))
+        listed = [*long_form(found.made), *listed]
+    if study.tables or listed:
+        texts[expected] = written(study.dataset_id, listed)
     texts[readme_name] = readme(
         study_name, certificate, study.availability, notes, expected, package
     )
@@ -677,22 +692,22 @@ def results_of(study: Study) -> ResultsDocument:
 
 
 def protected_certificate(study: Study) -> Certificate:
-    """Return the certificate of the protected file, and refuse a file that is another."""
-    path = certificate_paths(study.output)[1]
-    if not study.output.exists():
-        raise FileError(
-            f"there is no protected file {study.output.name!r} yet; make it with dprct protect"
-        )
+    """Return the certificate of what was released, and refuse a file that is another."""
+    file = released_file(study)
+    path = certificate_paths(file)[1]
+    what = "protected file" if study.makes_file else "release"
+    if not file.exists():
+        raise FileError(f"there is no {what} {file.name!r} yet; make it with dprct protect")
     try:
         certificate = Certificate.from_dict(json.loads(disk.content(path, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, DprctError):
         raise FileError(
-            f"there is no certificate {path.name!r} next to the protected file; make both with "
+            f"there is no certificate {path.name!r} next to the {what}; make both with "
             "dprct protect"
         ) from None
-    if not is_described(study.output):
+    if not is_described(file):
         raise FileError(
-            f"{study.output.name!r} is not the file that its certificate describes: it was changed "
+            f"{file.name!r} is not the file that its certificate describes: it was changed "
             "or replaced; take the one that dprct protect wrote"
         )
     return certificate

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from dprct import __version__
@@ -132,8 +133,10 @@ class PackageNote:
         its base name.
     datasets : mapping of str to str
         Other data files that regressions use, with what became of each.
-    profile : str
-        Name of the do-file that Stata runs when it starts.
+    added : mapping of str to str
+        Files that are the package's own, with what each does.
+    has_rows : bool
+        Whether the release is a file, and not a document of numbers.
     regressions : tuple of RegressionWorth
         What the regressions of the do-files are worth on all files of the package.
     checks : tuple of (str, tuple of str, str)
@@ -147,7 +150,11 @@ class PackageNote:
         Protected files that were merged before the release, with the column by which, and where
         the files lie that have their columns.
     made : tuple of str
-        Lines of do-files that make columns which the protected file holds itself.
+        Lines of do-files that make columns which the release holds itself.
+    software : (sequence of str, sequence of str)
+        Versions of Stata and packages of other authors that do-files name.
+    makers : mapping of str to sequence of str
+        The confidential files, with the do-files that save each.
     """
 
     place: str
@@ -156,13 +163,16 @@ class PackageNote:
     left_out: int = 0
     elsewhere: tuple[tuple[str, str, str], ...] = ()
     datasets: Mapping[str, str] = field(default_factory=dict)
-    profile: str = "profile.do"
+    added: Mapping[str, str] = field(default_factory=dict)
+    has_rows: bool = True
     regressions: tuple[RegressionWorth, ...] = ()
     checks: tuple[tuple[str, tuple[str, ...], str], ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     together: tuple[str, ...] = ()
     parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
     made: tuple[str, ...] = ()
+    software: tuple[Sequence[str], Sequence[str]] = ((), ())
+    makers: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def readme(
@@ -195,11 +205,14 @@ def readme(
         *_overview(certificate, availability),
         *_statement(certificate, availability),
         *_data_set(certificate),
+        *_provenance(package),
+        *_per_unit(certificate),
         *_tables(command, certificate, tables, expected),
         *_regressions(
             package.regressions
             if package is not None and package.regressions
-            else certificate.regressions
+            else certificate.regressions,
+            "file" if has_rows(certificate) else "moments",
         ),
         *_package(package),
         *_rerun(
@@ -232,12 +245,20 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield ""
     yield "## Overview"
     yield ""
+    beside = "Its certificate, next to it as a page (HTML), as text and as JSON, says"
     kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
-    yield (
-        f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
-        "with the same columns, types and labels, and other values. Its certificate, next to it as "
-        "a page (HTML), as text and as JSON, says what differs and what is guaranteed."
-    )
+    if has_rows(certificate):
+        yield (
+            f"{code(_name(certificate))} is {kind}: it takes the place of a confidential one, "
+            f"with the same columns, types and labels, and other values. {beside} what differs and "
+            "what is guaranteed."
+        )
+    else:
+        yield (
+            f"{code(_name(certificate))} holds released numbers, and no row of the confidential "
+            "data: the regressions of the do-files are read off it, with errors that hold "
+            f"sampling and privacy noise. {beside} what is guaranteed."
+        )
     yield ""
     yield f"> {plain(certificate.guarantee.sentence())}"
     yield ""
@@ -274,7 +295,7 @@ def _statement(certificate: Certificate, about: Availability) -> Iterator[str]:
 
 def _data_set(certificate: Certificate) -> Iterator[str]:
     name = _name(certificate)
-    stem = name.removesuffix(".dta")
+    stem = PurePath(name).stem
     yield "## Dataset list"
     yield ""
     yield "| Data file | Source | Provided |"
@@ -288,6 +309,10 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
     by_fate: dict[str, list[str]] = {}
     for column, fate in certificate.fates.items():
         by_fate.setdefault(fate, []).append(code(column))
+    if not has_rows(certificate):
+        yield f"Columns of which numbers were released: {code(certificate.facts['columns'])}"
+        yield ""
+        return
     yield "What became of the columns:"
     yield ""
     meaning = _FATES if _promises(certificate) else {**_FATES, "modelled": _UNPROMISED}
@@ -298,6 +323,34 @@ def _data_set(certificate: Certificate) -> Iterator[str]:
         if difference.facet == "rows":
             yield f"Rows of the confidential file: {plain(difference.reason)}."
             yield ""
+
+
+def _provenance(package: PackageNote | None) -> Iterator[str]:
+    """Yield where the confidential files come from."""
+    if package is None or not package.makers:
+        return
+    yield "### Where the analysis data come from"
+    yield ""
+    for name, programs in package.makers.items():
+        said = f"made by {' and '.join(map(code, programs))}, from files that are not included"
+        if not programs:
+            said = (
+                "made before the do-files of this package run: no program of it saves that file, "
+                "and what made it is not included"
+            )
+        yield f"- {code(name)}: {said}"
+    yield ""
+
+
+def _per_unit(certificate: Certificate) -> Iterator[str]:
+    """Yield what the release spends on one person."""
+    guarantee = certificate.guarantee
+    if guarantee.budget is None or not _promises(certificate):
+        return
+    yield f"### Spent per {plain(guarantee.unit)}"
+    yield ""
+    yield f"{guarantee.budget}, by {plain(certificate.method)}."
+    yield ""
 
 
 def _tables(
@@ -316,17 +369,23 @@ def _tables(
             f"{code(expected)} holds the numbers of these tables **on the protected file**. They "
             "are not those of the article, which were computed on the confidential data."
         )
-    else:
+    elif has_rows(certificate):
         yield "The study file declares no table."
+    else:
+        yield "Tables are those of the do-files: below, regression by regression."
     yield ""
     if certificate.limits:
-        yield "What the protected file is not good for:"
+        yield (
+            "What the protected file is not good for:"
+            if has_rows(certificate)
+            else "What is estimated:"
+        )
         yield ""
         yield from (f"- {plain(limit)}" for limit in certificate.limits)
         yield ""
 
 
-def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
+def _regressions(found: Sequence[RegressionWorth], released: str) -> Iterator[str]:
     """Yield what each regression of the do-files is worth, in the order in which they run."""
     if not found:
         return
@@ -342,7 +401,8 @@ def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
     yield ""
     yield from (f"- {plain(line)}" for line in worth_by_table(found))
     yield ""
-    yield "| Do-file and line | Table | Command | On the protected file |"
+    on = "On the protected file" if released == "file" else "As released"
+    yield f"| Do-file and line | Table | Command | {on} |"
     yield "|---|---|---|---|"
     for one in found:
         place = code(f"{one.file}:{one.line}", cell=True)
@@ -355,6 +415,12 @@ def _regressions(found: Sequence[RegressionWorth]) -> Iterator[str]:
 def _which_to_run(package: PackageNote) -> Iterator[str]:
     """Yield which do-files run on the protected file as they are."""
     if not package.made:
+        return
+    if not package.has_rows:
+        yield "Columns that the release made itself, as the do-files do:"
+        yield ""
+        yield from (f"- {code(line)}" for line in package.made)
+        yield ""
         return
     yield (
         "They do not run on it as they are: the file holds columns that they make, and Stata would "
@@ -372,16 +438,22 @@ def _package(package: PackageNote | None) -> Iterator[str]:
         return
     yield "## Files of the package"
     yield ""
-    yield (
-        f"The protected file stands where the confidential one stood: {code(package.place)}. The "
-        "do-files are unchanged."
-    )
+    if package.has_rows:
+        yield (
+            f"The protected file stands where the confidential one stood: {code(package.place)}. "
+            "The do-files are unchanged."
+        )
+    else:
+        yield (
+            f"The released numbers stand where the confidential file stood: {code(package.place)}. "
+            "The do-files are unchanged. They show what was run, and do not run here, because "
+            "there are no rows to run them on: their regressions are read off the numbers."
+        )
     yield ""
     yield from _which_to_run(package)
     yield from _other_files(package)
-    yield f"- {code('valid.do')} runs the regressions that are valid, and no other."
-    yield f"- {code('report.html')} shows every regression with its number, or why it has none."
-    yield f"- {code(package.profile)} is run by Stata when it starts in this folder."
+    for name, what in package.added.items():
+        yield f"- {code(name)} {what}"
     for name in package.copied:
         why = package.unread.get(name)
         said = "" if why is None else f"; not checked by dprct ({why}), the authors vouch for it"
@@ -434,6 +506,21 @@ def _other_files(package: PackageNote) -> Iterator[str]:
         yield ""
 
 
+def _stata(package: PackageNote | None) -> Iterator[str]:
+    """Yield what the do-files say of Stata."""
+    if package is None:
+        return
+    versions, packages = package.software
+    known = f"the do-files say {' and '.join(f'version {one}' for one in versions)}"
+    listed = ", ".join(map(code, packages))
+    yield (
+        f"Stata: {known if versions else BLANK.format('version of Stata that ran the do-files')}"
+        + (f"; packages of other authors: {listed}" if packages else "; no other package is named")
+        + "."
+    )
+    yield ""
+
+
 def _rerun(
     command: str, certificate: Certificate, package: PackageNote | None, *, checked: bool
 ) -> Iterator[str]:
@@ -445,6 +532,7 @@ def _rerun(
         f"{__version__}). Every table takes seconds on a laptop."
     )
     yield ""
+    yield from _stata(package)
     yield "## Instructions to Replicators"
     yield ""
     yield (
@@ -463,11 +551,20 @@ def _rerun(
             f"- {code(again)} computes every valid regression of the do-files from {code(file)} "
             "and ends with an error if a number differs."
         )
+    if not has_rows(certificate):
+        one = f'dprct ols {_argument(name)} "FORMULA OR NAME"'
+        yield (
+            f"- {code('python run.py')} prints every valid regression, and {code(one)} one of "
+            f"them; in Stata, {code('do estimates.do')} opens their numbers."
+        )
     yield (
-        f"- {code(f'dprct verify {_argument(name)}')} says whether the file, or the "
-        ".tab or .csv that an archive made of it, has the values of its certificate."
+        f"- {code(f'dprct verify {_argument(name)}')} says whether the file"
+        + (", or the .tab or .csv that an archive made of it," if has_rows(certificate) else "")
+        + " has the values of its certificate."
     )
-    if package is None:
+    if not has_rows(certificate):
+        pass
+    elif package is None:
         yield (
             "- Do-files that ran on the confidential file run on the protected one: change only "
             f"the name of the file that they `use`, to {code(name)}. They need columns that "
@@ -502,6 +599,11 @@ _FORMS = {"html": "a page for people", "txt": "text", "json": "JSON"}
 _UNPROMISED = "synthetic values, drawn without a privacy guarantee"
 
 
+def has_rows(certificate: Certificate) -> bool:
+    """Whether what was released is a file of rows, and not a document of numbers."""
+    return bool(certificate.fates)
+
+
 def _promises(certificate: Certificate) -> bool:
     return certificate.guarantee.measure != "none"
 
@@ -520,4 +622,4 @@ def _prose(text: str, blank: str) -> str:
 
 def _argument(name: str) -> str:
     """Return the name of a file as a shell takes it, quoted if need be."""
-    return name if re.fullmatch(r"[\w.-]+", name) else f'"{name}"'
+    return name if re.fullmatch(r"[\w./-]+", name) else f'"{name}"'

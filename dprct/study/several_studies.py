@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError, marked
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
-from dprct.release.release import ReleaseModel
 from dprct.study.offer import offered
 from dprct.study.package import is_made
-from dprct.study.protect import check_places, unaffordable
+from dprct.study.protect import check_places, rehearse, released_file, unaffordable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -52,8 +51,7 @@ def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[
             if problems := unaffordable(study):
                 raise StudyError("; ".join(problems))
             offer.check()
-            if isinstance(offer.model, ReleaseModel):
-                offer.model.rehearse(study.output)
+            rehearse(study, offer.model, offer.plan)
         except DprctError as error:
             if len(studies) == 1:
                 raise
@@ -104,7 +102,7 @@ def saying_what_was_made(made: Sequence[Study]) -> Iterator[None]:
     except DprctError as error:
         if not made:
             raise
-        names = " and ".join(one.output.name for one in made)
+        names = " and ".join(released_file(one).name for one in made)
         raise type(error)(
             f"{marked(error)}; {names} was made and charged before, and is taken when the package "
             "is made again"

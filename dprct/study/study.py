@@ -278,6 +278,11 @@ class Study:
         return self.asked.makes_file
 
     @property
+    def is_packed(self) -> bool:
+        """Whether a package can hold what the method makes: a protected file, or moments."""
+        return self.promises and (self.makes_file or self.release.method == "moments")
+
+    @property
     def protected(self) -> Unit:
         """Who is protected by the promise of the method."""
         return self.asked.protects(Schema((), unit=self.unit))

@@ -36,6 +36,7 @@ from dprct.study.do_files import read_do
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
+from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -72,6 +73,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+_ARM = re.compile(r"C\((\w+)\)\[.*\]")
 _COARSE = "the file keeps the distribution of its columns, coarsely, and no coefficient"
 _NUMBERS = "the method makes a document of numbers, on which no do-file runs"
 _MOST_LEVELS = 50
@@ -261,6 +263,8 @@ class Verdict:
         The arms to whose rows it is confined.
     where : str, optional
         The condition of a declared regression that its rows meet.
+    reading : Reading, optional
+        How it is read off released moments.
     """
 
     regression: Regression
@@ -270,6 +274,7 @@ class Verdict:
     group: tuple[str, Level] | None = None
     some: SomeArms | None = None
     where: str | None = None
+    reading: Reading | None = None
 
     def __str__(self) -> str:
         row = self.regression
@@ -280,6 +285,12 @@ class Verdict:
             + (f": {self.reason}" if self.reason else "")
             + (f"; {self.remedy}" if self.remedy else "")
         )
+
+    @property
+    def every_level(self) -> bool:
+        """Whether it is repeated for every level of a column, so that it has no one number."""
+        of_moments = self.reading is not None and self.reading.every_level
+        return of_moments or (self.group is not None and bool(self.regression.groups))
 
     def worth(self) -> RegressionWorth:
         """Verdict as a certificate prints it."""
@@ -329,7 +340,8 @@ def _verdict(row: Regression, released: Released) -> Verdict:
             if (found := first(row, released)) is not None:
                 return found
         kind, reason, remedy = released.served.verdict(row, terms_of(row))
-        return Verdict(row, cast("Kind", kind), reason, remedy)
+        reading = remedy if isinstance(remedy, Reading) else None
+        return Verdict(row, cast("Kind", kind), reason, str(remedy), reading=reading)
     for rule in _RULES:
         if (found := rule(row, released)) is not None:
             return found
@@ -800,18 +812,30 @@ def _together(table: pd.DataFrame, schema: Schema) -> tuple[frozenset[str], ...]
     return tuple(map(frozenset, found.values()))
 
 
-def _on_moments(do: Sequence[Path], file: Path) -> list[Verdict]:
-    moments = Moments.load(file)
-    name = file.name.removesuffix(SUFFIX)
+def of_moments(
+    do: Sequence[Path], name: str, moments: Moments, derived: Mapping[str, str]
+) -> list[Verdict]:
+    """Verdicts on the regressions of do-files with released moments.
+
+    Parameters
+    ----------
+    name : str
+        Of their file, after the confidential file that do-files use.
+    derived : mapping of str to str
+        Columns that the study made of those of its data, by their expressions.
+    """
+    stem_of = name.rpartition("/")[2].removesuffix(SUFFIX)
     fates = {column.name: "modelled" for column in moments.schema.columns}
     fates |= {} if moments.within is None else {moments.within: "key"}
     for one in moments.declared:  # blocks and clusters are columns of the data alone
         names = (*parse(one.formula, structural=True).names, *one.clusters)
         fates |= dict.fromkeys(set(names) - set(fates), "modelled")
     fates = {one.clusters: "public" for one in moments.models if one.clusters} | fates
-    rows = read_do(do, treatments=[*moments.treatment])
-    served = Served.released(file.name, moments)
-    return verdicts(rows, Released(name, fates, served=served))
+    arms = {_ARM.sub(r"\1", term) for one in moments.declared for term in one.terms}
+    treatments = moments.treatment or tuple(sorted(arm for arm in arms if ":" not in arm))
+    rows = all_on_derived(read_do(do, treatments=[*treatments]), derived, treatments)
+    served = Served.released(name, moments)
+    return verdicts(rows, Released(stem_of, fates, served=served))
 
 
 def _on_schema(
@@ -842,7 +866,7 @@ def of_file(
     What the file says of itself decides, and the fates of its columns in the certificate.
     """
     if file.name.endswith(SUFFIX):
-        return _on_moments(do, file)
+        return of_moments(do, file.name, Moments.load(file), others.derived)
     schema = Schema.from_dta(file)
     fates = {column.name: "modelled" for column in schema.columns}
     values: Mapping[str, tuple[float, ...]] = {}

@@ -5,7 +5,8 @@
 #' lacks, [plan()] says what it costs and how good it can be, `protect()` charges its ledger and
 #' writes its files, [verify()] holds the output against its certificate, and `ledger()` shows what
 #' was spent. `package()` writes the replication folder that the study names under `[package]`, with
-#' the protected files in place of the confidential ones, and protects first what is not protected yet;
+#' the release (protected files, or moments) in place of the confidential ones, and makes first what is
+#' not made yet;
 #' `docs/do_files.md` of the Python package says what is in it.
 #' `docs/study_file.md` there explains every key.
 #'

@@ -9,6 +9,7 @@ from dprct.dofile import Regression
 from dprct.results.ols import ols
 from dprct.schema import Schema
 from dprct.study.expected_regressions import entries
+from dprct.study.package_page import OnFile
 from dprct.study.verdicts import Verdict
 
 
@@ -31,7 +32,7 @@ def test_each_valid_regression_gives_its_estimate_and_error_once() -> None:
         verdict("artefact", 6, "hive"),
         verdict("valid", 7, "hive", outcome="nothere"),
     ]
-    listed = entries(found, data, schema)
+    listed = entries(found, OnFile(data, schema))
     fits = [ols(f"honey ~ {right}", data, schema) for right in ("hive", "hive + hill")]
     assert [(one["table"], one["covariates"], one["statistic"]) for one in listed] == [
         ("b.do:2 regress robust", "", "estimate"), ("b.do:2 regress robust", "", "std.error"),
@@ -41,6 +42,6 @@ def test_each_valid_regression_gives_its_estimate_and_error_once() -> None:
     assert [one["value"] for one in listed] == [
         number for fit in fits for number in (fit.params["hive"], fit.bse["hive"])
     ]
-    assert [one["table"] for one in entries(found, data, schema, {0})] == [
+    assert [one["table"] for one in entries(found, OnFile(data, schema), {0})] == [
         "b.do:2 regress robust"
     ] * 2

@@ -28,7 +28,7 @@ from dprct.study.package import (
     profile_do,
     write_package,
 )
-from dprct.study.package_page import Side
+from dprct.study.package_page import OnFile, Side
 from dprct.study.protect import bound_model, protected, study_of, written_files
 from dprct.study.verdicts import Verdict
 
@@ -357,7 +357,7 @@ def test_an_authors_profile_is_kept(shops: Path) -> None:
 
 @pytest.mark.parametrize(
     ("method", "said"),
-    [("published_mv_histogram", "has no privacy guarantee"), ("moments", "no protected file")],
+    [("published_mv_histogram", "has no privacy guarantee"), ("private_ate", "makes neither")],
 )
 def test_methods_without_a_protected_file_have_no_package(
     shops: Path, method: str, said: str
@@ -368,9 +368,6 @@ def test_methods_without_a_protected_file_have_no_package(
     if method.startswith("published"):
         text = text.replace('formula = "sales ~ flyer"\n', "")
         text = text.replace('[design]\nkind = "simple"\narms = ["flyer"]\n', "")
-    else:
-        text = text.replace('formula = "sales ~ flyer"\n', "delta = 1e-6\n")
-        text = text.replace("[header]", '[moments]\nformulas = ["sales ~ flyer"]\n[header]')
     (shops / "study.toml").write_text(text)
     with pytest.raises(StudyError, match=said):
         check_package(study_of(shops / "study.toml"))
@@ -486,7 +483,7 @@ def test_a_regression_as_a_command(row: Regression, line: str) -> None:
 def test_text_of_a_do_file_ends_no_comment(shops: Path) -> None:
     row = Regression("a.do", 1, "regress", "y", ("t",), table="T */ ///\nshell rm `x' $y")
     contents = check_package(study_of(shops / "study.toml"))
-    side = Side(pd.DataFrame(), Schema(()), CERTIFICATE, frozenset({0}))
+    side = Side(OnFile(pd.DataFrame(), Schema(())), CERTIFICATE, frozenset({0}))
     text = valid_do([Verdict(row, "valid")], contents.held, [side])
     comment = next(line for line in text.splitlines() if line.startswith("* a.do"))
     assert not {"/", "`", "$"} & set(comment.removeprefix("* a.do").replace(" /", ""))

@@ -13,7 +13,7 @@ from dprct.dofile import Regression
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
-from dprct.study.package_page import Side, cells_of, custodian_page, report_page
+from dprct.study.package_page import OnFile, Side, cells_of, custodian_page, report_page
 from dprct.study.verdicts import Verdict
 
 CERTIFICATE = Certificate(
@@ -48,7 +48,8 @@ def verdict(kind: str, **changes: object) -> Verdict:
 
 
 def sides(found: list[Verdict], released: Any, raw: Any = None) -> list[Side]:
-    return [Side(*released, CERTIFICATE, frozenset(range(len(found))), raw)]
+    every = frozenset(range(len(found)))
+    return [Side(OnFile(*released), CERTIFICATE, every, None if raw is None else OnFile(*raw))]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_cell_is_the_regression_that_the_do_file_asks_for(
 ) -> None:
     data, schema = frame(1)
     one = verdict("valid", vce=vce, cluster=cluster)
-    cells, failed = cells_of([one], data, schema, 0.1)
+    cells, failed = cells_of([one], OnFile(data, schema), 0.1)
     assert failed == {}
     group = cluster[0] if cluster else None
     fit = ols("cloth ~ bonus", data, schema, cov_type=cov_type, cluster=group)
@@ -73,7 +74,7 @@ def test_a_cell_is_the_regression_that_the_do_file_asks_for(
 def test_what_means_nothing_has_no_number() -> None:
     data, schema = frame(1)
     kinds = [verdict("valid"), verdict("effects only"), verdict("artefact"), verdict("cannot run")]
-    cells, _ = cells_of(kinds, data, schema, 0.05)
+    cells, _ = cells_of(kinds, OnFile(data, schema), 0.05)
     assert set(cells) == {(0, "bonus"), (1, "bonus")}
     page = report_page(kinds, sides(kinds, (data, schema)))
     number = f"{cells[0, 'bonus'].estimate:.4g}"
@@ -89,7 +90,7 @@ def test_what_means_nothing_has_no_number() -> None:
 def test_a_regression_that_cannot_be_run_here_says_why() -> None:
     data, schema = frame(1)
     one = verdict("valid", outcome="nothere")
-    assert cells_of([one], data, schema, 0.05)[1].keys() == {0}
+    assert cells_of([one], OnFile(data, schema), 0.05)[1].keys() == {0}
     assert "nothere" in report_page([one], sides([one], (data, schema)))
 
 
@@ -97,8 +98,8 @@ def test_the_custodian_sees_both_files_and_the_ratio() -> None:
     released, confidential = frame(1), frame(2)
     kinds = [verdict("valid"), verdict("artefact")]
     page = custodian_page(kinds, sides(kinds, released, confidential))
-    mine = cells_of(kinds, *released, 0.05)[0][0, "bonus"]
-    true = cells_of(kinds, *confidential, 0.05)[0][0, "bonus"]
+    mine = cells_of(kinds, OnFile(*released), 0.05)[0][0, "bonus"]
+    true = cells_of(kinds, OnFile(*confidential), 0.05)[0][0, "bonus"]
     for number in (mine.estimate, true.estimate, true.width, mine.width / true.width):
         assert f"{number:.4g}" in page
     assert "<title>CONFIDENTIAL" in page

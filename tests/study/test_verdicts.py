@@ -18,7 +18,7 @@ from dprct.results.ols import ols
 from dprct.schema import Column, Schema
 from dprct.study.added_do_files import stata_line
 from dprct.study.do_files import read_do
-from dprct.study.package_page import cells_of
+from dprct.study.package_page import OnFile, cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, summary, verdicts
 
@@ -69,7 +69,7 @@ def test_a_valid_regression_keeps_its_rows(tmp_path: Path) -> None:
         "yield": rng.normal(size=60), "wet": rng.normal(size=60), "seed": np.arange(60) % 2 * 1.0,
         "soil": np.arange(60) // 20 + 1.0,
     })  # fmt: skip
-    cells, failed = cells_of(found, data, HEADER, 0.05)
+    cells, failed = cells_of(found, OnFile(data, HEADER), 0.05)
     part = ols("yield ~ seed", data[data["soil"] == 2], HEADER)
     assert cells[0, "seed"].estimate == pytest.approx(part.params["seed"])
     assert cells[0, "seed"].error == pytest.approx(part.bse["seed"])

@@ -29,7 +29,7 @@ NAMED = {python_name(model): key for key, model in METHODS.items()}
 HOUSE = Path(__file__).parents[2] / "dprct"
 ELSEWHERE = (
     "app", "cli", "dofile", "study/draft.py", "certificate/page.py", "results/typeset.py",
-    "rbridge/dialect.py", "study/wording.py", "study/valid_files.py",
+    "rbridge/dialect.py", "study/wording.py", "study/valid_files.py", "study/added_do_files.py",
 )  # fmt: skip
 """Where text is no message: pages, options of commands, words of Stata, a study file to fill in."""
 

@@ -28,6 +28,7 @@ from dprct.study.protect import (
     planned,
     price,
     protected,
+    released_file,
     saying_what_is_kept,
     study_of,
     written_files,
@@ -173,7 +174,7 @@ def study_package(
     )
     fields = {
         "folder": str(target),
-        "protected": [str(held.study.output) for held in contents.held],
+        "protected": [str(released_file(held.study)) for held in contents.held],
         "charged": len(offers),
         "regressions": pd.DataFrame([asdict(row) for row in rows], columns=_WORTH),
         "copied": [*contents.folder.copied],

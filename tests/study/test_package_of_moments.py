@@ -1,0 +1,253 @@
+"""A package whose release is moments: its files, its numbers, and nothing confidential."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import runpy
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.certificate.certificate import Certificate
+from dprct.cli import main
+from dprct.errors import FileError
+from dprct.estimate.moments.results import Moments
+from dprct.io.stata import write_dta
+from dprct.schema import Schema
+from dprct.study.added_do_files import read_off_py
+from dprct.study.offer import offered
+from dprct.study.package import check_package, is_made, sides_of, write_package
+from dprct.study.package_page import OnMoments, cells_of, on_confidential, released
+from dprct.study.protect import confidential, released_file, study_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+STUDY = """\
+version = 1
+data = "rep/data/wells.dta"
+dataset_id = "wells"
+[study]
+rest = "withheld"
+[derived]
+depth2 = "depth ** 2"
+[release]
+method = "moments"
+epsilon = 50.0
+delta = 1e-3
+[design]
+kind = "cluster"
+arms = ["pump"]
+cluster = "village"
+largest = 10
+[moments]
+neighbors = "replace-one-design-public"
+cov_type = "CR1"
+[[regression]]
+formula = "litres ~ pump + depth + depth2"
+cluster = "village"
+[[regression]]
+formula = "litres ~ pump + depth"
+where = "dry == 1"
+cluster = "village"
+[[regression]]
+name = "weighted"
+formula = "litres ~ pump + depth"
+weights = "w"
+cluster = "village"
+[[regression]]
+formula = "clean ~ C(pump) + depth"
+cluster = "village"
+[header]
+confirm = true
+[package]
+folder = "rep"
+[columns.village]
+fate = "public"
+missing = "never"
+[columns.pump]
+fate = "public"
+levels = [0, 1]
+missing = "never"
+[columns.dry]
+fate = "modelled"
+levels = [0, 1]
+missing = "never"
+[columns.depth]
+fate = "modelled"
+bounds = [0, 9]
+missing = "never"
+[columns.w]
+fate = "public"
+levels = [1, 2]
+missing = "never"
+[columns.litres]
+fate = "modelled"
+bounds = [0, 40]
+sd = 6
+missing = "never"
+[columns.clean]
+fate = "modelled"
+levels = [0, 1]
+missing = "never"
+"""
+DO = """\
+version 13
+ssc install outreg2
+use "data/wells.dta", clear
+* Table 1
+gen depth2 = depth^2
+regress litres pump depth depth2, cluster(village)
+regress litres pump depth if dry == 1, cluster(village)
+* Table 2
+regress litres pump depth [pw=w], cluster(village)
+logit clean i.pump depth, cluster(village)
+regress litres pump depth if dry == 1, robust
+regress litres pump, cluster(village)
+"""
+KINDS = ["valid", "valid", "valid", "valid: average marginal effect", "effects only", "artefact"]
+
+
+def laid_out(home: Path) -> Path:
+    rng = np.random.default_rng(11)
+    village = np.repeat(np.arange(60), 10)
+    data = pd.DataFrame({"village": village + 1.0, "pump": village % 2.0})
+    data["dry"], data["w"] = rng.integers(0, 2, 600) * 1.0, rng.integers(1, 3, 600) * 1.0
+    data["depth"] = rng.integers(0, 10, 600) * 1.0
+    noise = rng.normal(size=60)[village] + 5 * rng.normal(size=600)
+    data["litres"] = (20 + 3 * data["pump"] + 0.5 * data["depth"] + noise).clip(0, 40)
+    data["clean"] = (rng.random(600) < 0.5 + 0.2 * data["pump"]) * 1.0
+    data["owner"] = np.arange(600) + 0.123456789
+    (home / "rep" / "data").mkdir(parents=True)
+    write_dta(data, Schema.from_frame(data), home / "rep" / "data" / "wells.dta")
+    (home / "rep" / "tables.do").write_text(DO)
+    (home / "study.toml").write_text(STUDY)
+    return home
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study whose package is made, once."""
+    home = laid_out(tmp_path_factory.mktemp("wells"))
+    study = study_of(home / "study.toml")
+    contents = check_package(study)
+    assert not is_made(study)
+    offered(study).taken()
+    write_package(study, contents)
+    return home
+
+
+@pytest.fixture
+def run(command_line: Callable[..., Any]) -> Callable[..., Any]:
+    return command_line(main)
+
+
+def test_a_package_holds_moments_and_the_do_file_as_it_is(packed: Path) -> None:
+    package = packed / "wells_package"
+    names = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
+    assert names == {
+        "README-data.md", "data/wells.moments.certificate.html",
+        "data/wells.moments.certificate.json", "data/wells.moments.certificate.txt",
+        "data/wells.moments.json", "estimates.do", "expected.csv", "package.json", "report.html",
+        "run.py", "study.toml", "tables.do",
+    }  # fmt: skip
+    assert (package / "tables.do").read_bytes() == (packed / "rep" / "tables.do").read_bytes()
+    made = released_file(study_of(packed / "study.toml"))
+    assert (package / "data" / "wells.moments.json").read_bytes() == made.read_bytes()
+    told = json.loads((package / "data" / "wells.moments.certificate.json").read_text("utf-8"))
+    certificate = Certificate.from_dict(told)
+    assert [one.verdict for one in certificate.regressions] == KINDS
+    assert certificate.file["name"] == "wells.moments.json"
+    for name in names:
+        assert "123456789" not in (package / name).read_text("utf-8")
+
+
+def test_its_numbers_are_those_that_are_read_off(packed: Path, run: Callable[..., Any]) -> None:
+    package = packed / "wells_package"
+    with (package / "expected.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["statistic"] == "estimate"]
+    moments = Moments.load(package / "data" / "wells.moments.json")
+    asked = ["litres ~ pump + depth + depth2, cluster village",
+             "litres ~ pump + depth, where dry == 1, cluster village", "weighted",
+             "clean ~ C(pump) + depth, cluster village"]  # fmt: skip
+    effects = [moments.ols(one).params.iloc[0] for one in asked]
+    assert [float(row["value"]) for row in rows] == effects
+    assert [row["table"] for row in rows] == [
+        "tables.do:6 regress cluster village",
+        "tables.do:7 regress if dry == 1 cluster village",
+        "tables.do:9 regress [pweight=w] cluster village",
+        "tables.do:10 logit cluster village",
+    ]
+    again = run("verify", package / "data" / "wells.moments.json", "--do", package / "tables.do",
+                "--expect", package / "expected.csv")  # fmt: skip
+    assert again.code == 0
+    assert "every number of 16" in again.err
+    changed = (package / "expected.csv").read_text("utf-8").replace(str(effects[1]), "1.5")
+    (packed / "changed.csv").write_text(changed, "utf-8")
+    again = run("verify", package / "data" / "wells.moments.json", "--do", package / "tables.do",
+                "--expect", packed / "changed.csv")  # fmt: skip
+    assert again.code == 1
+    assert "expected 1.5" in again.err
+
+
+def test_the_program_prints_every_valid_regression(
+    packed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = packed / "wells_package"
+    runpy.run_path(str(package / "run.py"))
+    said = capsys.readouterr().out
+    study = study_of(packed / "study.toml")
+    found, sides = sides_of(study, check_package(study))
+    assert read_off_py(found, check_package(study).held, sides) == (package / "run.py").read_text()
+    for cell in cells_of(found[:4], sides[0].on, 0.05)[0].values():
+        assert f"{cell.estimate:.4f}" in said or f"{cell.estimate:.3f}" in said
+    do = (package / "estimates.do").read_text()
+    assert 'insheet using "expected.csv"' in do
+
+
+def test_the_readme_says_what_an_editor_asks(packed: Path) -> None:
+    text = (packed / "wells_package" / "README-data.md").read_text("utf-8")
+    for said in (
+        "epsilon=50, delta=0.001, by PrivateMoments",
+        "the do-files say version 13; packages of other authors: `outreg2`",
+        "`wells.dta`: made before the do-files of this package run",
+        "`tables.do:5  depth2 = depth ** 2`",
+        "`dprct verify data/wells.moments.json --do . --expect expected.csv`",
+        "| `tables.do:12` | Table 2 | `regress litres` | artefact",
+        "do not run here",
+    ):
+        assert re.sub(r"\s+", " ", said) in re.sub(r"\s+", " ", text)
+
+
+def test_a_second_package_charges_nothing(packed: Path, run: Callable[..., Any]) -> None:
+    before = (packed / "rep" / "data" / "wells.ledger.json").read_bytes()
+    again = run("package", packed / "study.toml", "--yes", "--custodian", packed / "page.html")
+    assert again.code == 0, again.err
+    assert (packed / "rep" / "data" / "wells.ledger.json").read_bytes() == before
+    page = (packed / "page.html").read_text("utf-8")
+    assert "CONFIDENTIAL" in page
+    study = study_of(packed / "study.toml")
+    found, sides = sides_of(study, check_package(study))
+    assert isinstance(sides[0].on, OnMoments)
+    raw = on_confidential(sides[0].on, *confidential(study))
+    mine, true = cells_of(found, sides[0].on, 0.05)[0], cells_of(found, raw, 0.05)[0]
+    both = [key for key in mine if key in true]
+    assert {at for at, _ in both} == {0, 1, 2, 4}
+    gaps = [abs(mine[key].estimate - true[key].estimate) / true[key].error for key in both]
+    assert max(gaps) < 3  # at epsilon 50 the noise is a tenth of an error
+
+
+def test_another_version_of_the_study_is_another_release(packed: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(packed, home)
+    text = STUDY.replace("epsilon = 50.0", "epsilon = 49.0")
+    (home / "study.toml").write_text(text)
+    with pytest.raises(FileError, match="another version of the study"):
+        is_made(study_of(home / "study.toml"))
+    assert isinstance(released(home / "wells.moments.json"), OnMoments)
