@@ -11,52 +11,54 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dprct.lazy import names_of
+
 __version__ = "0.1.0"
 
 _HOME = {
-    "Accountant": "dprct.privacy.accountant",
-    "Block": "dprct.assignment",
-    "BlockCluster": "dprct.assignment",
-    "Budget": "dprct.privacy.budget",
-    "Cluster": "dprct.assignment",
-    "Column": "dprct.schema",
-    "Complete": "dprct.assignment",
-    "Custom": "dprct.assignment",
-    "Factorial": "dprct.assignment",
-    "Guarantee": "dprct.privacy.budget",
-    "Moments": "dprct.estimate",
-    "Regression": "dprct.estimate",
-    "Release": "dprct.release",
-    "Schema": "dprct.schema",
-    "Simple": "dprct.assignment",
-    "Table": "dprct.results.tables",
-    "Unit": "dprct.schema",
-    "balance_table": "dprct.results.balance",
-    "compare": "dprct.io.compare",
-    "etable": "dprct.results.etable",
-    "itt_table": "dprct.results.itt",
-    "iv": "dprct.results.iv",
-    "logit": "dprct.results.binary",
-    "ols": "dprct.results.ols",
-    "poisson": "dprct.results.binary",
-    "probit": "dprct.results.binary",
-    "read": "dprct.io",
-    "read_dta": "dprct.io.stata",
-    "verify": "dprct.release.verify",
-    "write_dta": "dprct.io.stata",
+    "Accountant": "privacy.accountant",
+    "Block": "assignment",
+    "BlockCluster": "assignment",
+    "Budget": "privacy.budget",
+    "Cluster": "assignment",
+    "Column": "schema",
+    "Complete": "assignment",
+    "Custom": "assignment",
+    "Factorial": "assignment",
+    "Guarantee": "privacy.budget",
+    "Moments": "estimate",
+    "Regression": "estimate",
+    "Release": "release",
+    "Schema": "schema",
+    "Simple": "assignment",
+    "Table": "results.tables",
+    "Unit": "schema",
+    "balance_table": "results.balance",
+    "compare": "io.compare",
+    "etable": "results.etable",
+    "itt_table": "results.itt",
+    "iv": "results.iv",
+    "logit": "results.binary",
+    "ols": "results.ols",
+    "poisson": "results.binary",
+    "probit": "results.binary",
+    "read": "io",
+    "read_dta": "io.stata",
+    "verify": "release.verify",
+    "write_dta": "io.stata",
 }
 
 # methods, written by scripts/registry.py
 _HOME |= {
-    "CATE": "dprct.estimate",
-    "Calibrated": "dprct.release",
-    "IPW": "dprct.estimate",
-    "MVHistogram": "dprct.release",
-    "Marginals": "dprct.release",
-    "PrivateATE": "dprct.estimate",
-    "PrivateAdditive": "dprct.estimate",
-    "PrivateMoments": "dprct.estimate",
-    "SyntheticControl": "dprct.estimate",
+    "CATE": "estimate",
+    "Calibrated": "release",
+    "IPW": "estimate",
+    "MVHistogram": "release",
+    "Marginals": "release",
+    "PrivateATE": "estimate",
+    "PrivateAdditive": "estimate",
+    "PrivateMoments": "estimate",
+    "SyntheticControl": "estimate",
 }
 # end of methods
 
@@ -106,14 +108,13 @@ if TYPE_CHECKING:
     # end of methods
 
 
+_found = names_of(__name__, _HOME)
+
+
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"dprct.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'dprct' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+    return _found(name)
 
 
 def __dir__() -> list[str]:

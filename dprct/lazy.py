@@ -6,31 +6,77 @@ most models need no quantile before their data are read, and SciPy alone takes a
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from scipy import linalg, optimize, sparse, special
     from scipy.sparse import csgraph
     from scipy.sparse import linalg as sparse_linalg
-else:
 
-    class _Later:
-        """A module that is imported with the first name of it that is asked for."""
 
-        def __init__(self, module: str) -> None:
-            self._module = module
+class _Later:
+    """What is made with the first name of it that is asked for."""
 
-        def __getattr__(self, name: str) -> Any:
-            value = getattr(import_module(self._module), name)
-            setattr(self, name, value)
-            return value
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = cache(make)
 
-    linalg = _Later("scipy.linalg")
-    optimize = _Later("scipy.optimize")
-    special = _Later("scipy.special")
-    sparse = _Later("scipy.sparse")
-    csgraph = _Later("scipy.sparse.csgraph")
-    sparse_linalg = _Later("scipy.sparse.linalg")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._make(), name)
 
-__all__ = ["csgraph", "linalg", "optimize", "sparse", "sparse_linalg", "special"]
+
+def _module(name: str) -> _Later:
+    return _Later(lambda: import_module(name))
+
+
+def precise(digits: int) -> Any:
+    """Arithmetic of mpmath with so many digits, in a context of its own."""
+
+    def context() -> Any:
+        made = import_module("mpmath").MPContext()
+        made.dps = digits
+        return made
+
+    return _Later(context)
+
+
+def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """``__getattr__`` of a package whose names are loaded when they are first used.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    homes : mapping
+        The module below the package in which each name is.
+    """
+
+    def found(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return found
+
+
+if not TYPE_CHECKING:
+    linalg = _module("scipy.linalg")
+    optimize = _module("scipy.optimize")
+    special = _module("scipy.special")
+    sparse = _module("scipy.sparse")
+    csgraph = _module("scipy.sparse.csgraph")
+    sparse_linalg = _module("scipy.sparse.linalg")
+
+__all__ = [
+    "csgraph",
+    "linalg",
+    "names_of",
+    "optimize",
+    "precise",
+    "sparse",
+    "sparse_linalg",
+    "special",
+]

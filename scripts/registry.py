@@ -26,7 +26,7 @@ def names() -> str:
     """Text of ``dprct/__init__.py``: where each class is, for Python and for types."""
     rooms = {model.__name__: model.__module__.split(".")[1] for model in STRICT.values()}
     ordered = sorted(rooms)
-    homes = "".join(f'    "{name}": "dprct.{rooms[name]}",\n' for name in ordered)
+    homes = "".join(f'    "{name}": "{rooms[name]}",\n' for name in ordered)
     imports = "".join(f"    from dprct.{rooms[name]} import {name}\n" for name in ordered)
     return written(TOP / "dprct" / "__init__.py", ["_HOME |= {\n" + homes + "}\n", imports])
 

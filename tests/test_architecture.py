@@ -309,8 +309,8 @@ def upward_imports(source: Source) -> list[str]:
     if source.path == "dprct/__init__.py":
         return [
             f"{source.path}:{found.line} imports {found.module} at once; keep the top level lazy"
-            for found, _ in own_imports(source)
-            if not (found.inside_function or found.for_types)
+            for found, part in own_imports(source)
+            if not (found.inside_function or found.for_types or part == "lazy")
         ]
     wrong = []
     for found, part in own_imports(source):

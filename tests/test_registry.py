@@ -10,12 +10,26 @@ from pathlib import Path
 import pytest
 
 import dprct
-from dprct.model import Spec
-from dprct.study.methods import BY_NAME, ESTIMATES, EVERY, METHODS, STRICT, r_name, spec_class
+from dprct import estimate, published, release
+from dprct.model import Model, Spec
+from dprct.study.asked import parts_of
+from dprct.study.methods import (
+    BY_NAME,
+    ESTIMATES,
+    EVERY,
+    METHODS,
+    STRICT,
+    makes_file,
+    python_name,
+    r_name,
+    spec_class,
+)
+from dprct.study.study import OWN_SECTIONS
 from scripts import registry
 from tests.contract.registry import SUBJECTS
 from tests.replay.cases import GIVEN
 
+ROOMS = (estimate, published, release)
 DOCS = Path(__file__).parents[1] / "docs"
 PARAM = re.compile(r"^#' @param (\S+)", re.M)
 
@@ -80,6 +94,20 @@ def test_every_option_of_a_released_file_is_named_in_r(name: str) -> None:
 
 def test_every_estimate_has_its_function_in_r_written() -> None:
     assert {one.__name__ for one in ESTIMATES.values()} == {*registry.FIRST, registry.OF_MOMENTS}
+
+
+def test_the_registry_has_every_method_under_its_own_key() -> None:
+    public = {getattr(room, name) for room in ROOMS for name in room.__all__}
+    methods = {one for one in public if isinstance(one, type) and issubclass(one, Model)}
+    assert set(EVERY.values()) == methods
+    assert [spec_class(model).key for model in EVERY.values()] == [*EVERY]
+    assert {key for key in EVERY if makes_file(EVERY[key])} == METHODS.keys() - ESTIMATES.keys()
+    assert [python_name(model) for model in BY_NAME.values()] == [*BY_NAME]
+
+
+def test_parts_of_a_study_file_are_those_that_some_method_reads() -> None:
+    read = {part for method in METHODS for part in parts_of(method)} - {"formula"}
+    assert set(OWN_SECTIONS) == read
 
 
 def test_keys_and_names_in_r_are_those_of_one_method() -> None:

@@ -3,8 +3,9 @@
 Names are loaded when they are first used: OpenDP and SciPy take their time.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dprct.lazy import names_of
 
 _HOME = {
     "Accountant": "accountant",
@@ -130,13 +131,7 @@ if TYPE_CHECKING:
     from dprct.privacy.noise import NoiseSource, random_part, source
     from dprct.privacy.ridge_sensitivity import ridge_l1, ridge_l2, target_l2
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dprct.privacy' has no attribute {name!r}")
-    value = getattr(import_module(f"dprct.privacy.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

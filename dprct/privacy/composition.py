@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-import mpmath
-
 from dprct.errors import ParameterError
+from dprct.lazy import precise
 from dprct.privacy.budget import Budget, Real, exact
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ Side = Literal["up", "down"]
 
 MARGIN = Fraction(1, 10**20)
 TINIEST = Fraction(1, 10**300)
-CONTEXT = mpmath.MPContext()
+CONTEXT = precise(15)
 # mpmath keeps the working precision in its context: two threads must not share it at once.
 LOCK = threading.RLock()
 

@@ -15,10 +15,10 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-import mpmath
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.lazy import precise
 from dprct.privacy.aggregates import (
     MOVED_ROWS,
     CellCounts,
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 SPURIOUS_SHARE = Fraction(1, 20)
 """Rows that the noise of empty cells may add up to, as a share of n."""
 
-_CONTEXT = mpmath.MPContext()
-_CONTEXT.dps = 60
+_CONTEXT = precise(60)
 _FAR = 1 << 16
 
 

@@ -15,16 +15,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-import mpmath
 import numpy as np
-import opendp.mod
-from mpmath import libmp
-from mpmath.ctx_iv import MPIntervalContext
 from numpy.typing import NDArray
-from opendp import domains, measurements, metrics
-from randomgen import ChaCha
 
 from dprct.errors import ParameterError
+from dprct.lazy import precise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +28,7 @@ if TYPE_CHECKING:
 _BLOCK_MEAN = 256
 _FIRST_BITS = 128
 _MOST_BITS = 1 << 16
-_CONTEXT = mpmath.MPContext()
-_CONTEXT.dps = 30
+_CONTEXT = precise(30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +75,8 @@ class Tail:
 
 def interval_context(bits: int) -> Any:
     """Return an mpmath interval context of its own, so that nobody's precision changes."""
+    from mpmath.ctx_iv import MPIntervalContext
+
     context = MPIntervalContext()
     context.prec = bits
     return context
@@ -165,8 +161,8 @@ def _block_size(tail: Tail) -> int:
     if tail.exponent * tail.threshold > _MOST_BITS:  # 1 / p would not fit into memory
         return 1 << _MOST_BITS
     p = tail.enclosure(interval_context(64))
-    reciprocal = libmp.to_int((1 / p)._mpi_[0], "f")
-    return max(1, _BLOCK_MEAN * int(reciprocal))
+    reciprocal, _ = _fixed(1 / p, 0)
+    return max(1, _BLOCK_MEAN * reciprocal)
 
 
 @lru_cache(maxsize=8)
@@ -197,14 +193,14 @@ def _distribution(trials: int, tail: Tail, bits: int) -> _Distribution:
 
 def _fixed(interval: Any, bits: int) -> tuple[int, int]:
     """Return integers that enclose ``2^bits`` times the interval."""
+    from mpmath import libmp
+
     low, high = interval._mpi_
     return (
         int(libmp.to_int(libmp.mpf_shift(low, bits), "f")),
         int(libmp.to_int(libmp.mpf_shift(high, bits), "c")),
     )
 
-
-opendp.mod.enable_features("contrib")
 
 Integers = NDArray[Any]
 """int64, or object (Python integers) in the rare case that int64 is too narrow."""
@@ -354,6 +350,8 @@ class Secure:
 
     def post_processing_rng(self) -> np.random.Generator:
         """Return a generator on ChaCha with 256 bits from the operating system."""
+        from randomgen import ChaCha
+
         seed = np.random.SeedSequence(secrets.randbits(256), pool_size=8)
         return np.random.Generator(ChaCha(seed))
 
@@ -519,15 +517,22 @@ def _checked(scale: float) -> float:
 
 @lru_cache(maxsize=32)
 def _laplace(scale: float) -> Any:
+    from opendp import measurements, metrics
+
     return measurements.make_laplace(_vectors(), metrics.l1_distance(T="i64"), scale)
 
 
 @lru_cache(maxsize=32)
 def _gaussian(scale: float) -> Any:
+    from opendp import measurements, metrics
+
     return measurements.make_gaussian(_vectors(), metrics.l2_distance(T="f64"), scale)
 
 
 def _vectors() -> Any:
+    from opendp import domains, mod
+
+    mod.enable_features("contrib")
     return domains.vector_domain(domains.atom_domain(T="i64"))
 
 

@@ -6,8 +6,9 @@ The names are loaded when they are first used, because half of the package needs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dprct.lazy import names_of
 
 _HOME = {
     "ITTTable": "itt",
@@ -27,8 +28,4 @@ if TYPE_CHECKING:
     from dprct.results.plan import Plan
     from dprct.results.tables import Table
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'dprct.results' has no attribute {name!r}")
-    return getattr(import_module(f"dprct.results.{_HOME[name]}"), name)
+__getattr__ = names_of(__name__, _HOME)

@@ -1,36 +1,98 @@
-"""The methods by their keys, as the classes themselves state them: the one registry.
+"""The methods by their keys: the one registry.
 
-A method is added by its class, whose specification says key, R name and page, and by its name in
-the ``__init__`` of its room.  Everything that lists methods reads this.
+A method is added by its class, whose specification says key, R name and page, by its name in the
+``__init__`` of its room, and by a line here.  Everything that lists methods reads this; a class
+is imported when it is asked for, because no command needs all of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dprct import estimate, published, release
 from dprct.model import Model, Spec
-from dprct.release.release import ReleaseModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from types import ModuleType
+    from collections.abc import Iterator
 
 AnyModel = Model[Any, Any, Any, Any]
 
 
-def models_of(room: ModuleType) -> Iterator[type[AnyModel]]:
-    """Classes of methods among the public names of a room.
+class Methods(Mapping[str, type[AnyModel]]):
+    """Classes of methods by a name, each imported when it is asked for."""
 
-    Examples
-    --------
-    >>> [model.__name__ for model in models_of(release)]
-    ['Calibrated', 'MVHistogram', 'Marginals']
-    """
-    for name in room.__all__:
-        one = getattr(room, name)
-        if isinstance(one, type) and issubclass(one, Model):
-            yield one
+    def __init__(self, homes: Mapping[str, str]) -> None:
+        self._homes = homes
+
+    def __getitem__(self, key: str) -> type[AnyModel]:
+        """Class of one method."""
+        room, name = self._homes[key].split(".")
+        found: type[AnyModel] = getattr(import_module(f"dprct.{room}"), name)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        """Whether there is such a method."""
+        return key in self._homes
+
+    def __iter__(self) -> Iterator[str]:
+        """Their names."""
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._homes)
+
+
+_FILES = {
+    "calibrated": "release.Calibrated",
+    "mv_histogram": "release.MVHistogram",
+    "marginals": "release.Marginals",
+}
+_ESTIMATES = {
+    "cate": "estimate.CATE",
+    "ipw": "estimate.IPW",
+    "private_ate": "estimate.PrivateATE",
+    "private_additive": "estimate.PrivateAdditive",
+    "moments": "estimate.PrivateMoments",
+    "synthetic_control": "estimate.SyntheticControl",
+}
+_UNPROMISED = {
+    "published_gen_model": "published.GenModel",
+    "published_hybrid": "published.Hybrid",
+    "published_mv_histogram": "published.MVHistogram",
+}
+_PUBLISHED = {
+    "published_cate": "published.CATE",
+    "published_ipw": "published.IPW",
+    **_UNPROMISED,
+    "published_synthetic_control": "published.SyntheticControl",
+}
+_STRICT = {**_FILES, **_ESTIMATES}
+_EVERY = {**_STRICT, **_PUBLISHED}
+
+STRICT = Methods(_STRICT)
+"""Methods that keep the guarantee they print."""
+
+PUBLISHED = Methods(_PUBLISHED)
+"""The papers' algorithms."""
+
+EVERY = Methods(_EVERY)
+"""All of them."""
+
+ESTIMATES = Methods(_ESTIMATES)
+"""Methods of a study file whose results are numbers."""
+
+UNPROMISED = frozenset(_UNPROMISED)
+"""Methods of a study file without a guarantee: the papers' algorithms that make a file."""
+
+METHODS = Methods({**_FILES, **_UNPROMISED, **_ESTIMATES})
+"""What ``[release] method`` of a study file may be."""
+
+BY_NAME = Methods(
+    {home.removeprefix("release.").removeprefix("estimate."): home for home in _EVERY.values()}
+)
+"""All methods by the names of their classes below ``dprct``."""
 
 
 def spec_class(model: type[AnyModel]) -> type[Spec[Any]]:
@@ -38,36 +100,9 @@ def spec_class(model: type[AnyModel]) -> type[Spec[Any]]:
     return model.specification()
 
 
-def _by_key(*rooms: ModuleType) -> Mapping[str, type[AnyModel]]:
-    return {spec_class(model).key: model for room in rooms for model in models_of(room)}
-
-
-STRICT = _by_key(release, estimate)
-"""Methods that keep the guarantee they print."""
-
-PUBLISHED = _by_key(published)
-"""The papers' algorithms."""
-
-EVERY: Mapping[str, type[AnyModel]] = {**STRICT, **PUBLISHED}
-"""All of them."""
-
-
 def makes_file(model: type[AnyModel]) -> bool:
     """Whether a method makes a protected file, and not numbers."""
-    return issubclass(model, ReleaseModel)
-
-
-ESTIMATES = {key: model for key, model in STRICT.items() if not makes_file(model)}
-"""Methods of a study file whose results are numbers."""
-
-UNPROMISED = frozenset(key for key, model in PUBLISHED.items() if makes_file(model))
-"""Methods of a study file without a guarantee: the papers' algorithms that make a file."""
-
-METHODS = {
-    **{key: model for key, model in EVERY.items() if makes_file(model)},
-    **ESTIMATES,
-}
-"""What ``[release] method`` of a study file may be."""
+    return spec_class(model).key in {**_FILES, **_UNPROMISED}
 
 
 def r_name(model: type[AnyModel]) -> str:
@@ -92,7 +127,3 @@ def python_name(model: type[AnyModel]) -> str:
     """
     key = spec_class(model).key
     return f"published.{model.__name__}" if key in PUBLISHED else model.__name__
-
-
-BY_NAME: Mapping[str, type[AnyModel]] = {python_name(model): model for model in EVERY.values()}
-"""All methods by the names of their classes."""

@@ -24,7 +24,6 @@ from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
 from dprct.privacy.composition import Charge
 from dprct.privacy.ledger import ledger_path
-from dprct.published.informed import ModelInformed
 from dprct.release.release import ReleaseModel
 from dprct.release.verify import verify
 from dprct.release.writing import (
@@ -383,6 +382,8 @@ def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget
     budget = Budget.asked(study.release.epsilon, study.release.delta)
     if study.promises:
         return budget
+    from dprct.published.informed import ModelInformed
+
     return model.price(budget) if isinstance(model, ModelInformed) else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
@@ -27,10 +27,8 @@ from dprct.errors import (
     marked,
 )
 from dprct.io.stata.names import Names
-from dprct.model import Facts, Spec
+from dprct.model import Facts
 from dprct.privacy.budget import Budget, check_delta
-from dprct.published.informed import InformedSpec
-from dprct.release.calibrated.spec import CalibratedSpec
 from dprct.release.columns import check_fates, released_schema
 from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
@@ -38,10 +36,9 @@ from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.expressions import MADE, parse
 from dprct.schema.made import made_columns, with_made
 from dprct.schema.schema import Schema, declared
-from dprct.study.asked import Asked, asked_of, parts_of, spec_of, titled
+from dprct.study.asked import REGRESSION, Asked, asked_of, parts_of, titled
 from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
-from dprct.study.informed_section import informed_from
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.places import check_identity
 from dprct.study.readme import Availability
@@ -72,27 +69,22 @@ if TYPE_CHECKING:
     from dprct.privacy.budget import Relation
 
 
-_READERS: Mapping[type, Callable[[Mapping[str, Any], ReleaseSection], Asked]] = {
-    CalibratedSpec: calibrated_from,
-    InformedSpec: informed_from,
-    Spec: asked_of,
-}
-"""Who reads what a study file asks, by the class of the method's specification."""
+_INFORMED = "informed"
 
-_OWN_SECTIONS = tuple(
-    dict.fromkeys(part for method in METHODS for part in parts_of(method) if part != "formula")
-)
+OWN_SECTIONS = ("design", REGRESSION, _INFORMED, "calibrated", "marginals", *ESTIMATES)
+"""Parts that belong to some methods only."""
 
 
 def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
     """Refuse parts of a parsed study file that belong to another method."""
     given = {
         "formula": release.formula is not None,
-        **{part: part in document for part in _OWN_SECTIONS},
+        **{part: part in document for part in OWN_SECTIONS},
     }
+    read = parts_of(release.method)
     for part, there in given.items():
-        if there and not _reads(release.method, part):
-            methods = " or ".join(repr(name) for name in METHODS if _reads(name, part))
+        if there and part not in read:
+            methods = " or ".join(repr(name) for name in METHODS if part in parts_of(name))
             where = "[release] formula" if part == "formula" else titled(part)
             raise StudyError(
                 f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
@@ -116,12 +108,13 @@ def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
     ('site',)
     """
     check_parts(document, release)
-    reader = next(_READERS[kind] for kind in spec_of(release.method).__mro__ if kind in _READERS)
-    return reader(document, release)
+    if release.method == "calibrated":
+        return calibrated_from(document, release)
+    if _INFORMED in parts_of(release.method):
+        from dprct.study.informed_section import informed_from
 
-
-def _reads(method: str, part: str) -> bool:
-    return part in parts_of(method)
+        return informed_from(document, release)
+    return asked_of(document, release)
 
 
 FROM_FILE = "from file: confirm"
@@ -145,7 +138,7 @@ _SECTIONS = (
     "study",
     "derived",
     "release",
-    *_OWN_SECTIONS,
+    *OWN_SECTIONS,
     "budget",
     "declared",
     "header",

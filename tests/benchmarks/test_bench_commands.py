@@ -34,7 +34,7 @@ def test_help_of_a_command(started, benchmark):
 
 @pytest.mark.parametrize("started", ["import pandas", "check", "ledger", "plan"])
 def test_a_command_on_a_study(started, demonstration, benchmark):
-    """A ledger takes .8 of ``import pandas``, which it does not import; a check four times."""
+    """A ledger takes .5 of ``import pandas``, which it does not import; a check 2.8, a plan 4."""
     benchmark.group = "run: import pandas, commands on a study"
     own = ("-c", started) if started.startswith("import") else ("-m", "dprct", started, "nsw.toml")
     benchmark.pedantic(_run, own, {"folder": demonstration}, rounds=3, warmup_rounds=1)
