@@ -12,6 +12,7 @@ import ast
 import json
 import math
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ _NONE = "__missing"
 _ABOVE = (ast.Gt, ast.GtE, ast.NotEq)
 
 
+@lru_cache(maxsize=4096)
 def condition(text: str, what: str = "where") -> str:
     """Return a condition as it is spelled here, of one that is spelled as here or as in Stata.
 
