@@ -517,8 +517,12 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
     """Terms that ``columns=`` names: columns, ``C(x)``, products, each as in a formula."""
     found: dict[Key, Regressor] = {}
     for name in columns:
-        text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
-        for regressor in regressors_of(f"~ {text}", schema):
+        if name in schema.names and not checked_column(schema, name).is_text:
+            regressors = (Regressor(name, (Atom(name),)),)
+        else:
+            text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
+            regressors = regressors_of(f"~ {text}", schema)
+        for regressor in regressors:
             if regressor.atoms:
                 found.setdefault(key_of(regressor.atoms), regressor)
     return tuple(found.values())
