@@ -71,6 +71,10 @@ PERIODS = frozenset(
 )  # as the do-files make them of public dates: what treatment may be multiplied by
 BY_FACTOR = "valid: treatment times periods, which are public"
 BY_NAME = "valid if a column that came with the data is the product that its name says"
+COUNT = re.compile(r"[A-Za-z_]\w*(?:\s*[+-]\s*[A-Za-z_]\w*)+")
+PRICES = frozenset({"Qx"})
+COUNTED = "a price or a count of manipulations, judged by hand to be no arm"
+FITTED = "a prediction that the paper fitted on outcomes"
 RANGES = "a name that only the header writes out"
 
 
@@ -205,6 +209,10 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             row = row_of(wanted, reading)
             ready = None if row is None else prepared(row)
             reason = reason_of(ready, None if ready is None else on_calibrated(ready))
+            if row is not None and is_fitted(row):
+                counts.update({k: counts[k] + Counter([FITTED]) for k in kinds[:4]})
+                counts["as they stand"][what_it_needs(row)] += 1
+                continue
             counts["calibrated"][reason] += 1
             alone = None if ready is None else replace(ready, sample="", groups="")
             of_these = reason_of(alone, None if alone is None else on_calibrated(alone))
@@ -213,6 +221,12 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             counts["declared"][on_declared(row, reason, outcomes)] += 1
             counts["as they stand"][what_it_needs(row)] += 1
     return counts
+
+
+def is_fitted(row: Regression) -> bool:
+    """Whether a linear regression has a regressor that another estimation predicted."""
+    made = (row.derived.get(name, "") for name in row.regressors)
+    return row.command in LINEAR and any(one.startswith("predicted") for one in made)
 
 
 def one_study_each(folder: Path) -> Counter[str]:
@@ -232,7 +246,7 @@ def in_one_study(key: list[dict[str, Any]], files: list[tuple[Path, Path]]) -> l
     named = dict.fromkeys(name for one in key for name in written_out(one["treatment"]))
     reading = read_files(files, treatments=[*named], prepared=True)
     found = [row_of(wanted, reading) for wanted in key]
-    rows = [None if row is None else replace(row, **AS_ONE_FILE) for row in found]
+    rows = [None if row is None else of_header(replace(row, **AS_ONE_FILE)) for row in found]
     there = [row for row in rows if row is not None]
     arms = [name for name in named if not any(is_interaction(name, row) for row in there)]
     columns = columns_of(there)
@@ -246,6 +260,13 @@ def in_one_study(key: list[dict[str, Any]], files: list[tuple[Path, Path]]) -> l
 
 
 AS_ONE_FILE: dict[str, Any] = {"steps": (), "unknown": (), "sources": (), "dataset": MADE_FOR}
+
+
+def of_header(row: Regression) -> Regression:
+    """Return a regression with ``stub*`` written out, as with a header that has three of them."""
+    words = [(word, re.fullmatch(r"([A-Za-z_]\w*)\*", word)) for word in row.regressors]
+    listed = [[f"{m[1]}{k}" for k in (1, 2, 3)] if m else [word] for word, m in words]
+    return replace(row, regressors=tuple(name for names in listed for name in names))
 
 
 def is_interaction(word: str, row: Regression) -> bool:
@@ -327,6 +348,9 @@ def in_study(row: Regression, served: Served | None, names: dict[str, str], arms
         return f"a column that is not carried out: {_in_short(why)}"
     if any(is_interaction(word, row) and word not in row.derived for word in row.treatments):
         return "interaction with treatment"
+    counts = {w for w in row.treatments if COUNT.fullmatch(row.derived.get(w, ""))}
+    if {*row.treatments} & (counts | PRICES):
+        return COUNTED
     if ready.status != "read" or any(set("*?-") & set(word) for word in ready.regressors):
         return UNREAD if ready.status != "read" else RANGES
     if served is None:
@@ -466,6 +490,8 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
         return "another estimator"
     if row.weights:
         return "weights"
+    if is_fitted(row):
+        return FITTED
     row, factors = with_factors(multiplied(row))
     split, by_name = split_by_name(row)
     if by_name:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import known, quoted_words
-from dprct.dofile.made import MAKING, Context, make
+from dprct.dofile.made import MAKING, TYPED, Context, make
 from dprct.dofile.memory import Memory, file_name, negation
 from dprct.dofile.syntax import Parsed, Prefix, full_name, parse
 from dprct.dofile.varlists import is_plain, words
@@ -126,11 +126,17 @@ def _rows(session: Session, parsed: Parsed) -> None:
         session.memory.only(f"in {parsed.within}")
 
 
+_GROUP = re.compile(r"(\w+)\s*=\s*group\s*\(([^()]+)\)\s*")
+
+
 def _generate(session: Session, parsed: Parsed) -> None:
     text = parsed.before
     if parsed.name == "egen" and (by := parsed.option("by", 2)):
         text += f" by {by}"
     session.memory.generate(parsed.name, text, parsed.condition)
+    group = _GROUP.fullmatch(TYPED.sub("", parsed.before, count=1))
+    if parsed.name == "egen" and group and parsed.option("missing", 1) is None:
+        session.memory.numbered(group[1], session.memory.expand(group[2]), parsed.condition)
 
 
 def _made(session: Session, parsed: Parsed) -> None:
@@ -150,6 +156,8 @@ def _made(session: Session, parsed: Parsed) -> None:
         return
     for name in words(into):
         session.memory.add(name, f"{parsed.name} {parsed.before}")
+        if parsed.name == "encode":
+            session.memory.numbered(name, words(parsed.before), parsed.condition)
 
 
 def _changed(session: Session, names: str, parsed: Parsed) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dprct.dofile.lines import OPEN
 from dprct.dofile.macros import known
 from dprct.dofile.made import Made
-from dprct.dofile.memory import Memory, bindings, conjunction, depends_on, factors_of
+from dprct.dofile.memory import Memory, bindings, conjunction, depends_on, factors_in, factors_of
 from dprct.dofile.regression import SMALL, Regression
 from dprct.dofile.varlists import bare_names, is_plain, words
 
@@ -187,8 +187,15 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         doubts.append("not in the header: " + " ".join(absent[:_MOST_NOTED]))
     outcomes = [known(name) for name in parts.outcomes]
     status = "unread" if not outcomes else "partly" if doubts else "read"
-    regressors, categories = indicators(tuple(map(known, parts.regressors)), memory, sample)
-    others = map(known, (*parts.instruments, *parts.absorb, *cluster))
+    rows = _rows_of(sample, [*outcomes, *parts.regressors])
+    regressors, categories = indicators(tuple(map(known, parts.regressors)), memory, rows)
+    regressors = tuple(
+        _uncoded(word, memory, rows) if word.startswith("i.") else word
+        for word in map(_of_xi, regressors)
+    )
+    absorb = tuple(_uncoded(known(word), memory, rows) for word in parts.absorb)
+    cluster = tuple(_uncoded(known(word), memory, rows) for word in cluster)
+    others = (*map(known, parts.instruments), *absorb, *cluster)
     everywhere = (*outcomes, *regressors, *others)
     used = [n for word in everywhere for n in ([word] if is_plain(word) else bare_names(word))]
     made = bindings(memory.derived, used)
@@ -217,11 +224,11 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         ),
         endogenous=tuple(map(known, parts.endogenous)),
         instruments=tuple(map(known, parts.instruments)),
-        absorb=tuple(map(known, parts.absorb)),
+        absorb=absorb,
         sample=known(sample),
         weights=known(weights),
         vce=vce if status != "unread" else "",
-        cluster=tuple(map(known, cluster)),
+        cluster=cluster,
         dataset=memory.dataset,
         status=status,
         note="; ".join([*note, *doubts]),
@@ -269,7 +276,7 @@ def _factors(text: str) -> list[str]:
 
 
 def indicators(
-    listed: Sequence[str], memory: Memory, sample: str
+    listed: Sequence[str], memory: Memory, rows: frozenset[str]
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return regressors with indicators of ``tabulate, generate()`` as ``i.column``.
 
@@ -280,8 +287,9 @@ def indicators(
     for stub, (column, condition) in memory.dummies.items():
         mine = {word: _numbers_of(word, stub) for word in found}
         numbers = sorted(number for of in mine.values() for number in of)
-        there = condition.replace(" ", "") in sample.replace(" ", "").split("&") or not condition
-        if not numbers or not there or numbers != [*range(numbers[0], numbers[-1] + 1)]:
+        if not numbers or not _parts_of(condition) <= rows:
+            continue
+        if numbers != [*range(numbers[0], numbers[-1] + 1)]:
             continue
         if numbers[0] <= 2 <= numbers[-1]:
             first = next(word for word in found if mine[word])
@@ -290,8 +298,42 @@ def indicators(
                 for word in found
                 if word == first or not mine[word]
             )
-            categories[column] = numbers[-1]
+            categories[_uncoded(column, memory, rows)] = numbers[-1]
     return tuple(found), categories
+
+
+_XI = re.compile(r"(i\.[A-Za-z_]\w*)\*(i\.)?([A-Za-z_]\w*)")
+
+
+def _of_xi(word: str) -> str:
+    """Return ``i.a*i.b`` and ``i.a*x``, of ``xi``, as factor variables of today."""
+    found = _XI.fullmatch(word)
+    return f"{found[1]}##{found[2] or 'c.'}{found[3]}" if found else word
+
+
+def _uncoded(word: str, memory: Memory, rows: frozenset[str]) -> str:
+    """Return the columns whose values ``encode`` or ``egen group()`` numbers, in a word.
+
+    As factors they are the same where all rows are those that were numbered; what is absorbed or
+    makes clusters is one column.
+    """
+    factor = word.startswith("i.")
+    made_of, condition = memory.codes.get(word.removeprefix("i."), ("", ""))
+    if not made_of or not _parts_of(condition) <= rows or ("#" in made_of and not factor):
+        return word
+    return made_of if factor else factors_in(made_of)[0]
+
+
+def _parts_of(condition: str) -> frozenset[str]:
+    """Return the conditions of which all hold, spelled in one way."""
+    parts = condition.replace(" ", "").replace("~=", "!=").split("&")
+    return frozenset(part.replace("<.", "!=.") for part in parts if part)
+
+
+def _rows_of(sample: str, listed: Sequence[str]) -> frozenset[str]:
+    """Return conditions that all rows of a regression meet; its variables have values there."""
+    names = {name for word in listed for name in bare_names(word)}
+    return _parts_of(sample) | {f"{name}!=." for name in names}
 
 
 def _numbers_of(word: str, stub: str) -> list[int]:

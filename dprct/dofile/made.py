@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from dprct.dofile.syntax import Parsed
 
-_TYPED = re.compile(r"(byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
+TYPED = re.compile(r"(byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _WHOLE_TYPES = frozenset({"byte", "int", "long"})
 _LONGEST = 6_000
@@ -166,7 +166,7 @@ def forget(made: dict[str, Made], why: str) -> None:
 
 def _generated(parsed: Parsed, context: Context) -> None:
     text, kind = parsed.before, ""
-    while found := _TYPED.match(text):
+    while found := TYPED.match(text):
         kind, text = found[1], text[found.end() :]
     assigned = _ASSIGNED.match(text)
     if assigned is None:
@@ -187,7 +187,7 @@ def _generated(parsed: Parsed, context: Context) -> None:
 
 
 def _egen(parsed: Parsed, context: Context) -> None:
-    text = _TYPED.sub("", parsed.before, count=1)
+    text = TYPED.sub("", parsed.before, count=1)
     assigned = re.match(r"([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\((.*)\)\s*$", text)
     if assigned is None:
         if (other := _ASSIGNED.match(text)) is not None:

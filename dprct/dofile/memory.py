@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
+_MERGED = frozenset({"_merge", "_merg", "_mer", "_me", "_m"})
 
 
 def _free(_amount: int) -> None:
@@ -29,7 +30,8 @@ class Memory:
     ``made`` are columns as expressions of those of the file, ``asked`` those of conditions as they
     were when rows were chosen by them; ``torn`` are two of one name.  Of data that were
     ``prepared`` all that comes before a merge, a collapse and the like was done in the file.
-    ``dummies`` are stubs of ``tabulate, generate()``, with their column and the rows tabulated.
+    ``dummies`` are stubs of ``tabulate, generate()``, with their column and the rows tabulated;
+    ``codes`` are columns that number others' values, with these as factors and the rows numbered.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -49,6 +51,7 @@ class Memory:
     torn: frozenset[str] = frozenset()
     prepared: bool = False
     dummies: dict[str, tuple[str, str]] = field(default_factory=dict)
+    codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
@@ -61,6 +64,7 @@ class Memory:
             made={**self.made},
             asked={**self.asked},
             dummies={**self.dummies},
+            codes={**self.codes},
         )
 
     def expand(self, text: str) -> list[str]:
@@ -88,10 +92,23 @@ class Memory:
         if not is_plain(name):
             return
         self.spend(len(self.columns or ()) >> 5)
+        self._changed(name)
         if self.columns is not None and name not in self.columns:
             self.columns.append(name)
         if made_of:
             self.derived[name] = " ".join(known(made_of).split())[:300]
+
+    def _changed(self, name: str) -> None:
+        """Forget what numbers the values of a column that has others now."""
+        self.codes = {
+            code: of for code, of in self.codes.items() if name not in (code, *factors_in(of[0]))
+        }
+        self.dummies = {stub: of for stub, of in self.dummies.items() if of[0] != name}
+
+    def numbered(self, name: str, columns: list[str], condition: str) -> None:
+        """Take in a column that numbers the values of others, or how these occur together."""
+        if name not in columns and all(map(is_plain, (name, *columns))):
+            self.codes[name] = "##".join(f"i.{column}" for column in columns), condition
 
     def step(self, name: str) -> None:
         """Note what was done to the rows."""
@@ -106,6 +123,8 @@ class Memory:
     def only(self, condition: str) -> None:
         """Leave the rows for which a condition holds."""
         condition = " ".join(condition.split())
+        if self.prepared and {*re.findall(r"[A-Za-z_]\w*", condition)} & _MERGED:
+            return  # who matched was chosen as files were merged
         for name in re.findall(r"[A-Za-z_]\w*", condition):
             now = self.made.get(name)
             if self.asked.setdefault(name, now) != now:
@@ -121,6 +140,7 @@ class Memory:
         if assigned is None:
             return
         name, made_of = assigned[1], text[assigned.end() :].strip()
+        self._changed(name)
         if condition:
             made_of += f" if {condition}"
         if command == "replace":
@@ -134,6 +154,7 @@ class Memory:
 
     def _rows_made_anew(self, why: str) -> None:
         """Refuse the columns that were made so far, or take them for those of a prepared file."""
+        self.codes = {}
         if not self.prepared:
             forget(self.made, why)
             return
@@ -174,6 +195,7 @@ class Memory:
         if self.columns is not None:
             self.spend(len(self.columns) >> 5)
             self.columns = [new if name == old else name for name in self.columns]
+        self._changed(old)
         copied = copy_of(old, unknown=old in self.derived)
         self.made[new] = self.made.pop(old, copied)
         self.derived[new] = self.derived.pop(old, f"renamed from {old}")
@@ -310,6 +332,17 @@ def multiplied(name: str, derived: dict[str, str]) -> list[str] | None:
             return None
         found += inner
     return found if found and len({*found}) == len(found) else None
+
+
+def factors_in(word: str) -> list[str]:
+    """Return the columns of a product of factors.
+
+    Examples
+    --------
+    >>> factors_in("i.village##i.wave")
+    ['village', 'wave']
+    """
+    return [part.removeprefix("i.") for part in re.split("#+", word)]
 
 
 _PRODUCT = re.compile(r"[A-Za-z_]\w*(?:\s*\*\s*[A-Za-z_]\w*)+")

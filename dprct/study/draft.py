@@ -305,7 +305,7 @@ def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
     parts = []
     for one in filled.regressions:
-        public = one.where and ":" in one.formula
+        public = one.where and one.crossed
         note = ["only if all columns of its where are public: it has a product"] if public else []
         lines = ["", _places(one.places), *note, *regression_lines(one)]
         parts += [f"# {line}".rstrip() for line in lines]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import multiplied
@@ -62,6 +63,8 @@ class Printed:
         Its errors, where they are not those of the clusters of most regressions; else empty.
     count_effects : bool
         Whether the effects of persons count, as of ``areg``.
+    crossed : bool
+        Whether it has a product of treatment.
     """
 
     formula: str
@@ -71,6 +74,7 @@ class Printed:
     weights: str = ""
     cov_type: str = ""
     count_effects: bool = False
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +324,8 @@ def _once(
     """Return a regression that several rows run, with the errors that one step has for it."""
     cluster = next(("".join(row.cluster) for row in rows if row.cluster), "")
     classical = all(row.vce == "classical" and row.command in _LINEAR for row in rows)
-    if where or weights or ":" in formula:  # classical errors of these are not offered
+    crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
+    if where or weights or crossed:  # classical errors of these are not offered
         classical = False
     return Printed(
         formula,
@@ -330,26 +335,32 @@ def _once(
         weights,
         "" if cluster else "nonrobust" if classical else robust,
         all(row.command == "areg" and _of_persons(row) for row in rows),
+        crossed,
     )
 
 
-def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] | None:
-    """Terms of a product of treatment and another column; none of any other word.
+def _is_crossed(word: str, row: Regression) -> bool:
+    """Whether a word is a product of treatment."""
+    return word in row.treatments and ("#" in word or word in row.derived)
 
-    None where a word is such a product and its columns are not those of the file.
+
+def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] | None:
+    """Terms of a product of columns; none of any other word.
+
+    None where a word is a product and its columns are not those of the file.
     """
     if "#" in word:
         parts = [re.fullmatch(r"(?:(c|i\w*)\.)?(\w+)", part) for part in re.split("#+", word)]
         names = [part[2] if part else "" for part in parts]
         arms = [name in row.treatments and _is_arm(name, row, known) for name in names]
-        there = all(name in known and name not in row.derived for name in names)
-        if not there or not any(arms) or ("##" in word and len(names) > 2):
+        if not all(name in known and name not in row.derived for name in names):
             return None
         terms = [
             name if arm or (part and part[1] == "c") else f"C({name})"
             for name, arm, part in zip(names, arms, parts, strict=True)
         ]
-        return (*(terms if "##" in word else ()), ":".join(terms))
+        sizes = range(1 if "##" in word else len(terms), len(terms) + 1)
+        return tuple(":".join(some) for k in sizes for some in combinations(terms, k))
     if word not in row.treatments or word not in row.derived:
         return ()
     factors = multiplied(word, row.derived)

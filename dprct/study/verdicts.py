@@ -7,6 +7,7 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, cast
 
 from dprct import disk
@@ -616,11 +617,9 @@ def terms_of(row: Regression) -> tuple[str, ...]:
     """Return the right side in the words of a formula: ``i.v`` is ``C(v)``, ``a#b`` is ``a:b``."""
     found: dict[str, None] = {}
     for word in row.regressors:
-        separated = re.split(r"#+", word)
-        parts = [_factor(part) for part in separated]
-        if "##" in word:
-            found |= dict.fromkeys(parts)
-        found[":".join(parts)] = None
+        parts = [_factor(part) for part in re.split(r"#+", word)]
+        sizes = range(1 if "##" in word else len(parts), len(parts) + 1)
+        found |= dict.fromkeys(":".join(some) for k in sizes for some in combinations(parts, k))
     return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
 
 

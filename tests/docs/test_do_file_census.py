@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -63,7 +65,31 @@ def test_the_page_has_what_one_study_for_each_paper_serves(
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \|$", part, re.MULTILINE)
     stated = {why: int(number) for why, number in rows}
     assert stated.pop("all of one study") == sum(stated.values()) == 966
-    assert stated == script.one_study_each(folder)
+    found = script.one_study_each(folder)
+    assert stated == found
+    assert f"The answer is {found['valid']} of 966" in text
+
+
+@pytest.mark.long
+def test_one_study_serves_none_that_was_judged_not_valid(
+    script: ModuleType, shared: Path, checkout: Path
+) -> None:
+    folder = shared / "data" / "do_files"
+    if not folder.is_dir():
+        pytest.skip("needs the do-files of the project's shared/ folder")
+    listed = (checkout / "tests" / "reference" / "judged_regressions.csv").read_text("utf-8")
+    wrong = {
+        int(one["number"]): one["file"]
+        for one in csv.DictReader(listed.splitlines())
+        if one["judgement"] == "not valid"
+    }
+    key = json.loads((folder / "regressions.json").read_text("utf-8"))
+    home = folder / "experiments"
+    for file in dict.fromkeys(wrong.values()):
+        mine = {n: one for n, one in enumerate(key) if f"Replication{one['paper']}.do" == file}
+        said = script.in_one_study([*mine.values()], [(home / file, home)])
+        for number, verdict in zip(mine, said, strict=True):
+            assert number not in wrong or verdict != "valid", (file, key[number]["text"])
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dprct.dofile import read_files
 from dprct.dofile.memory import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from dprct.dofile import Reading
 
@@ -121,3 +123,12 @@ def test_what_a_generated_variable_is(read: Callable[..., Reading]) -> None:
         "z": "(y - m); replaced: 0 if z == .",
     }
     assert "TxF = treat*female if age > 3" in row.note
+
+
+def test_who_matched_in_a_merge_was_chosen_before_data_are_prepared(tmp_path: Path) -> None:
+    file = tmp_path / "a.do"
+    file.write_text("use a\nmerge id using b\ndrop if _m==2\nkeep if x==1\nreg y t\n", "utf-8")
+    plain, prepared = (
+        read_files([(file, tmp_path)], prepared=known)[0].sample for known in (False, True)
+    )
+    assert (plain, prepared) == ("_m!=2 & x==1", "x==1")

@@ -21,6 +21,7 @@ from dprct.schema.made import made_columns
 from dprct.study.draft import draft
 from dprct.study.prefill import Prefill, prefilled
 from dprct.study.study import load_study
+from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,3 +212,19 @@ def test_products_and_logits_with_factors_are_offered_and_conditions_on_outcomes
         ("work ~ C(aid) + age", ""),
         ("kids ~ aid + age", "girl == 1"),
     }
+
+
+def test_products_of_factors_are_covariates() -> None:
+    run = {"outcome": "kids", "status": "read", "dataset": "a.dta", "treatments": ("aid",)}
+    words = ("i.town##i.wave", "i.town#c.age", "i.a##i.b##i.c")
+    rows = [Regression("a.do", 1, "regress", regressors=("aid", word), **run) for word in words]  # type: ignore[arg-type]
+    found = prefilled(rows, ["kids", "aid", "age", "town", "wave", "a", "b", "c"])
+    formulas = [one.formula for one in found.regressions]
+    assert formulas == [
+        "kids ~ aid + C(town) + C(wave) + C(town):C(wave)",
+        "kids ~ aid + C(town):age",
+        "kids ~ aid + C(a) + C(b) + C(c) + C(a):C(b) + C(a):C(c) + C(b):C(c) + C(a):C(b):C(c)",
+    ]
+    assert not any(one.crossed for one in found.regressions)
+    for row, formula in zip(rows, formulas, strict=True):
+        assert formula == f"kids ~ {' + '.join(terms_of(row))}"

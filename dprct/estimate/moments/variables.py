@@ -370,10 +370,14 @@ def _legal_value(column: Column) -> float | str:
 
 
 def _spelled(term: Sequence[Factor], schema: Schema) -> dict[str, tuple[Atom, ...]]:
-    """Every name that a column of a term can have, with what is multiplied."""
+    """Every name that a column of a term can have, with what is multiplied.
+
+    A term of levels has those of its parts, too, where the formula leaves these out.
+    """
     found = {}
-    for chosen in product(*(_choices(factor, schema) for factor in term)):
-        name = ":".join(label for label, _ in chosen)
+    each = [[("", ()), *_choices(factor, schema)] for factor in term]
+    for chosen in product(*each):
+        name = ":".join(label for label, _ in chosen if label)
         found[name] = tuple(atom for _, atoms in chosen for atom in atoms)
     return found
 

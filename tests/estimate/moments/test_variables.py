@@ -38,6 +38,17 @@ SCHEMA = Schema(
         ("pay ~ town - 1", ["town[east]", "town[west]"]),
         ("pay ~ C(zone)", ["Intercept", "C(zone)[T.1]", "C(zone)[T.2]"]),
         ("pay ~ boss:years", ["Intercept", "boss:years"]),
+        (
+            "pay ~ C(zone):C(town)",  # all cells, as a factor of them has
+            [
+                "Intercept",
+                "C(town)[T.west]",
+                "C(zone)[T.1]:C(town)[east]",
+                "C(zone)[T.2]:C(town)[east]",
+                "C(zone)[T.1]:C(town)[west]",
+                "C(zone)[T.2]:C(town)[west]",
+            ],
+        ),
         ("pay ~ years*town", ["Intercept", "years", "town[T.west]", "years:town[T.west]"]),
     ],
 )
