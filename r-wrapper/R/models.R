@@ -113,8 +113,10 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #'   of an effect on the treated or the untreated, and refuses before the charge what would not be
 #'   estimated.
 #' @param lam,trim,noise Penalty, trimming, and kind of noise.
-#' @param propensity,learner,clip,bins The known probability of treatment; `"dr"`, `"r"` or `"s"`;
-#'   where values are clipped; the number of bins of a feature that declares none.
+#' @param propensity,propensity_model The known probability of treatment; else how it is estimated,
+#'   `"additive"` or `"logit"`.
+#' @param learner,clip,bins `"dr"`, `"r"`, `"s"` or `"t"` (the plug-in learner, which needs no
+#'   propensity); where values are clipped; the number of bins of a feature that declares none.
 #' @param categorical,pairs,projection Features without an order; a list of pairs; features of a
 #'   linear projection.
 #' @param subgroups Columns whose levels are subgroups; for `private_ate()`, with `delta`:
@@ -193,14 +195,15 @@ ipw <- function(formula = NULL, data, schema = NULL, outcome, ..., treatment = N
 #' @rdname estimates
 #' @export
 cate <- function(formula = NULL, data, schema = NULL, treatment, assignment = NULL, ...,
-                 outcome = NULL, features = NULL, propensity = NULL, learner = NULL, clip = NULL,
-                 parts = NULL, trim = NULL, bins = NULL, categorical = NULL, pairs = NULL,
-                 subgroups = NULL, projection = NULL, neighbors = NULL) {
+                 outcome = NULL, features = NULL, propensity = NULL, propensity_model = NULL,
+                 learner = NULL, clip = NULL, parts = NULL, trim = NULL, bins = NULL,
+                 categorical = NULL, pairs = NULL, subgroups = NULL, projection = NULL,
+                 neighbors = NULL) {
   model("CATE", formula, data, schema,
     treatment = treatment, assignment = assignment, outcome = outcome, features = features,
-    propensity = propensity, learner = learner, clip = clip, parts = parts, trim = trim,
-    bins = bins, categorical = categorical, pairs = pairs, subgroups = subgroups,
-    projection = projection, neighbors = neighbors, ...
+    propensity = propensity, propensity_model = propensity_model, learner = learner, clip = clip,
+    parts = parts, trim = trim, bins = bins, categorical = categorical, pairs = pairs,
+    subgroups = subgroups, projection = projection, neighbors = neighbors, ...
   )
 }
 

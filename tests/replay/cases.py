@@ -521,6 +521,9 @@ learner("assigned by blocks", {"assignment": dprct.Block("t", block="block", sha
 for rule in ("dr", "r", "s"):
     learner(f"{rule}-learner", {"learner": rule, "propensity": 0.5, "neighbors": "replace-one"})
 learner("R-learner, propensity estimated", {"learner": "r"})
+learner("propensity by a logit", {"propensity_model": "logit"})
+for engine in (False, True):
+    learner("plug-in" + ", in Polars" * engine, {"learner": "t"}, engine=engine)
 learner("clip, parts, trimming, missing is a number",
         {"clip": 1.0, "trim": 0.2,
          "parts": {"propensity": 0.25, "outcome": 0.25, "effect": 0.5}},

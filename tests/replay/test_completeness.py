@@ -97,7 +97,7 @@ def test_words_are_found_in_annotations() -> None:
         for name, option in options(method).items()
     }
     assert found["IPW", "estimand"] == {"ate", "att", "atc"}
-    assert found["CATE", "learner"] == {"dr", "r", "s"}
+    assert found["CATE", "learner"] == {"dr", "r", "s", "t"}
     assert found["SyntheticControl", "noise"] == {"laplace", "gaussian", "concentrated"}
     assert found["SyntheticControl", "donor_weights"] == {"ridge", "uniform", "auto"}
     assert found["PrivateATE", "effects"] == {"arms", "main", "factorial"}

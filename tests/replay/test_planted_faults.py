@@ -26,6 +26,7 @@ from dprct.queries import IndexMap, additive, members, one_step, propensity, slo
 from dprct.queries import scores as queries_of_scores
 from dprct.queries.doubly_robust import FoldMoments
 from dprct.queries.group_moments import STEPS
+from dprct.queries.treatment_moments import TreatmentMoments
 from dprct.study.sections import Scope
 
 from .auditor import Auditor
@@ -201,6 +202,12 @@ def short_folds(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FoldMoments, "l2_squared", property(lambda one: right(one) // 4))
 
 
+def short_logit(patch: pytest.MonkeyPatch) -> None:
+    """The moments of a logit of treatment claim half of their sensitivity."""
+    right = TreatmentMoments.l2_squared.func
+    patch.setattr(TreatmentMoments, "l2_squared", property(lambda one: right(one) // 4))
+
+
 def short_weights(patch: pytest.MonkeyPatch) -> None:
     """The weights of a coefficient are taken to be a quarter as long as they are."""
     right = one_step.OnGrid.moves.fget
@@ -341,6 +348,7 @@ TOGETHER = "estimate.PrivateATE: two outcomes"
 HISTOGRAM = "release.MVHistogram: all columns"
 MARGINALS = "release.Marginals: all columns"
 FOLDS = "estimate.IPW: doubly robust"
+CHOSEN = "estimate.CATE: propensity by a logit"
 ADDITIVE, WEIGHTED = "estimate.PrivateAdditive: plain", "estimate.IPW: the effect"
 EVERYTHING = {"y": 1.0, "x": 2.0, "g": "b"}
 
@@ -374,6 +382,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "moments of folds taken to move by half": (
         short_folds, folds_moved, "sum of (shift / sigma)^2",
+    ),
+    "moments of a logit taken to move by half": (
+        short_logit, lambda: pair(CHOSEN, 1e-6, w=1.0, x=2.0, t=1.0), "sum of (shift / sigma)^2",
     ),
     "a predictor that costs nothing": (
         predictors_without_price, predictor_moved, "sum of (shift / sigma)^2",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dprct.queries import Block
     from dprct.queries.additive import Codes
     from dprct.queries.sums import Numbers
+    from dprct.queries.treatment_moments import TreatmentMoments
 
     Array = NDArray[np.float64]
 
@@ -44,12 +45,12 @@ class AdditiveAllocation(Allocation):
 
     Parameters
     ----------
-    layouts : mapping from part to AdditiveLayout
+    layouts : mapping from part to AdditiveLayout or TreatmentMoments
         What each mechanism adds noise to; the last part has the function that is asked for.
     """
 
     parts: Mapping[str, Mechanism]
-    layouts: Mapping[str, AdditiveLayout]
+    layouts: Mapping[str, AdditiveLayout | TreatmentMoments]
 
     def __getitem__(self, name: str) -> Mechanism:
         return self.parts[name]
@@ -57,11 +58,14 @@ class AdditiveAllocation(Allocation):
     @property
     def last(self) -> tuple[AdditiveLayout, Mechanism]:
         """Layout and mechanism of the part with the function that is asked for."""
-        name = list(self.layouts)[-1]
-        return self.layouts[name], self.parts[name]
+        name, layout = list(self.layouts.items())[-1]
+        assert isinstance(layout, AdditiveLayout)
+        return layout, self.parts[name]
 
 
-def allocation_of(layouts: Mapping[str, AdditiveLayout], budget: Budget) -> AdditiveAllocation:
+def allocation_of(
+    layouts: Mapping[str, AdditiveLayout | TreatmentMoments], budget: Budget
+) -> AdditiveAllocation:
     """Return the mechanisms of releases from disjoint parts of the rows, each at ``budget``.
 
     Notes
@@ -208,7 +212,7 @@ def layout_of(
     return AdditiveLayout(blocks, float(clip), weighted, units)
 
 
-def mechanism_of(layout: AdditiveLayout, budget: Budget) -> Mechanism:
+def mechanism_of(layout: AdditiveLayout | TreatmentMoments, budget: Budget) -> Mechanism:
     """Return Gaussian noise from the L2 sensitivity, or Laplace noise from L1 where delta is 0."""
     if budget.delta:
         return AnalyticGaussian(budget, layout.l2_squared, layout.size)

@@ -29,7 +29,7 @@ from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -132,7 +132,7 @@ class AdditiveResults(Shown):
         return self.fit.average
 
     @property
-    def models(self) -> dict[str, AdditiveFit]:
+    def models(self) -> Mapping[str, Any]:
         """Every fitted function by name; here there is one."""
         return {"fit": self.fit}
 

@@ -25,10 +25,13 @@ from dprct.estimate.additive.release import (
     planned_noise,
 )
 from dprct.estimate.additive.terms import distinct_pairs
+from dprct.estimate.cate.logit import TreatmentSums
 from dprct.estimate.cate.release import (
     EFFECT,
+    ONE_RELEASE,
     Learner,
     LearnerForm,
+    PropensityModel,
     released,
     shares_of,
     sizes_of,
@@ -53,6 +56,9 @@ if TYPE_CHECKING:
     from dprct.schema import Schema
 
 
+Released = AdditiveSums | TreatmentSums
+
+
 @dataclass(frozen=True, kw_only=True)
 class CATESpec(ShapesSpec):
     """What a private CATE is asked for; the fields are the options of :class:`CATE`."""
@@ -64,6 +70,7 @@ class CATESpec(ShapesSpec):
     treatment: str
     assignment: Design | None = None
     propensity: float | None = None
+    propensity_model: PropensityModel = "additive"
     learner: Learner = "dr"
     parts: Mapping[str, Real] | None = None
     trim: float = TRIM
@@ -84,6 +91,7 @@ class CATESpec(ShapesSpec):
             facts.schema, (*self.features, *self.subgroups), [self.treatment]
         )
         yield lambda: self.known(facts)
+        yield self.check_plug_in
         yield lambda: clip_of(self.clip, 1.0)
         yield lambda: trim_of(self.trim)
         yield lambda: self.sizes(facts)
@@ -97,21 +105,38 @@ class CATESpec(ShapesSpec):
             raise ParameterError(
                 "``learner='s'`` compares the means of treated and untreated, which is an effect "
                 "where treatment was randomised; give ``assignment=`` or ``propensity=``, or use "
-                "``learner='dr'``"
+                "``learner='dr'`` or ``'t'``; one effect for everybody, where treatment was "
+                "chosen, is estimated by ``IPW(estimator='aipw')``"
             )
         return e
+
+    def check_plug_in(self) -> None:
+        """Refuse what the difference of two functions has no proved law of."""
+        asked = {
+            "subgroups": set(self.subgroups) - set(self.features),
+            "projection": self.projection,
+        }
+        named = next((name for name, columns in asked.items() if columns), None)
+        if self.learner == "t" and named:
+            raise ParameterError(
+                f"``learner='t'`` has no ``{named}=``: it is the difference of two additive "
+                "functions of the features; use ``learner='dr'``"
+            )
 
     def sizes(self, facts: Facts) -> dict[str, int]:
         """Number of rows of each part."""
         known = self.known(facts) is not None
-        return sizes_of(shares_of(self.parts, known=known, constant=self.learner == "s"), facts.n)
+        shares = shares_of(self.parts, known=known, constant=self.learner in ONE_RELEASE)
+        return sizes_of(shares, facts.n)
 
     def form(self, facts: Facts) -> LearnerForm:
         """Form of a release, and its parts of the rows."""
         bounds = self.target(facts).bounds
         return LearnerForm(
             self.learner, self.terms(facts), self.sizes(facts), bounds,
-            clip_of(self.clip, effect_clip(*bounds)), self.known(facts), trim_of(self.trim),
+            clip_of(self.clip, effect_clip(*bounds)),
+            None if self.learner == "t" else self.known(facts), trim_of(self.trim),
+            self.propensity_model,
         )  # fmt: skip
 
     def allocation(self, facts: Facts, budget: Budget) -> AdditiveAllocation:
@@ -138,11 +163,10 @@ class CATESpec(ShapesSpec):
         sampling = target.sd / math.sqrt(rows * e * (1 - e))
         noise = form.planned_noise(bought, e)
         estimand = f"mean effect of {self.treatment} on {self.outcome} at the levels of features, "
-        estimand += (
-            "taken to be the same for everybody"
-            if self.learner == "s"
-            else f"of pseudo-outcomes clipped to +-{form.clip:g}"
-        )
+        estimand += {
+            "s": "taken to be the same for everybody",
+            "t": "by the difference of two functions of the outcome",
+        }.get(self.learner, f"of pseudo-outcomes clipped to +-{form.clip:g}")
         numbers = (
             *notes({ESTIMAND: estimand, "outcome": target.said}),
             *errors_of_estimate(
@@ -157,10 +181,11 @@ class CATESpec(ShapesSpec):
         )  # fmt: skip
         lacking = form.no_sampling
         consequences = (f"no interval contains sampling: {lacking}",) if lacking else ()
-        return Contents(numbers, consequences, noise_warnings(form.terms, bought, rows))
+        warnings = *noise_warnings(form.terms, bought, rows), *form.warnings(bought)
+        return Contents(numbers, consequences, warnings)
 
 
-class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
+class CATE(Model[CATESpec, Facts, dict[str, Released], CATEResults]):
     """How the effect of a treatment varies with features, under differential privacy.
 
     Parameters
@@ -184,18 +209,22 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         treatment; the propensity is then known.
     propensity : number, optional
         The known probability of treatment, instead of a design.
-    learner : {"dr", "r", "s"}
-        ``"dr"`` uses doubly robust pseudo-outcomes, ``"r"`` regresses residuals on residuals, and
+    propensity_model : {"additive", "logit"}
+        How a propensity that is not known is estimated: by an additive regression of treatment, or
+        by a logit that is linear in the features.
+    learner : {"dr", "r", "s", "t"}
+        ``"dr"`` uses doubly robust pseudo-outcomes, ``"r"`` regresses residuals on residuals,
         ``"s"`` makes treatment a feature of an additive model of the outcome, which gives everybody
-        the same effect.
+        the same effect, and ``"t"``, the plug-in learner, takes the difference of two additive
+        functions of the outcome, one for each arm: it needs no propensity.
     clip : number, optional
         R: pseudo-outcomes are clipped to [-R, R], and noise is proportional to R. It must come from
         public knowledge, never from the data.  By default, the width of the outcome's bounds
         (:func:`dprct.defaults.effect_clip`).
     parts : mapping from {"propensity", "outcome", "effect"} to number, optional
         Shares of the rows, which sum to one.  By default, all rows are used for the effect if the
-        propensity is known; otherwise a quarter each for propensity and outcome, and half for the
-        effect.
+        propensity is known or not needed; otherwise a quarter each for propensity and outcome, and
+        half for the effect.
     trim : number
         Estimated propensities are kept within [trim, 1 - trim].
     bins, categorical, pairs, subgroups, projection
@@ -221,8 +250,11 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
       are released instead of counts, which costs nothing in L2 (see
       :class:`~dprct.queries.additive.AdditiveLayout`).
     - *S*: the difference of the means of treated and untreated.
+    - *T* (plug-in): mu1 - mu0 of one release of the outcome, every count and sum apart for each
+      arm, of all rows.
 
-    Intervals contain sampling error if the propensity is known and the learner is not ``"r"``.
+    Intervals contain sampling error if the propensity is known and the learner is ``"dr"`` or
+    ``"s"``.
     Otherwise such intervals are refused, because none is proved.
 
     References
@@ -245,7 +277,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
     (True, 'replace-one')
     """
 
-    saved_types = (AdditiveSums, Cells, Block)
+    saved_types = (AdditiveSums, Cells, Block, TreatmentSums)
 
     @checked
     def __init__(
@@ -258,6 +290,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         treatment: str,
         assignment: Design | None = None,
         propensity: float | None = None,
+        propensity_model: PropensityModel = "additive",
         learner: Learner = "dr",
         clip: float | None = None,
         parts: Mapping[str, Real] | None = None,
@@ -272,7 +305,8 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         spec = CATESpec(
             outcome=one_name(outcome, "outcome"), features=distinct_names(features, "features"),
             treatment=one_name(treatment, "treatment"), assignment=assignment,
-            propensity=propensity, learner=learner, clip=clip, parts=parts, trim=trim, bins=bins,
+            propensity=propensity, propensity_model=propensity_model, learner=learner, clip=clip,
+            parts=parts, trim=trim, bins=bins,
             categorical=distinct_names(categorical, "categorical"), pairs=distinct_pairs(pairs),
             subgroups=distinct_names(subgroups, "subgroups"),
             projection=distinct_names(projection, "projection"),
@@ -293,7 +327,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
         check_not_named(options, ("outcome", "features"))
         return cls(data, schema, **{**CATESpec.of_formula(formula), **options})
 
-    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, AdditiveSums]:
+    def _draw(self, allocation: Allocation, noise: NoiseSource) -> dict[str, Released]:
         bought, frame = as_additive(allocation), self._table.frame
         form, target = self.spec.form(self.facts), self.spec.target(self.facts)
         treatment = treatment_code(self.schema, self.spec.treatment)
@@ -308,7 +342,7 @@ class CATE(Model[CATESpec, Facts, dict[str, AdditiveSums], CATEResults]):
 
     def _read(
         self,
-        drawn: dict[str, AdditiveSums],
+        drawn: dict[str, Released],
         plan: Plan,
         allocation: Allocation,
         guarantee: Guarantee,

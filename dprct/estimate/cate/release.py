@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from dprct.arguments import given
-from dprct.defaults import KNOWN_PARTS, NUISANCE_PARTS
+from dprct.defaults import AIPW_ETA_MOST, KNOWN_PARTS, NUISANCE_PARTS
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import AdditiveFit, usable_counts
 from dprct.estimate.additive.release import (
@@ -24,12 +24,21 @@ from dprct.estimate.additive.release import (
     noise_of,
     released_sums,
 )
+from dprct.estimate.cate.logit import (
+    LogOdds,
+    TreatmentSums,
+    noise_of_logit,
+    released_treatment,
+    treatment_layout,
+)
+from dprct.estimate.cate.plug_in import PlugIn
 from dprct.estimate.noise_law import PathNoise
 from dprct.privacy.budget import exact
 from dprct.privacy.noise import random_part
 from dprct.queries import Block
 from dprct.queries.additive import CodedRows, CompactRows, EngineRows, doubly_robust, residual_ratio
 from dprct.queries.sums import over, within
+from dprct.queries.treatment_moments import TreatmentMoments
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -41,10 +50,16 @@ if TYPE_CHECKING:
     from dprct.estimate.additive.terms import Terms
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.noise import NoiseSource
+    from dprct.queries.additive import AdditiveLayout
 
     Array = NDArray[np.float64]
+    Drawn = Mapping[str, AdditiveSums | TreatmentSums]
 
-Learner = Literal["dr", "r", "s"]
+Learner = Literal["dr", "r", "s", "t"]
+ONE_RELEASE: tuple[Learner, ...] = ("s", "t")
+"""Learners of which all is one release of the outcome by arm, without a nuisance."""
+
+PropensityModel = Literal["additive", "logit"]
 Part = TypeVar("Part", CodedRows, EngineRows)
 
 PROPENSITY, OUTCOME, EFFECT = PARTS = ("propensity", "outcome", "effect")
@@ -62,7 +77,7 @@ def shares_of(
     known : bool
         The propensity is known, so that no part estimates it.
     constant : bool
-        No nuisance is estimated at all (S-learner).
+        No nuisance is estimated at all (S-learner, plug-in).
 
     Examples
     --------
@@ -155,6 +170,8 @@ class LearnerForm:
         Known propensity.
     trim : float
         Estimated propensities are within [trim, 1 - trim].
+    model : {"additive", "logit"}
+        Of estimated propensities.
     """
 
     learner: Learner
@@ -164,6 +181,7 @@ class LearnerForm:
     clip: float
     e: Fraction | None
     trim: float
+    model: PropensityModel = "additive"
 
     @property
     def middle(self) -> float:
@@ -183,13 +201,18 @@ class LearnerForm:
     @property
     def propensity(self) -> str:
         """Which propensity is used, in words."""
-        if self.e is None:
-            return f"estimated, kept within [{self.trim:g}, {1 - self.trim:g}]"
-        return f"known, {self.e}"
+        if self.learner == "t":
+            return "not needed"
+        if self.e is not None:
+            return f"known, {self.e}"
+        by = " by a logit" if self.model == "logit" else ""
+        return f"estimated{by}, kept within [{self.trim:g}, {1 - self.trim:g}]"
 
     @property
     def no_sampling(self) -> str:
         """Why no interval that contains sampling is proved; empty where one is."""
+        if self.learner == "t":
+            return "the functions of both arms are smoothed, and nothing corrects their error"
         if self.e is None:
             return "the propensity is estimated, and its error is in no interval"
         if self.learner == "r":
@@ -212,7 +235,7 @@ class LearnerForm:
     def planned_noise(self, bought: AdditiveAllocation, e: float) -> float:
         """Noise, one sd, to expect in the average effect where a share e of the rows is treated."""
         n = self.sizes[EFFECT]
-        if self.learner == "s":
+        if self.learner in ONE_RELEASE:
             sd_sum, _ = noise_of(*bought.last)
             return sd_sum * math.hypot(1 / (n * e), 1 / (n * (1 - e)))
         lost = e * (1 - e) / self.largest_weight if self.learner == "r" else 1.0
@@ -227,21 +250,42 @@ class LearnerForm:
             EFFECT: self.terms.blocks(),
         }
         clips = {PROPENSITY: 0.5, OUTCOME: self.half, EFFECT: self.clip}
-        if self.learner == "s":
-            blocks[EFFECT] = ConstantEffect.blocks(self.terms)
+        if self.learner in ONE_RELEASE:
+            kind = ConstantEffect if self.learner == "s" else PlugIn
+            blocks[EFFECT] = kind.blocks(self.terms)
             clips[EFFECT] = min(self.half, self.clip)
-        layouts = {}
+        layouts: dict[str, AdditiveLayout | TreatmentMoments] = {}
         for name in self.sizes:
             weighted = name == EFFECT and self.learner == "r"
             layouts[name] = layout_of(blocks[name], clips[name], budget, weighted=weighted)
+        if PROPENSITY in layouts and self.model == "logit":
+            layouts[PROPENSITY] = treatment_layout(own)
         return allocation_of(layouts, budget)
 
-    def fits(self, sums: Mapping[str, AdditiveSums]) -> dict[str, AdditiveFit]:
+    def warnings(self, bought: AdditiveAllocation) -> tuple[str, ...]:
+        """Warnings of a logit whose moments are mostly noise."""
+        if PROPENSITY not in self.sizes or self.model != "logit":
+            return ()
+        layout, sd = treatment_layout(self.nuisance_terms), bought[PROPENSITY].noise_sd
+        noise = noise_of_logit(self.terms, layout, sd, self.sizes[PROPENSITY])
+        if noise <= AIPW_ETA_MOST:
+            return ()
+        return (
+            f"the noise of the moments of treatment is expected to be {noise:.2g} times what "
+            "features add to them: propensities will be near the share of the treated; use fewer "
+            "features, a delta above 0, a larger epsilon, or ``propensity_model='additive'``",
+        )
+
+    def fits(self, sums: Drawn) -> dict[str, Any]:
         """Return the fitted functions of released sums, by name: post-processing."""
         return {name: self._fit(name, one) for name, one in sums.items()}
 
-    def _fit(self, name: str, sums: AdditiveSums) -> AdditiveFit:
+    def _fit(self, name: str, sums: AdditiveSums | TreatmentSums) -> AdditiveFit | LogOdds:
+        if isinstance(sums, TreatmentSums):
+            return LogOdds(self.nuisance_terms, sums, self.trim)
         if name == EFFECT:
+            if self.learner == "t":
+                return PlugIn(self.terms, sums, self.middle)
             kind = ConstantEffect if self.learner == "s" else AdditiveFit
             return kind(self.terms, sums)
         return AdditiveFit(self.nuisance_terms, sums, 0.5 if name == PROPENSITY else self.middle)
@@ -252,7 +296,7 @@ def released(
     allocation: AdditiveAllocation,
     rows: CodedRows | CompactRows | EngineRows,
     noise: NoiseSource,
-) -> dict[str, AdditiveSums]:
+) -> dict[str, AdditiveSums | TreatmentSums]:
     """Draw everything, the effect last; the caller has charged the whole.
 
     Parameters
@@ -265,10 +309,14 @@ def released(
     if isinstance(rows, EngineRows):
         assert form.one_step
         return {EFFECT: _effect(form, rows.with_arm(), {}, allocation, noise)}
-    found: dict[str, AdditiveSums] = {}
+    found: dict[str, AdditiveSums | TreatmentSums] = {}
     for name, places in partition(form.sizes, noise).items():
         part = rows.rows(places).with_arm()
-        release = allocation.layouts[name], allocation[name]
+        layout, mechanism = allocation.layouts[name], allocation[name]
+        if isinstance(layout, TreatmentMoments):
+            found[name] = released_treatment(part, layout, mechanism, noise)
+            continue
+        release = layout, mechanism
         if name == PROPENSITY:
             found[name] = released_sums(part.codes, part.treated - 0.5, *release, noise)
         elif name == OUTCOME:
@@ -291,7 +339,7 @@ def _effect(
 ) -> AdditiveSums:
     """Return the sums of the last stage; ``nuisances`` are those at the rows of the part."""
     release = allocation.last
-    if form.learner == "s":
+    if form.learner in ONE_RELEASE:
         return released_sums(part.codes, part.outcome - form.middle, *release, noise)
 
     def at(name: str, low: float, high: float, default: float) -> Any:

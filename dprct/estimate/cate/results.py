@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dprct.errors import ParameterError
 from dprct.estimate.additive.results import AdditiveResults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.estimate.additive.fitted import AdditiveFit
+    from dprct.estimate.cate.logit import LogOdds
 
-LEARNERS = {"dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant effect)"}
+LEARNERS = {
+    "dr": "DR-learner", "r": "R-learner", "s": "S-learner (a constant effect)",
+    "t": "plug-in (T-learner)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -29,18 +34,18 @@ class CATEResults(AdditiveResults):
 
     Parameters
     ----------
-    learner : {"dr", "r", "s"}
+    learner : {"dr", "r", "s", "t"}
     sizes : mapping of part to number of rows
     propensity : str
         Which propensity was used, in words.
-    nuisances : mapping of name to AdditiveFit
+    nuisances : mapping of name to AdditiveFit, or LogOdds of a logit
         Fitted functions of the first stage; like everything here, they may be published.
     """
 
     learner: str
     sizes: Mapping[str, int]
     propensity: str
-    nuisances: Mapping[str, AdditiveFit] = field(default_factory=dict)
+    nuisances: Mapping[str, AdditiveFit | LogOdds] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -48,9 +53,19 @@ class CATEResults(AdditiveResults):
         return "Private heterogeneous effects"
 
     @property
-    def models(self) -> dict[str, AdditiveFit]:
+    def models(self) -> dict[str, AdditiveFit | LogOdds]:
         """Every fitted function by name: nuisances, then the effect."""
         return {**self.nuisances, "effect": self.fit}
+
+    def projection(
+        self, features: Sequence[str], alpha: float = 0.05, *, part: str = "all"
+    ) -> pd.DataFrame:
+        """Return the best linear projection of the effect, of learners ``"dr"`` and ``"r"``."""
+        if self.learner in ("s", "t"):
+            raise ParameterError(
+                f"a {LEARNERS[self.learner]} has no projection; use ``learner='dr'``"
+            )
+        return AdditiveResults.projection(self, features, alpha, part=part)
 
     def effect(self, new_data: Any) -> NDArray[np.float64]:
         """Return the effect at public rows or on a declared grid; (m,).

@@ -11,7 +11,7 @@ import numpy as np
 from dprct.defaults import AIPW_ETA_MOST, AIPW_PARTS, AIPW_REACH
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.release import Released, parted, require_delta
-from dprct.lazy import special
+from dprct.estimate.log_odds import CONSTANT, log_odds, raised, with_constant
 from dprct.privacy.budget import Budget
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian, DiscreteLaplace, split
 from dprct.queries.doubly_robust import Fits, FoldMoments, Scores
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 FITS = "fits"
 """The part of an allocation that buys the moments of which both models are made."""
-
-CONSTANT = math.sqrt(0.5)
-"""What z has in its last place, up to a billionth."""
 
 _ETA_MOST = 0.9
 """At which errors of both models stop to be raised: intervals are then of no use."""
@@ -222,9 +219,7 @@ def modelled(moments: Array, n: int, noise: float, trim: float) -> Modelled:
     with_y = 2 * mean[:k, -1] - centre * y
     cross, total = 2 * float(mean[-2, -1]) - (q - 0.5) * y, 4 * float(mean[-1, -1]) - y**2
     least = noise * math.sqrt(k) / n
-    values, vectors = np.linalg.eigh(S)
-    S = (vectors * values.clip(least)) @ vectors.T
-    inverse = (vectors / values.clip(least)) @ vectors.T
+    S, inverse = raised(S, least)
     slopes = inverse @ with_t
     left = max(q * (1 - q) - float(with_t @ slopes), q * (1 - q) / 4)
     effect = min(max((cross - float(slopes @ with_y)) / left, -2.0), 2.0)
@@ -233,11 +228,10 @@ def modelled(moments: Array, n: int, noise: float, trim: float) -> Modelled:
     noises = noise**2 * (1 + float(slopes @ slopes)), noise**2 * (4 + float(b @ b))
     found = total - float(b @ with_y) - effect * cross + noises[1] * float(np.trace(A)) / n
     residual = min(max(found, _LEAST_SD**2), max(total, _LEAST_SD**2))
-    explained = float(slopes @ S @ slopes) - noises[0] * float(np.trace(A)) / n
-    m, curvature = logit_of(q, min(max(explained, 0.0), q * (1 - q) / 2))
+    m, steep = log_odds(q, slopes, S, noises[0] * float(np.trace(A)) / n)
     fits = Fits(
-        _with_constant(slopes / curvature, m, centre),
-        _with_constant(b, y - effect * q, centre),
+        with_constant(steep, m, centre),
+        with_constant(b, y - effect * q, centre),
         effect,
     )
     u = noises[0] * A @ A + left * inverse / n
@@ -250,40 +244,6 @@ def modelled(moments: Array, n: int, noise: float, trim: float) -> Modelled:
     eta = min(least * k / float(np.trace(S)), _ETA_MOST)
     variance = float(np.einsum("ij,ji->", S @ u, S @ v)) * (scale / (1 - eta)) ** 2
     return Modelled(fits, math.sqrt(residual), shared * scale, variance)
-
-
-def _with_constant(slopes: Array, at_centre: float, centre: Array) -> Array:
-    """Return slopes and the coefficient of the constant of z, for a value at the centre."""
-    return np.append(slopes, (at_centre - float(slopes @ centre)) / CONSTANT)
-
-
-_NODES, _WEIGHTS = (part.copy() for part in np.polynomial.hermite_e.hermegauss(24))
-
-
-def logit_of(q: float, explained: float) -> tuple[float, float]:
-    """Return the mean m of normal log odds, and E[p (1 - p)], by which their slopes exceed g.
-
-    Parameters
-    ----------
-    q : float
-        E p.
-    explained : float
-        Variance of z'g, which is (s E[p (1 - p)])^2 with the sd s of the log odds, at most 4.
-
-    Examples
-    --------
-    >>> m, curvature = logit_of(0.5, 0.02)
-    >>> abs(m) < 1e-9, round(curvature, 3)
-    (True, 0.23)
-    """
-    weights = _WEIGHTS / math.sqrt(2 * math.pi)
-    m, curvature = math.log(q / (1 - q)), q * (1 - q)
-    for _ in range(60):
-        s = min(math.sqrt(explained) / curvature, 4.0)
-        p = special.expit(m + s * _NODES)
-        curvature = float(weights @ (p * (1 - p)))
-        m -= (float(weights @ p) - q) / curvature
-    return m, curvature
 
 
 def released_aipw(allocation: AIPWAllocation, rows: CompactTable, noise: NoiseSource) -> Released:

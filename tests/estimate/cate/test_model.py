@@ -221,7 +221,7 @@ def test_a_fit_is_resumed_from_what_was_saved_and_costs_nothing(trial, schema, t
 def test_all_problems_are_named_from_public_facts(trial, schema):
     model = model_of(trial, schema, n=400)
     wrong = replace(
-        model.spec, learner="t", treatment="arm", propensity=2, clip=0, trim=1, features=("arm",)
+        model.spec, learner="x", treatment="arm", propensity=2, clip=0, trim=1, features=("arm",)
     )
     problems = [str(problem).split("=")[0] for problem in wrong.problems(model.facts)]
     assert problems == [
@@ -239,7 +239,8 @@ def test_every_intermediate_model_is_there(trial, schema):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"learner": "t"}, ParameterError, "allowed: dr, r, s"),
+        ({"learner": "x"}, ParameterError, "allowed: dr, r, s, t"),
+        ({"propensity_model": "probit"}, ParameterError, "allowed: additive, logit"),
         ({"learner": "s"}, ParameterError, "give assignment= or propensity="),
         ({"treatment": "arm"}, SchemaError, "levels 0 and 1"),
         ({"features": ["x1", "t"]}, ParameterError, "the treatment and a feature"),

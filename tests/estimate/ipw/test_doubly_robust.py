@@ -11,7 +11,8 @@ import pytest
 
 from dprct import IPW
 from dprct.errors import ParameterError
-from dprct.estimate.ipw.doubly_robust import AIPWAllocation, logit_of
+from dprct.estimate.ipw.doubly_robust import AIPWAllocation
+from dprct.estimate.log_odds import logit_of
 from dprct.privacy.aggregates import _open
 from dprct.privacy.budget import Budget
 from dprct.queries.doubly_robust import STEPS, Fits, FoldMoments, Scores
