@@ -442,7 +442,8 @@ case(
     parts={"propensity": 0.25, "outcome": 0.25, "effect": 0.5},
 )
 case(**EFFECT, name="in an engine", private="y x t", propensity=0.5, engine=True)
-for learner in ("dr", "r", "s"):
+case(**EFFECT, name="by a logit", private="y x k t", propensity_model="logit")
+for learner in ("dr", "r", "s", "t"):
     case(**EFFECT, name=f"{learner}, known", private="y x k t", learner=learner, assignment=HALF)
 case(**EFFECT, name="blocks", private="y x t block", assignment=dprct.Block("t", block="block"))
 case(**EFFECT, name="shares lack a block", private="y x t block",
