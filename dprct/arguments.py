@@ -139,7 +139,7 @@ def _refusal(name: str, value: object, asked: str, entry: str = "") -> DprctErro
         return ParameterError(f"got {kind_of(value)} for a path; give a file name")
     of = ""
     if isinstance(value, (list, tuple)) and value:
-        of = f" of {', '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
+        of = f", holding {' and '.join(list(dict.fromkeys(map(kind_of, value)))[:3])}"
     if asked.startswith("allowed: "):
         return ParameterError(f"``{name}={given(value)}``{entry}{of}; {asked}")
     return ParameterError(f"``{name}=``{entry} is ``{given(value)}``{of}; {asked}")

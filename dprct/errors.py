@@ -164,7 +164,11 @@ class ColumnError(DprctError, KeyError):
         known = [str(column) for column in known]
         close = difflib.get_close_matches(str(name), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it has {_listed(known)}"
-        said = shortened(name) if isinstance(name, (str, int)) else f"named by a {kind_of(name)}"
+        said = (
+            shortened(name)
+            if isinstance(name, (str, int))
+            else f"of a name that is {kind_of(name)}"
+        )
         return cls(f"no column {said} in {where}; {hint}")
 
 

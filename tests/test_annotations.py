@@ -81,7 +81,7 @@ def test_a_signature_takes_any_series_and_one_text_and_a_study_file_a_list() -> 
 def test_each_door_asks_in_its_words() -> None:
     kinds = kinds_of("bool | tuple[float, float] | Mapping[str, str] | Schema | None")
     assert SIGNATURE.words(kinds) == (
-        "``True`` or ``False``, two numbers, ``a dict`` of texts by name, a ``dprct.Schema``, "
+        "``True`` or ``False``, two numbers, ``a dict of texts by name``, a ``dprct.Schema``, "
         "or ``None``"
     )
     assert STUDY_FILE.words(spelled_in_toml(kinds)) == (

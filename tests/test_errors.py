@@ -61,7 +61,7 @@ def test_an_unknown_column_lists_what_there_is_but_not_hundreds() -> None:
 
 def test_a_number_in_the_place_of_a_name_is_not_shown() -> None:
     assert str(ColumnError.unknown(7.25, ["a"])) == (  # type: ignore[arg-type]
-        "no column named by a float in the schema; it has a"
+        "no column of a name that is float in the schema; it has a"
     )
 
 

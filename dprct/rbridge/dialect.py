@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from dprct.study.methods import BY_NAME, r_name
@@ -49,6 +50,24 @@ TYPES = {
 """What Python calls the values that came from R."""
 
 
+SEVERAL = {
+    "a list of texts": "a character vector",
+    "a list of numbers": "a numeric vector",
+    "a list of whole numbers": "a numeric vector of whole numbers",
+    "a list of lists": "a list of vectors",
+    "a list of dicts": "a list of named lists",
+    "a list": "a vector",
+    "a dict of texts by name": "a named character vector",
+    "a dict of numbers by name": "a named numeric vector",
+    "a dict": "a named list",
+    " lists": " vectors",
+    " dicts": " named lists",
+    " by name": "",
+}
+"""What Python asks for several values, and how R says it; the longer words first."""
+_SEVERAL = re.compile("|".join(SEVERAL))
+
+
 class _R(Dialect):
     between = " = "
     constants: Mapping[object, str] = {True: "TRUE", False: "FALSE", None: "NULL"}
@@ -56,8 +75,6 @@ class _R(Dialect):
     phrases: Mapping[str, str] = {
         "a data frame": "a data frame",
         "a DataFrame": "a data frame",
-        "a dict": "a named list",
-        "a list": "a vector",
         "a pandas DataFrame": "a data frame",
         "a pandas or Polars data frame": "a data frame",
         "a tuple": "a vector",
@@ -67,6 +84,8 @@ class _R(Dialect):
     }
 
     def other(self, code: str) -> str:
+        if code.startswith(("a list", "a dict")):
+            return _SEVERAL.sub(lambda found: SEVERAL[found[0]], code)
         extra = code.removeprefix("pip install 'dprct[").removesuffix("]'")
         if extra in (code, "r"):
             return super().other(code)

@@ -60,7 +60,7 @@ class Dialect:
         """Text that is no code, such as a value that was cut, or a command."""
         for beginning, words in self.phrases.items():
             if code.startswith(beginning):
-                return words
+                return words + code[len(beginning) :] * beginning.endswith(" of")
         name, equals, value = code.partition("=")
         return self.named(name, value) if equals and name.isidentifier() else code
 
@@ -187,6 +187,7 @@ class _Toml(Dialect):
     phrases: Mapping[str, str] = {
         "a data frame": "a table of data",
         "a DataFrame": "a table of data",
+        "a dict of": "a table of",
         "a dict": "a table",
         "a pandas": "a table of data",
         "a tuple": "a list",

@@ -13,7 +13,8 @@ print_text <- function(x, ...) {
 text_of <- function(x) {
   width <- max(40L, getOption("width"))
   lines <- unlist(strsplit(x$text, "\n", fixed = TRUE))
-  if (!length(lines) || max(nchar(lines)) <= width) return(x$text)
+  fits <- !length(lines) || max(nchar(lines)) <= width
+  if (fits && width == 80L) return(x$text)
   made <- tryCatch(
     dprct_call("result_text", result = if (is.null(x$result)) x else x$result, width = width),
     dprct_error = function(e) NULL

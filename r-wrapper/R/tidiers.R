@@ -15,8 +15,9 @@ generics::glance
 #' `tidy()` gives one row per coefficient (for a synthetic control, per period; for a table, per
 #' outcome and arm), `glance()` one row about the fit. The column `std.error.noise` is the part of
 #' the standard error that is privacy noise. A synthetic control has no confidence limits, but
-#' `noise.low` and `noise.high`, which cover privacy noise alone ([noise_band()]); the limits of an
-#' additive function are those of each level before smoothing.
+#' `noise.low` and `noise.high`, which cover privacy noise alone ([noise_band()]). Of an additive
+#' function a row is a level of a feature, alone: its error and its limits are of `estimate`, and
+#' `smoothed` is the function that [predict()] evaluates.
 #'
 #' @param x What [fit()], [ols()] or [itt_table()] returned.
 #' @param conf.int,conf.level Add confidence limits, and at which level.
@@ -59,8 +60,18 @@ tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   check_level(conf.level, "conf.level")
   out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
   # ends of privacy noise alone keep that name: they are no interval
+  if (all(c("term", "level", "raw") %in% names(out))) return(tidy_levels(out))
   out <- out[!names(out) %in% c("low", "high", if (!conf.int) c("noise.low", "noise.high"))]
   if ("term" %in% names(out)) out else cbind(term = as.character(out$time), out)
+}
+
+# Each level under the name that confint() gives it, with the estimate that its error is of.
+tidy_levels <- function(rows) {
+  rows <- rows[!names(rows) %in% c("low", "high")]
+  names(rows)[match(c("estimate", "raw"), names(rows))] <- c("smoothed", "estimate")
+  rows$term <- trimws(paste(rows$term, rows$level))
+  ours <- c("term", "estimate", "std.error", "std.error.noise", "conf.low", "conf.high", "smoothed")
+  rows[intersect(ours, names(rows))]
 }
 
 #' @rdname tidiers
@@ -248,17 +259,16 @@ autoplot.dprct_result <- function(object, ...) {
 # Each level alone with its interval, and the smoothed function as a cross.
 levels_drawn <- function(object) {
   rows <- tidy(object, conf.int = "low" %in% names(object$tidy))
-  words <- trimws(paste(rows$term, rows$level))
-  rows$words <- factor(words, rev(words))
+  rows$term <- factor(rows$term, rev(rows$term))
   aes <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
-  made <- ggplot2::ggplot(rows, aes(x = "raw", y = "words")) +
+  made <- ggplot2::ggplot(rows, aes(x = "estimate", y = "term")) +
     ggplot2::geom_vline(xintercept = 0, linetype = 3)
   if (all(c("conf.low", "conf.high") %in% names(rows))) {
     made <- made + ggplot2::geom_segment(
-      aes(x = "conf.low", xend = "conf.high", y = "words", yend = "words")
+      aes(x = "conf.low", xend = "conf.high", y = "term", yend = "term")
     )
   }
   made + ggplot2::geom_point(size = 2) +
-    ggplot2::geom_point(aes(x = "estimate"), shape = 4, size = 2) +
+    ggplot2::geom_point(aes(x = "smoothed"), shape = 4, size = 2) +
     ggplot2::labs(x = "Level alone, and smoothed (x)", y = NULL)
 }

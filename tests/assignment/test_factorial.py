@@ -113,10 +113,13 @@ X, Y = Complete("x"), Complete("y")
     [
         (lambda: Factorial([X]), "1 of them; give two designs"),
         (lambda: Factorial(X), "factors= is Complete; give a list"),
-        (lambda: Factorial([X, "y"]), "factors= is list of Complete, str; give a list of a design"),
+        (
+            lambda: Factorial([X, "y"]),
+            "factors= is list, holding Complete and str; give a list of a design",
+        ),
         (lambda: Factorial([X, X]), "one of them twice"),
         (lambda: Factorial([X, Y], arm="t"), "needs arms="),
-        (lambda: Factorial([X, Y], arms=["a", "b"]), "arms= is list of str; give a dict"),
+        (lambda: Factorial([X, Y], arms=["a", "b"]), "arms= is list, holding str; give a dict"),
         (lambda: Factorial([X, Y], arms={"a": "x", "b": "y"}), "2 of the 4 combinations"),
         (lambda: Factorial([X, Y], arms={"a": "x", "b": "x", "c": "y"}), "the same combination"),
         (lambda: Factorial([X, Y], arms={"a": "x", "b": "z"}), "'z', which no factor has"),

@@ -116,7 +116,7 @@ def test_check_reads_the_header_alone(
         ('outcome = "pay"', 'outcome = "age"', "must differ, and be no covariates"),
         ('outcome = "pay"', 'outcome = "wage"', "no column 'wage' in the file; "),
         ("treat ~ age", "treated ~ age", "no column 'treated' in the file; did you mean 'treat'?"),
-        ("delta = 1e-6", "delta = 0.0", "[release] IPW needs delta > 0"),
+        ("delta = 1e-6", "delta = 0.0", '[release] method = "ipw" needs a delta above 0'),
         ("bounds = [0, 40]\n", "", "outcome 'pay' needs bounds = [low, high] or levels"),
         ("bounds = [18, 65]\n", "", "'age'"),
         ("levels = [0, 1]\n", "", "declare levels = [0, 1], or its two codes"),

@@ -296,8 +296,8 @@ def require_delta(budget: Budget) -> None:
     """Refuse a budget without delta."""
     if not budget.delta:
         raise ParameterError(
-            "IPW needs delta > 0, because its models carry Gaussian noise; give one "
-            "far below 1/n, such as ``delta=1e-6``"
+            "``dprct.IPW`` needs a delta above 0, because its models carry Gaussian noise; give "
+            "one far below 1/n, such as ``delta=1e-6``"
         )
 
 

@@ -149,7 +149,7 @@ def _regressors(estimate: Fitted, data: Table) -> NDArray[np.float64]:
     """Return the regressors (n, k) of new rows, NaN where a column is missing."""
     result = estimate.result
     if isinstance(result, OLSResults) and result.absorbed is not None:
-        raise ParameterError("effects that were absorbed are not known for new rows; use C(x)")
+        raise ParameterError("effects that were absorbed are not known for new rows; use ``C(x)``")
     given = _dated_as_in_r(data) if estimate.dated else data.data
     for name, known in estimate.levels.items():
         if name in given and not given[name].dropna().isin([*known, ""]).all():

@@ -12,6 +12,7 @@ import pandas as pd
 
 from dprct.certificate.certificate import Certificate, digest_of
 from dprct.errors import ParameterError, SimulationError
+from dprct.estimate import Moments
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import guarantee_in_r, r_words, spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
@@ -243,17 +244,19 @@ def table_record(table: ResultTable, **more: Any) -> Record:
 @export("result_text")
 def result_text(result: Any, width: float) -> str | None:
     """Return a result as text of at most so many characters a line; None where it has no table."""
-    shown = getattr(result, "shown", result)
+    shown, columns = getattr(result, "shown", result), whole(width, "width")
     if isinstance(shown, Plan):
-        return _plan_in_r(shown).to_text(whole(width, "width"))
+        return _plan_in_r(shown).to_text(columns)
     if isinstance(shown, ResultTable):
-        return r_words(shown.to_text(whole(width, "width")))
+        return r_words(shown.to_text(columns))
+    if isinstance(shown, Moments):
+        return r_words(shown.as_text(columns))
     if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
         # R goes on to break the lines of words
         table = shown.estimates.summary()
-        return r_words(shown.summary().replace(str(table), table.as_text(whole(width, "width"))))
+        return r_words(shown.summary().replace(str(table), table.as_text(columns)))
     made = shown.summary() if hasattr(shown, "summary") else None
-    return made.as_text(whole(width, "width")) if isinstance(made, Summary) else None
+    return made.as_text(columns) if isinstance(made, Summary) else None
 
 
 @export("result_tidy")

@@ -343,7 +343,7 @@ def test_a_budget_without_delta_is_refused(
     model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings")
     accountant = Accountant(5, 0.5)
     for deed in (model.plan, partial(model.fit, accountant=accountant)):
-        with pytest.raises(ParameterError, match="delta" if delta else "IPW needs delta > 0"):
+        with pytest.raises(ParameterError, match="delta" if delta else "IPW needs a delta above 0"):
             deed(1, delta)
     assert accountant.spent == dprct.Budget(0)
 

@@ -398,7 +398,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is no column of the design"),
     ({"formulas": ["y ~ t1 + t2 + x"]}, "shares differ between blocks"),
-    ({"formulas": [3.0]}, "formulas= is list of float; give a list of texts or a regression"),
+    ({"formulas": [3.0]}, "formulas= is list, holding float; give a list of texts or a regression"),
     (
         {"formulas": ["y ~ treat + x"], "assignment": VILLAGES, "cov_type": "HC1"},
         "clusters were assigned; say 'CR1'",

@@ -194,7 +194,7 @@ def test_columns_may_come_from_a_generator_in_any_order(file):
         ({"rows": range(3, 1, -1)}, ParameterError, "a range of step 1"),
         ({"rows": (6, 9)}, ParameterError, "begins at 6 and the file has 5 rows"),
         ({"columns": ["nothing"]}, ColumnError, "nothing"),
-        ({"columns": [1]}, ParameterError, "columns= is list of int; give a list of text"),
+        ({"columns": [1]}, ParameterError, "columns= is list, holding int; give a list of text"),
         ({"columns": "a_byte"}, ParameterError, r"such as \['a_byte'\]"),
         ({"columns": ["a_int", "a_byte", "a_int"]}, ParameterError, "'a_int' twice"),
         ({"columns": []}, ParameterError, "is empty"),
