@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from dprct.study.methods import BY_NAME, r_name
@@ -65,7 +64,13 @@ SEVERAL = {
     " by name": "",
 }
 """What Python asks for several values, and how R says it; the longer words first."""
-_SEVERAL = re.compile("|".join(SEVERAL))
+
+
+def _several(code: str) -> str:
+    for asked, said in SEVERAL.items():
+        if code.startswith(asked):
+            return said + _several(code[len(asked) :])
+    return code[:1] + _several(code[1:]) if code else ""
 
 
 class _R(Dialect):
@@ -85,7 +90,7 @@ class _R(Dialect):
 
     def other(self, code: str) -> str:
         if code.startswith(("a list", "a dict")):
-            return _SEVERAL.sub(lambda found: SEVERAL[found[0]], code)
+            return _several(code)
         extra = code.removeprefix("pip install 'dprct[").removesuffix("]'")
         if extra in (code, "r"):
             return super().other(code)

@@ -115,10 +115,16 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
             "ledger": release.ledger,
             "certificate": (certificate := _certificate(release)),
             "standing": _standing(release, certificate),
-            "text": release.summary(),
+            "text": _release_text(release),
         },
         live=release,
     )
+
+
+def _release_text(release: Release) -> str:
+    """Return a release in words, with methods and functions by their names in R."""
+    text = replace(release, plan=_plan_in_r(release.plan)).summary()
+    return text.replace("dprct.ols and", "ols() and")
 
 
 def _certificate(release: Release) -> str | None:
@@ -254,7 +260,7 @@ def result_text(result: Any, width: float) -> str | None:
     if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
         # R goes on to break the lines of words
         table = shown.estimates.summary()
-        return r_words(shown.summary().replace(str(table), table.as_text(columns)))
+        return r_words(_release_text(shown).replace(str(table), table.as_text(columns)))
     made = shown.summary() if hasattr(shown, "summary") else None
     return made.as_text(columns) if isinstance(made, Summary) else None
 

@@ -680,7 +680,7 @@ def _control_words(outcomes: Sequence[AnyOutcome], errors: Sequence[float | None
     ]
     return (
         "the constant of each outcome on the arms alone, with standard errors (sampling and "
-        f"privacy noise together) {', '.join(told)}; ``dprct.ols`` and tables print them, other "
+        f"privacy noise together) {', '.join(told)}; dprct.ols and tables print them, other "
         "commands print errors that do not contain the noise"
     )
 
