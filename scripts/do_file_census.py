@@ -292,7 +292,7 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
     """Return the release of what is drafted, as far as one step serves it; None of nothing."""
     texts_in = {n for one in drafted.regressions if one.where for n in texts(one.where)}
     factors = set(re.findall(r"C\((\w+)\)", " ".join(one.formula for one in drafted.regressions)))
-    public = {name for one in drafted.regressions for name in (one.cluster, one.weights)}
+    public = {name for one in drafted.regressions for name in (*one.cluster, one.weights)}
 
     def column(name: str) -> Column:
         if name in drafted.arms:

@@ -9,7 +9,7 @@ can move them by is a public constant, whatever the fit and the centres are.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import mul
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -481,6 +481,9 @@ class Score:
         Cells whose rows count, where errors are classical; None where they are not.
     by : int
         Which clusters of :class:`PublicCells` its errors have.
+    ways : tuple of int
+        Where errors are clustered in two ways: which clusters are those of the first, of the
+        second, and of both together.
     weighing : int or None
         Which covariate is the weight of a row, where that is private.
 
@@ -514,6 +517,11 @@ class Score:
     same weights; otherwise U_gj = sum_c a_jc E_gc is clipped to ``most[j]``, its square moves by
     f(2 b |a_jc|), and the squares of the q coefficients alone are released.  Which cluster a
     person is in is public.
+
+    *Two ways.*  Released is Q_j = Q_1j + Q_2j - Q_12j, of clusters of the first, of the second
+    and of both together, each of sums of its own clusters clipped at a bound of its own.  A person
+    is in one cluster of each, and moves the three by f_1, f_2 and f_12, so that Q_j moves by their
+    sum at most: one number, whose noise is smaller than that of three.
     """
 
     reach: int
@@ -526,6 +534,7 @@ class Score:
     counted: NDArray[np.bool_] | None = None
     by: int = 0
     weighing: int | None = None
+    ways: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -601,8 +610,12 @@ class Score:
     def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
         """Return the squares of residuals or clusters that are clipped to ``most``.
 
-        ``most`` has one number for each cell; without ``joint``, for each coefficient.
+        ``most`` has one number for each cell; without ``joint``, for each coefficient, of two ways
+        those of the first, of the second and of both.
         """
+        if self.ways:
+            each = [one.squares(clips, joint=False).reach for one, clips in self.of_ways(most)]
+            return OnGrid(sum(each[1:], each[0]))
         if self.counted is not None:
             return OnGrid(self._of_a_person(np.array([[int(c) ** 2 for c in most]], dtype=object)))
         if self.members is not None:
@@ -615,6 +628,13 @@ class Score:
         d = 2 * self.reach * abs(self.weights)
         found = [[square_move(int(x), int(c)) for x in row] for row, c in zip(d, most, strict=True)]
         return OnGrid(np.array(found, dtype=object))
+
+    def of_ways(self, most: Sequence[int]) -> list[tuple[Score, Sequence[int]]]:
+        """Return what each of two ways is by itself, and both together, with its clips."""
+        return [
+            (replace(self, by=by, ways=()), most[at * self.size : (at + 1) * self.size])
+            for at, by in enumerate(self.ways)
+        ]
 
     def _squares_of_persons(self, most: Sequence[int]) -> OnGrid:
         d, c = self.effects.reach, list(map(int, most))
@@ -957,6 +977,11 @@ class ResidualRows:
         self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
     ) -> list[int]:
         """Squares of residuals or clusters of one regression, whole."""
+        if score.ways:
+            parts = [
+                self.squared(residual, way, centre, c, False) for way, c in score.of_ways(most)
+            ]
+            return [one + other - less for one, other, less in zip(*parts, strict=True)]
         one = residual, score, centre, most
         if score.counted is not None:
             return [sum(total for _, _, total in self._of_rows(one, one))]

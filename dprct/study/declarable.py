@@ -98,7 +98,7 @@ def declarable(
     lacking = {one.formula: why for one, why in lacks.items() if why}
     if not kept:
         return Declarable((), {}, lacking, study.release.epsilon) if lacking else None
-    text = " ".join(f"{one.formula} {one.where} {one.weights} {one.cluster}" for one in kept)
+    text = " ".join(" ".join((one.formula, one.where, one.weights, *one.cluster)) for one in kept)
     made = {name: said for name, said in made.items() if name in text}
     wider = replace(study, derived={**study.derived, **made})
     formulas = (*spec.formulas, *map(_declared, kept))
@@ -111,7 +111,7 @@ def _declared(one: Printed) -> Regression:
         one.formula,
         where=one.where or None,
         weights=one.weights or None,
-        cluster=one.cluster or None,
+        cluster=one.cluster or None,  # type: ignore[arg-type]
         cov_type=one.cov_type or None,  # type: ignore[arg-type]
         count_effects=one.count_effects or None,
     )

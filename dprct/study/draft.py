@@ -315,8 +315,11 @@ def _regressions(filled: Prefill) -> str:
 def regression_lines(one: Printed) -> list[str]:
     """Return a regression as a study file declares it."""
     keys = {"formula": one.formula, "where": one.where, "weights": one.weights,
-            "cluster": one.cluster, "cov_type": one.cov_type}  # fmt: skip
+            "cov_type": one.cov_type}  # fmt: skip
     lines = [f"{key} = {_text(value)}" for key, value in keys.items() if value]
+    if one.cluster:
+        several = len(one.cluster) > 1
+        lines.append(f"cluster = {_texts(one.cluster) if several else _text(one.cluster[0])}")
     return ["[[regression]]", *lines, *(["count_effects = true"] if one.count_effects else [])]
 
 

@@ -77,6 +77,8 @@ class ServedStep(NamedTuple):
         What its errors are robust to: "HC1", "CR1" or "nonrobust".
     counted : bool
         Whether these count absorbed effects among the coefficients.
+    two_ways : bool
+        Whether errors are clustered by each of two columns, not by both together.
     """
 
     title: str
@@ -88,6 +90,7 @@ class ServedStep(NamedTuple):
     terms: Names
     cov_type: str
     counted: bool
+    two_ways: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ class Served:
                     tuple(x.name for x in s.treatment),
                     s.cov_type,
                     s.counted,
+                    s.two_ways,
                 )
                 for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
@@ -199,6 +203,7 @@ class Served:
                     s.terms,
                     s.cov_type,
                     s.count_effects is not False,
+                    s.ways is not None,
                 )
                 for s in (
                     *moments.declared,
@@ -424,7 +429,8 @@ class Served:
                 replace(command, before=f"declare it: count_effects = {said_as}; "),
             )
         kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
-        kind = kinds.get(one.cov_type, f"those clustered by {' '.join(one.clusters)}")
+        joined = (" and " if one.two_ways else " ").join(one.clusters)
+        kind = kinds.get(one.cov_type, f"those clustered by {joined}")
         said = f"{mine}: {kind} are released for it"
         if alike:
             said += ", which estimate what a bootstrap does"
@@ -593,7 +599,8 @@ def _same_errors(one: ServedStep, row: Regression, clusters: Sequence[str]) -> b
     kind = {"classical": "nonrobust", "robust": "HC1"}.get(row.vce, robust)
     known = row.vce in ("robust", "cluster", "bootstrap")
     known |= row.vce == "classical" and row.command not in MARGINS
-    return known and one.cov_type == kind and {*one.clusters} == {*clusters}
+    alike = {*one.clusters} == {*clusters} and one.two_ways == (len(clusters) > 1)
+    return known and one.cov_type == kind and alike
 
 
 def formula_of(row: Regression, terms: Sequence[str]) -> str:

@@ -53,8 +53,8 @@ class Printed:
     ----------
     places : tuple of (str, int)
         Do-files and lines that run it.
-    cluster : str
-        The variable by which its errors are clustered; empty if they are not.
+    cluster : tuple of str
+        The variables by which its errors are clustered, one or two; empty if they are not.
     where : str
         The condition on its rows; empty for all.
     weights : str
@@ -69,7 +69,7 @@ class Printed:
 
     formula: str
     places: tuple[tuple[str, int], ...]
-    cluster: str = ""
+    cluster: tuple[str, ...] = ()
     where: str = ""
     weights: str = ""
     cov_type: str = ""
@@ -271,7 +271,7 @@ def _is_served(row: Regression) -> bool:
         (row.command != "xtreg" or _of_persons(row))
         and row.status == "read"
         and row.intercept
-        and len(row.cluster) <= 1
+        and len(row.cluster) <= 2
         and not (
             row.command == "reghdfe" and {*row.absorb} & {*row.cluster} and not _of_persons(row)
         )
@@ -322,7 +322,7 @@ def _once(
     formula: str, where: str, weights: str, rows: Sequence[Regression], robust: str
 ) -> Printed:
     """Return a regression that several rows run, with the errors that one step has for it."""
-    cluster = next(("".join(row.cluster) for row in rows if row.cluster), "")
+    cluster = next((row.cluster for row in rows if row.cluster), ())
     classical = all(row.vce == "classical" and row.command in _LINEAR for row in rows)
     crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
     if where or weights or crossed:  # classical errors of these are not offered

@@ -15,8 +15,8 @@
 #' @param formulas Regressions to serve best, which are public: an R formula, text, what
 #'   `regression()` returns, or a list of these. One step serves those on a treatment that was
 #'   assigned; any other regression on released columns remains possible.
-#' @param cluster The column of the clusters of a declared regression's errors; by default the
-#'   clusters that were assigned.
+#' @param cluster The column of the clusters of a declared regression's errors, or two of them, for
+#'   errors clustered in two ways; by default the clusters that were assigned.
 #' @param joint Of `regression()`: what a family of regressions is called whose coefficients are tested
 #'   together, as after Stata's `suest`. Of `effects()`: the family whose coefficients are returned, with
 #'   their covariance, for [wald_test()] and [lincom()].
@@ -151,7 +151,7 @@ regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, na
 #' @export
 print.dprct_regression <- function(x, ...) {
   only_known(..., .also = for_print)
-  said <- vapply(names(x)[-1L], function(key) paste(key, x[[key]]), "")
+  said <- vapply(names(x)[-1L], function(key) paste(key, paste(x[[key]], collapse = " and ")), "")
   cat(paste(c(formula_text(x$formula), said), collapse = ", "), "\n", sep = "")
   invisible(x)
 }

@@ -809,6 +809,15 @@ for engine in (False, True):
              private="y w", public="t pair cluster", engine=engine,
              facts={name: {"levels": None, "type": "int", "fate": "public"}
                     for name in ("pair", "cluster")})  # fmt: skip
+for engine in (False, True):
+    declared("errors clustered in two ways" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t + w", cluster=("pair", "year")),
+                           dprct.Regression("w ~ t", cluster=("pair", "year"),
+                                            where="pair >= 200")],
+              "assignment": dprct.Simple("t")},
+             private="y w", public="t pair year", engine=engine,
+             facts={name: {"levels": None, "type": "int", "fate": "public"}
+                    for name in ("pair", "year")})  # fmt: skip
 declared("villages that are assigned and are the unit",
          {"formulas": ["y ~ t + w"], "assignment": dprct.Cluster("t", cluster="pid"),
           "cov_type": "CR1"},

@@ -56,6 +56,7 @@ FIELDS: dict[str, Column] = {
     "pair": Column("pair", **_levels(*range(MOST))),
     "cluster": Column("cluster", **_levels(*range(MOST))),
     "pid": Column("pid", "int", **NEVER),
+    "year": Column("year", "int", **NEVER),
 }
 """Columns that cases are made of; ``v`` is free to be public, ``pid`` names persons."""
 
@@ -136,7 +137,7 @@ class Case:
         return schema
 
 
-DESIGN = ("t", "t2", "arm", "block", "pair", "cluster", "pid")
+DESIGN = ("t", "t2", "arm", "block", "pair", "cluster", "pid", "year")
 """Columns that follow from the place of a row and the arms of a pair."""
 
 PANEL = {"region": Column("region", "byte", **NEVER), "year": Column("year", "int", **NEVER)}
@@ -250,6 +251,8 @@ def _design(name: str, n: int, arms: str, case: Case) -> Any:
         return 1.0 + row // case.rows
     if name in ("pair", "cluster"):
         return (row // 2).astype(float)
+    if name == "year":
+        return (row % 12).astype(float)
     if name == "block":
         return 1.0 + (row // 4) % 2
     if "cluster" in case.public:  # all of a cluster are in one arm

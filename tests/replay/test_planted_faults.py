@@ -308,6 +308,7 @@ def declared_moved(name: str) -> Pair:
         "t": t,
         "pair": np.arange(n) // 2 * 1.0,
         "block": 1.0,
+        "year": np.arange(n) % 600 * 1.0,
         "v": np.where(np.arange(n) // 2 % 2, 4.0, 8.0),
         "took": np.arange(n) // 4 % 2 * 1.0,
         "g": "a",
@@ -315,6 +316,8 @@ def declared_moved(name: str) -> Pair:
     one = pd.DataFrame({k: every[k] for k in (*case.private, *case.public)}, index=range(n))
     if "joint" in case.name:
         one["w"] = np.arange(n) // 4 % 2 * 1.0
+    if "year" in case.public:  # the sums of both clusters grow
+        one.loc[1, "y"] = 1.0
     other = one.copy()
     other.loc[0, "y"] = 1.0
     if "joint" in case.name:
@@ -343,6 +346,7 @@ LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
+TWO_WAYS = "estimate.PrivateMoments: declared, errors clustered in two ways"
 EFFECT = "estimate.PrivateATE: two arms"
 TOGETHER = "estimate.PrivateATE: two outcomes"
 HISTOGRAM = "release.MVHistogram: all columns"
@@ -406,6 +410,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "squares of clusters that move by a 64th": (
         people_for_clusters, lambda: declared_moved(VILLAGES), "sum of (shift / sigma)^2",
+    ),
+    "squares of two ways of clusters that move by a 64th": (
+        people_for_clusters, lambda: declared_moved(TWO_WAYS), "sum of (shift / sigma)^2",
     ),
     "products of two regressions that move by a 64th": (
         products_that_hardly_move, lambda: declared_moved(LATE), "sum of (shift / sigma)^2",

@@ -303,6 +303,9 @@ cov_type = "HC1"
 formula = "wage ~ aid | town"
 count_effects = false
 name = "as xtreg"
+[[regression]]
+formula = "age ~ aid"
+cluster = ["village", "team"]
 [header]
 confirm = true
 [columns.wage]
@@ -325,6 +328,10 @@ missing = "never"
 [columns.village]
 bounds = [0, 1000]
 missing = "never"
+[columns.team]
+bounds = [0, 100]
+missing = "never"
+fate = "public"
 """
 DECLARED = [
     ("reg wage aid age i.town, cluster(village)", "valid",
@@ -340,6 +347,8 @@ DECLARED = [
     ("reg age aid", "valid", '"age ~ aid, classical errors"'),
     ("reg age aid, robust", "valid", '"age ~ aid, robust errors"'),
     ("reg age aid, cluster(village)", "effects only", "age ~ aid"),
+    ("reg age aid, vce(cluster team village)", "valid", '"age ~ aid, cluster village and team"'),
+    ("reg age aid, vce(cluster town team)", "effects only", "age ~ aid"),
     ("xtreg wage aid, fe i(town) cluster(village)", "valid", '"as xtreg"'),
     ("areg wage aid, absorb(town) cluster(village)", "effects only", "count_effects = true"),
     ("reg wage aid i.town, cluster(village)", "effects only", "count_effects = true"),
@@ -468,6 +477,7 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
             "aid": village % 2,
             "town": village // 4,
             "village": village,
+            "team": np.arange(len(village)) % 15.0,
         }
     )
     write_dta(frame, Schema.from_frame(frame), tmp_path / "towns.dta")

@@ -97,6 +97,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         "areg crop seed rain, absorb(soil) vce(robust)\nreg crop seed rain, cluster(soil)\n"
         "reg crop seed both rain\nreg crop seed [pw=phone]\nxtreg crop seed, fe i(soil)\n"
         "reg wet hoe if women == 1\nreg wet hoe rain\nreg wet rain\nreg crop seed hoe\n"
+        "reghdfe wet seed, absorb(soil) cluster(village phone)\n"
     )
     study = folder / "study.toml"
     ran = command_line(main)(
@@ -126,6 +127,7 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "crop ~ seed", "weights": "phone", "cov_type": "HC1"},
         {"formula": "wet ~ hoe", "where": "women == 1", "cov_type": "HC1"},
         {"formula": "wet ~ hoe + rain", "cov_type": "nonrobust"},
+        {"formula": "wet ~ seed + C(soil)", "cluster": ["village", "phone"]},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])
     spec = MomentsSpec(

@@ -124,6 +124,11 @@ class DeclaredSpec(MomentsSpec):
                 "release it by ``PrivateMoments``"
             )
         clusters = tuple(getattr(self.assignment, "cluster_columns", ()))
+        if len(one.ways) > 1:
+            raise ParameterError(
+                f"{one.title!r} has errors clustered in two ways, and a file carries those of one; "
+                "name one column in ``cluster=``, or release it by ``PrivateMoments``"
+            )
         if one.cluster is not None and one.cluster not in self.assignment.uses:
             raise ParameterError(
                 f"{one.title!r}: ``cluster={one.cluster!r}`` is no column of the design, and a "
@@ -153,7 +158,7 @@ class DeclaredSpec(MomentsSpec):
             outcome=outcome,
             arms=tuple(arms),
             covariates=tuple(label for label in labels if label not in arms),
-            cluster=one.cluster or next(iter(clusters), None),
+            cluster=next(iter(one.ways or clusters), None),
             where=where or None,
             name=one.name or "",
         )

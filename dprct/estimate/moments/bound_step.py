@@ -100,8 +100,10 @@ class BoundStep:
         Pattern of the persons of each cell, and their rows in it, where they may have several.
     chosen : Chosen or None
         Whom private columns choose among the rows that count; None where all count.
-    by : int
-        Which clusters of the release its errors have.
+    by : tuple of int
+        Which clusters of the release its errors have; of two ways those of each and of both.
+    ways : tuple of (int, (q,) array)
+        Of the same: how many clusters, and sums over them of (sum a)^2; empty for one way.
     """
 
     step: Step
@@ -118,7 +120,8 @@ class BoundStep:
     chosen: Chosen | None = None
     uneven: bool = False
     members: NDArray[np.int64] | None = None
-    by: int = 0
+    by: tuple[int, ...] = ()
+    ways: tuple[tuple[int, Array], ...] = ()
 
     @property
     def average(self) -> bool:
@@ -199,11 +202,12 @@ class BoundStep:
 
     def score(self, reach: int, features: Sequence[Feature] = ()) -> Score:
         """Return its whole weights, of residuals within b."""
+        by = self.by[0] if self.by else 0
         if self.step.products:
             whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
             return Slopes(
                 reach, whole, self.blocks, bool(self.clusters), terms=self.step.terms,
-                features=tuple(features.index(one) for one in self.step.features), by=self.by,
+                features=tuple(features.index(one) for one in self.step.features), by=by,
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         weight = self.step.weighing
@@ -211,12 +215,13 @@ class BoundStep:
             return Members(
                 reach, whole, self.blocks, bool(self.clusters), self.loads,
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
-                counts=np.any(whole != 0, axis=0), by=self.by, arms=self.chosen.arms,
+                counts=np.any(whole != 0, axis=0), by=by, arms=self.chosen.arms,
                 weighing=None if weight is None else features.index(weight),
             )  # fmt: skip
         return Score(
             reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,
-            counted=self.sizes > 0 if self.classical else None, by=self.by,
+            counted=self.sizes > 0 if self.classical else None, by=by,
+            ways=self.by if self.ways else (),
         )  # fmt: skip
 
     @property

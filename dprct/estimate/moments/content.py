@@ -173,6 +173,13 @@ class RegressionContent(TypedDict):
             "whether errors count absorbed effects, where there are any",
         ]
     ]
+    ways: NotRequired[
+        Annotated[
+            tuple[Count, ...],
+            "of errors clustered in two ways, by one column each: clusters of each",
+            {"minItems": 2, "maxItems": 2},
+        ]
+    ]
     drawn: StepContent
 
 

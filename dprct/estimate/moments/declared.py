@@ -81,9 +81,10 @@ class Regression:
         rows without a weight, or with 0, are left out; of other columns, which need bounds of 0 or
         above and were fixed before treatment, everybody's weight is protected, and noise grows with
         the largest weight over the mean one.
-    cluster : str, optional
+    cluster : str or pair of str, optional
         The column of the clusters of its errors; by default the clusters that were assigned.  It
-        is public: of the design, or with ``fate="public"``.
+        is public: of the design, or with ``fate="public"``.  Of two columns errors are clustered in
+        two ways, as by ``cluster(village year)`` of Stata's ``reghdfe`` and ``ivreg2``.
     name : str, optional
         What it is called where its results are asked for.
     family : {"logit", "probit", "poisson"}, optional
@@ -115,7 +116,7 @@ class Regression:
     formula: str
     where: str | None = None
     weights: str | None = None
-    cluster: str | None = None
+    cluster: str | tuple[str, str] | None = None
     name: str | None = None
     family: IndexFamily | None = None
     joint: str | None = None
@@ -123,6 +124,8 @@ class Regression:
     count_effects: bool | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.cluster, (str, type(None))):
+            object.__setattr__(self, "cluster", tuple(self.cluster))
         self._check_errors()
         if self.joint is not None and (not self.joint.strip() or self.parsed.endogenous):
             raise ParameterError(
@@ -136,6 +139,10 @@ class Regression:
         asked = f"``cov_type={given(self.cov_type)}``"
         if self.cov_type in ("HC1", "nonrobust") and self.cluster is not None:
             raise ParameterError(f"{asked} and ``cluster=`` are both given; give one of them")
+        if len({*self.ways}) < len(self.ways):
+            raise ParameterError(
+                f"``cluster=`` names {self.ways[0]!r} twice; name each column once"
+            )
         if self.cov_type != "nonrobust":
             return
         for there, what, instead in (
@@ -147,6 +154,11 @@ class Regression:
                 raise ParameterError(
                     f"{asked} is not offered with {what}; leave it out, for {instead}"
                 )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The columns of the clusters of its errors, one or two; empty for those assigned."""
+        return (self.cluster,) if isinstance(self.cluster, str) else self.cluster or ()
 
     @property
     def parsed(self) -> Formula:
@@ -223,7 +235,7 @@ class Regression:
         if self.name:
             return self.name
         more = {"family": self.family, "where": self.condition, "weights": self.weights,
-                "cluster": self.cluster}  # fmt: skip
+                "cluster": " and ".join(self.ways) or None}  # fmt: skip
         said = [f"{key} {value}" for key, value in more.items() if value is not None]
         said += [] if self.cov_type is None else [f"{_KINDS[self.cov_type]} errors"]
         if self.count_effects is not None:
@@ -353,6 +365,17 @@ class Step:
         return "CR1" if self.clusters else "HC1"
 
     @property
+    def two_ways(self) -> bool:
+        """Whether errors are clustered in two ways."""
+        return len(self.regression.ways) > 1
+
+    @property
+    def clusterings(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each partition into clusters; of two ways each and both together."""
+        one = (self.clusters,) if self.clusters else ()
+        return (*((name,) for name in self.regression.ways), *one) if self.two_ways else one
+
+    @property
     def counted(self) -> bool:
         """Whether errors count the effects of blocks or persons among the coefficients."""
         asked = self.regression.count_effects
@@ -384,7 +407,7 @@ class Declared:
     clusters : tuple of str
         The columns of the clusters of its errors.
     groups : int
-        Clusters; 0 where errors are those of rows.
+        Clusters, of two ways the smaller number; 0 where errors are those of rows.
     joint : bool
         Whether covariances of the coefficients are released.
     where : str or None
@@ -398,6 +421,8 @@ class Declared:
         "nonrobust" where they are classical.
     count_effects : bool or None
         Whether errors count the effects of blocks or persons; None without any.
+    ways : tuple of int, or None
+        Of errors clustered in two ways, by one column each: clusters of each.
     """
 
     title: str
@@ -416,6 +441,15 @@ class Declared:
     average: bool = False
     errors: str | None = None
     count_effects: bool | None = None
+    ways: tuple[int, ...] | None = None
+
+    @property
+    def clustered(self) -> str:
+        """Its clusters in words, such as "200 clusters of village"; empty without."""
+        if self.ways is None:
+            return f"{self.groups} clusters of {', '.join(self.clusters)}" if self.groups else ""
+        each = zip(self.ways, self.clusters, strict=True)
+        return " and ".join(f"{groups} clusters of {name}" for groups, name in each)
 
     @property
     def classical(self) -> bool:
@@ -629,8 +663,7 @@ def steps_of(
         for j in features
     ]
     clusters = tuple(getattr(design, "cluster_columns", ())) or (() if unit is None else (unit,))
-    if regression.cluster is not None:
-        clusters = (regression.cluster,)
+    clusters = regression.ways or clusters
     if regression.cov_type in ("HC1", "nonrobust"):
         clusters = ()
     if regression.cov_type == "CR1" and not clusters:
@@ -648,9 +681,12 @@ def steps_of(
         return (
             f"{products[0][0]} is a product with a covariate, among people of a private condition"
         )
+    if len(regression.ways) > 1 and (why := _in_two_ways(members, products, unit)):
+        return f"its errors are clustered in two ways, and {why}"
     several = f"one {schema.unit.name} may have several rows" if unit is not None else ""
     crossed = f"{products[0][0]} is a product with a covariate" if products else ""
     classical = "it has classical errors" if regression.cov_type == "nonrobust" else ""
+    classical = classical or "it has errors clustered in two ways" * (len(regression.ways) > 1)
     if hidden and where and named(where) & treatment:
         return "treatment is private, and its condition names it"
     if reason := _secret(hidden, lacking, weighing, several or crossed or classical):
@@ -669,6 +705,15 @@ def steps_of(
                  n for n in lacking if n == one.name or n not in parsed.outcome_names))
         for one in listed_terms(parsed.outcome_names, schema)
     )  # fmt: skip
+
+
+def _in_two_ways(members: str | None, products: Sequence[Any], unit: str | None) -> str:
+    """What errors clustered in two ways are not offered with; empty if nothing is there."""
+    if unit is not None:
+        return "a person may have several rows"
+    if members:
+        return "private columns choose people"
+    return f"{products[0][0]} is a product with a covariate" if products else ""
 
 
 def _secret(hidden: bool, lacking: Sequence[str], weighing: Feature | None, why: str) -> str:
@@ -821,10 +866,11 @@ def check_options(
     known = () if design is None else design.uses
     if schema.unit.repeated_id is not None:
         known = (*known, schema.unit.repeated_id)
-    cluster = regression.cluster
-    if cluster is not None and cluster not in known and schema.column(cluster).fate != "public":
+    for name in regression.ways:
+        if name in known or schema.column(name).fate == "public":
+            continue
         raise ParameterError(
-            f"{regression.title!r}: ``cluster={cluster!r}`` is no column of the design, and who is "
+            f"{regression.title!r}: ``cluster={name!r}`` is no column of the design, and who is "
             "in which cluster must be public; declare ``fate='public'`` if it is; the design has "
             f"{', '.join(known) or 'none'}"
         )

@@ -82,9 +82,11 @@ class DeclaredResults(GaussianResults):
     def _check_joint(self, weights: Array) -> None:
         several = max((row != 0).sum() for row in weights) > 1 or len(weights) > 1
         if several and not self.of.joint:
+            why = "treatment varies within clusters" if self.of.ways is None else (
+                "errors are clustered in two ways")  # fmt: skip
             raise ParameterError(
-                "treatment varies within clusters, so that the variance of each coefficient was "
-                "released and no covariance; ask for one coefficient at a time"
+                f"{why}, so that the variance of each coefficient was released and no covariance; "
+                "ask for one coefficient at a time"
             )
 
 
@@ -251,7 +253,7 @@ def declared_results(
             of = replace(of, nobs=max(nobs, of.coefficients + 1))
     elif drawn.rows is not None and guarantee.relation != "replace-one":
         notes = (*notes, f"{_WEIGHTS}.")
-    clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
+    clusters = f"Errors are those of {of.clustered}."
     return _tabulated(
         drawn, of, np.eye(len(of.terms)), np.zeros(len(of.terms)), of.terms,
         df_inference=float(of.df), df_resid=float(max(nobs - of.coefficients, 1)), nobs=nobs,
@@ -328,7 +330,7 @@ def instrumented_results(
     if moved == moved:
         test = DeclaredForm(center=effect, unit=bse, **form)
     index = pd.Index([one.endogenous], dtype=object)
-    clusters = f"Errors are those of {of.groups} clusters of {', '.join(of.clusters)}."
+    clusters = f"Errors are those of {of.clustered}."
     return IVResults(
         params=pd.Series([effect], index=index), cov=pd.DataFrame([[bse**2]], index, index),
         bse_noise=pd.Series([math.sqrt(noise) / abs(moved)], index=index),

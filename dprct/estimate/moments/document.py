@@ -471,6 +471,8 @@ def _declared(
         where = condition(one["where"]) if "where" in one else None
         made = Declared(**{**{k: of for k, of in one.items() if k != "drawn"}, "where": where})
         _require(made.df > 0, "a regression has no degrees of freedom")
+        two = made.ways is None or (len(made.clusters) == 2 and min(made.ways) == made.groups)
+        _require(two and not (made.ways and made.joint), "clusters of two ways do not agree")
         numbers = one["drawn"]
         several = "basis" in numbers
         params, noise = (np.array(numbers[key], np.float64) for key in ("params", "noise"))

@@ -159,6 +159,8 @@ def unserved(one: Regression, schema: Schema) -> str:
     for name, (given, what) in found.items():
         if given is not None:
             return f"``{name}=``: scores of a {one.family} are added without {what}"
+    if len(one.ways) > 1:
+        return f"scores of a {one.family} are added by clusters of one column, not in two ways"
     if one.count_effects is not None:
         return "``count_effects=`` is of effects after ``|``"
     if parsed.endogenous:

@@ -79,6 +79,7 @@ from dprct.estimate.moments.one_step import (
 )
 from dprct.estimate.moments.plan import (
     declared_errors,
+    doubtful_steps,
     effect_error,
     errors_of,
     planned_bounds,
@@ -295,7 +296,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 f"{one.title!r}: clusters of several columns were assigned, and scores are added "
                 "by one; name one in ``cluster=`` that contains them"
             )
-        return one.cluster or (assigned[0] if assigned else None)
+        return next(iter(one.ways or assigned), None)
 
     def share_of_models(self, schema: Schema) -> Fraction:
         """What models of an index have of mu squared."""
@@ -425,7 +426,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         named = [
             name
             for one in self.declared
-            for name in (*one.conditions, one.weights, one.cluster)
+            for name in (*one.conditions, one.weights, *one.ways)
             if name
         ]
         return tuple(dict.fromkeys(name for name in named if name not in known))
@@ -437,7 +438,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         values |= {
             name or ""
             for step in self.steps(schema)
-            for name in (step.shown_weights, step.regression.cluster)
+            for name in (step.shown_weights, *step.regression.ways)
         }
         shown = [name for step in self.steps(schema) for name in step.shown]
         present = {name for _, there in asks for name in there}
@@ -949,7 +950,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             shown.append(
                 f"columns {inside} of every row, of which ``where=`` has conditions or which are "
                 f"``weights=``{' or periods' * (schema.unit.max_rows > 1)}"
-                f"{' or clusters' * any(one.cluster in asks.values for one in self.declared)}"
+                f"{' or clusters' * any({*one.ways} & {*asks.values} for one in self.declared)}"
             )
             uncovered.append(f"{inside} of anybody")
         if any(step.unit for step in self.steps(schema)):
@@ -994,6 +995,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             numbers += planned_effects(facts, sigma)
         if isinstance(allocation, StepAllocation):
             numbers += planned_steps(facts, allocation)
+            warnings += doubtful_steps(facts, allocation)
         numbers += planned_models(
             facts.models, facts.codings, laws_of_models(facts, allocation), facts.n,
             self.share_of_models(facts.schema),

@@ -122,6 +122,7 @@ MOST_PER_ROW = 0.02
 _RATIOS = (0, 0.06, 0.12, 0.17, 0.25, 0.5, 1, 2, 4, 8, 100)
 _KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
 _FEW_CLUSTERS, _MANY = 20, 50
+LEAST_OF_TWO_WAYS = 10
 _IF, _ROWS_OF = "__if_", "__rows_of_a_unit"
 MOST_CELLS = 20_000
 """Combinations of public columns and patterns of rows, where a person may have several."""
@@ -235,7 +236,7 @@ def bound_steps(
         rows = rows.assign(**{name: meets(condition, columns, len(rows)).astype(np.int64)})
     read -= {s.shown_weights or "" for s in steps} | {n for s in steps for n in s.shown}
     shown = {name for step in steps for name in step.shown}
-    own = {step.regression.cluster for step in steps} - {*design.uses} - shown
+    own = {name for step in steps for name in step.regression.ways} - {*design.uses} - shown
     inner = {*of_clusters, unit, *own, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
@@ -253,7 +254,7 @@ def bound_steps(
     if hidden:
         values = [{**cell, **arm} for cell in values for arm in arms]
         sizes = np.outer(sizes, design.common(1)).ravel()
-    own_names = [step.clusters for step in steps if step.clusters]
+    own_names = [names for step in steps for names in step.clusterings]
     each = {
         names: np.asarray(units_of(rows, (), names).member, np.int64)
         for names in dict.fromkeys([*own_names, *([of_clusters] if of_clusters else [])])
@@ -268,7 +269,7 @@ def bound_steps(
                 values,
                 sizes,
                 codes,
-                (each.get(one.clusters), each.get(of_clusters, each.get(one.clusters)), owner),
+                ([each[names] for names in one.clusterings], each.get(of_clusters), owner),
                 number,
                 lacking,
                 holding,
@@ -276,7 +277,7 @@ def bound_steps(
             ),
             uneven=uneven,
             members=members,
-            by=[*each].index(one.clusters) if one.clusters else 0,
+            by=tuple([*each].index(names) for names in one.clusterings),
         )
         for one in steps
     ]
@@ -342,8 +343,8 @@ def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]
         one, other = steps.bound[here.reduced], steps.bound[here.first]
         if not one.joint:
             raise ParameterError(
-                f"{regression.title!r}: the instrument varies within clusters of its errors, where "
-                "no covariances are released; declare the reduced form and the first stage"
+                f"{regression.title!r}: {_unjoint(one)}, where no covariances are released; "
+                "declare the reduced form and the first stage"
             )
         if not np.array_equal(one.weights, other.weights):
             raise ParameterError(
@@ -352,6 +353,14 @@ def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]
             )
         found.append(here)
     return replace(steps, instrumented=tuple(found))
+
+
+def _unjoint(one: BoundStep) -> str:
+    """Why no covariances are released."""
+    return (
+        "its errors are clustered in two ways" if one.ways
+        else "the instrument varies within clusters of its errors"
+    )  # fmt: skip
 
 
 def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
@@ -376,6 +385,8 @@ def with_families(steps: Steps, asked: Sequence[tuple[str, str]]) -> Steps:
                 title, why = one.step.title, "has classical errors"
             elif one.chosen is not None:
                 title, why = one.step.title, "is of people whom private columns choose"
+            elif one.ways:
+                title, why = one.step.title, "has errors clustered in two ways"
             elif not one.joint:
                 title, why = one.step.title, "has treatment that varies within clusters"
             elif one.members is not None:
@@ -393,7 +404,9 @@ def _bound(
     values: Sequence[Mapping[str, Any]],
     sizes: NDArray[np.int64],
     codes: NDArray[np.int64],
-    clustered: tuple[NDArray[np.int64] | None, ...],
+    clustered: tuple[
+        Sequence[NDArray[np.int64]], NDArray[np.int64] | None, NDArray[np.int64] | None
+    ],
     number: NDArray[Any],
     lacking: Mapping[str, str],
     holding: Mapping[str, str],
@@ -454,26 +467,31 @@ def _bound(
             "errors from; use fewer regressors"
         )
     spread = np.array([(weights**2 * n).sum(1)] * 2)
-    groups, joint = 0, True
+    groups, joint, ways = 0, True, tuple[tuple[int, Any], ...]()
     if step.clusters and arms > 1:  # a person's arm is nobody else's: sums of a vary as of rows
-        assert wanted is not None
         inside = np.logical_or.reduce(counts.reshape(-1, arms), axis=1)[codes]
-        groups, joint = len({*wanted[inside].tolist()}), False
+        groups, joint = len({*wanted[0][inside].tolist()}), False
     elif step.clusters:
-        assert wanted is not None
-        assert assigned is not None
         inside = counts[codes]
-        groups, joint, spread[1] = _of_clusters(
-            weights, wanted[inside], codes[inside], number[inside]
-        )
-        if assigned is not wanted:  # people of an assigned cluster are alike within larger ones too
+        found = [_of_clusters(weights, of[inside], codes[inside], number[inside]) for of in wanted]
+        groups, joint, spread[1] = found[0]
+        if step.two_ways:
+            ways, joint = tuple((one[0], one[2]) for one in found), False
+            groups = min(one[0] for one in found)
+            spread[1] = np.maximum(ways[0][1] + ways[1][1] - ways[2][1], 0.0)
+        if assigned is not None and not any(assigned is of for of in wanted):
+            # people of an assigned cluster are alike within larger ones too
             finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside])[2]
             spread[1] = np.maximum(spread[1], finer)
-    if step.clusters and groups < 3:
-        raise ParameterError(f"{step.title!r}: {groups} clusters are too few for errors")
+    least = LEAST_OF_TWO_WAYS if step.two_ways else 3
+    if step.clusters and groups < least:
+        raise ParameterError(
+            f"{step.title!r}: {groups} clusters are too few for errors"
+            + (f" in two ways, which need {least} of each; cluster in one" if least > 3 else "")
+        )
     return BoundStep(
         step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
-        joint or bool(step.products) or step.unit is not None, spread.T, rest, loads,
+        joint or bool(step.products) or step.unit is not None, spread.T, rest, loads, ways=ways,
     )  # fmt: skip
 
 
@@ -616,6 +634,8 @@ class Planned:
         Of the guessed R squared, what the released fit keeps.
     enough : bool
         Whether people whom private columns choose are planned to be enough.
+    doubt : float
+        Of errors clustered in two ways, the noise of their variance over the variance.
     """
 
     error: Array
@@ -624,6 +644,7 @@ class Planned:
     unadjusted: Array
     kept: float
     enough: bool = True
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -646,6 +667,7 @@ def declared_of(bound: BoundStep, bounds: tuple[float, float]) -> Declared:
         bound.clusters, bound.joint, step.regression.condition, step.regression.weights,
         bound.average, "nonrobust" if bound.classical else None,
         step.counted if step.absorbed else None,
+        tuple(groups for groups, _ in bound.ways[:2]) or None,
     )  # fmt: skip
 
 
@@ -818,9 +840,9 @@ def _planned_one(
     rows, whole = bound.spread.T
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
     noise = (2 * bound.farthest * reach / effects / n) ** 2
-    c = _clip(bound, place, sd, reach, icc, squares)
-    d = 2 * bound.farthest * reach
-    move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
+    clips = _clips(bound, place, sd, reach, icc, squares)
+    c, d = clips[0], 2 * bound.farthest * reach
+    move = sum(_moved(d, one) for one in clips) if bound.clusters else c * c
     om: Any = bound.inflation * move / squares / n**2
     if bound.classical:
         om = bound.most_rows * c * c / squares / (n - bound.coefficients) * rows / n**2
@@ -831,8 +853,14 @@ def _planned_one(
         np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * om + noise) * half,
         np.full(len(rows), math.sqrt(noise) * half),
         np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half, kept,
+        doubt=max((om / unadjusted).tolist()) if bound.ways else 0.0,
     )  # fmt: skip
-    return Clips(most, _squares_clip(bound, c, reach)), errors
+    return Clips(most, _squares_clip(bound, clips, reach)), errors
+
+
+def _moved(d: float, c: float) -> float:
+    """By how much the square of a number clipped to c moves if that moves by d."""
+    return d * (2 * c - d) if d <= c else c * c
 
 
 def _planned_products(
@@ -842,7 +870,14 @@ def _planned_products(
     """The same of a regression with products of treatment and covariates."""
     half = residual_of(place, None).half_step
     found = planned_slopes(
-        bound, layout, _in_half_steps(place), icc, GRID + most, effects, squares, _times(bound)
+        bound,
+        layout,
+        _in_half_steps(place),
+        icc,
+        GRID + most,
+        effects,
+        squares,
+        _times(bound.clusters),
     )
     unadjusted, noise = np.diag(found.sampling), found.noise**2
     kap = np.interp(found.spread / noise, _RATIOS, _KAPPAS)
@@ -879,7 +914,7 @@ def _planned_members(
     d = 2 * bound.longest * reach
     if bound.chosen.arms > 1:
         d = between_arms(bound, reach, (place.centre - middle) / half)
-    move = c * c if not bound.clusters else d * (2 * c - d) if d <= c else c * c
+    move = _moved(d, c) if bound.clusters else c * c
     om = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
     kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     ideal = guess if bound.step.covariates else 0.0
@@ -888,7 +923,7 @@ def _planned_members(
         np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,
         np.sqrt(unadjusted) * half, kept, law.least < effects,
     )  # fmt: skip
-    return Clips(most, _squares_clip(bound, c, reach), (squares, icc)), errors
+    return Clips(most, _squares_clip(bound, [c], reach), (squares, icc)), errors
 
 
 def _spread_of(bound: BoundStep, share: float) -> tuple[Array, Array]:
@@ -897,9 +932,9 @@ def _spread_of(bound: BoundStep, share: float) -> tuple[Array, Array]:
     return share * rows, share**2 * whole + share * (1 - share) * rows
 
 
-def _times(bound: BoundStep) -> float:
-    """Planned standard deviations of a cluster's sum that it is clipped at."""
-    return 5.0 if bound.clusters >= _MANY else 3.0 if bound.clusters < _FEW_CLUSTERS else 4.0
+def _times(groups: int) -> float:
+    """Planned standard deviations of the sum of one of these clusters that it is clipped at."""
+    return 5.0 if groups >= _MANY else 3.0 if groups < _FEW_CLUSTERS else 4.0
 
 
 def together(bounds: Sequence[BoundStep], *, both: bool) -> float:
@@ -913,18 +948,22 @@ def together(bounds: Sequence[BoundStep], *, both: bool) -> float:
     return math.sqrt(float(most_together(moved, holds, both=both)))
 
 
-def _clip(
+def _clips(
     bound: BoundStep, place: Place, sd: float, reach: int, icc: float, squares: float
-) -> float:
+) -> list[float]:
     """Return c of a e, or of its sum in a cluster: what keeps noise below half of the variance.
 
-    Of classical errors it is that of e.
+    Of classical errors it is that of e; of two ways those of each and of both together.
     """
     rows, whole = bound.spread.sum(axis=0)
+    if bound.ways:
+        own = [(groups, (1 - icc) * rows + icc * of.sum()) for groups, of in bound.ways]
+        return [_times(groups) * math.sqrt(one / groups) * sd for groups, one in own]
     if bound.classical:
-        return _clip_at(bound, place, sd, reach, icc, squares / bound.most_rows,
-                        (bound.n, bound.n, 1.0))  # fmt: skip
-    return _clip_at(bound, place, sd, reach, icc, squares, (rows, whole, bound.longest))
+        squares, weights = squares / bound.most_rows, (bound.n, bound.n, 1.0)
+    else:
+        weights = rows, whole, bound.longest
+    return [_clip_at(bound, place, sd, reach, icc, squares, weights)]
 
 
 def _clip_at(
@@ -934,7 +973,7 @@ def _clip_at(
     """The same of weights of which sums of squares, over rows and clusters, and the longest are."""
     rows, whole, longest = weights
     if bound.clusters:
-        times = _times(bound)
+        times = _times(bound.clusters)
         own = (1 - icc) * rows + icc * whole
         if bound.members is not None:  # what a person's rows share may be nothing
             return min(times * math.sqrt(max(own, rows) / bound.clusters) * sd,
@@ -948,16 +987,18 @@ def _clip_at(
 
 
 def _squares_clip(
-    bound: BoundStep, c: float, reach: int, weights: Array | None = None
+    bound: BoundStep, clips: Sequence[float], reach: int, weights: Array | None = None
 ) -> tuple[int, ...]:
     """Return whole clips: of e in every cell, or of the sum of a e for every coefficient."""
+    c = clips[0]
     if bound.classical:
         return tuple(min(2 * reach, math.floor(c)) if n else 0 for n in bound.sizes.tolist())
     weights = bound.weights if weights is None else weights
     length = np.sqrt((weights**2).sum(axis=0))
     if not bound.joint or bound.members is not None:
         share = np.sqrt(bound.spread.sum(axis=1) / bound.spread.sum())
-        return tuple(max(1, math.floor(c * s * FINEST / length.max())) for s in share)
+        finest = FINEST / length.max()
+        return tuple(max(1, math.floor(one * s * finest)) for one in clips for s in share)
     most = 2 * reach * (1 if not bound.clusters else 1 << 28)
     return tuple(min(most, math.floor(c / x)) if x > 0 else 0 for x in length.tolist())
 
@@ -1161,7 +1202,7 @@ def _later(
         bound, place, _in_half_steps(place), score.reach, icc, squares,
         (rows.sum(), of_clusters.sum(), length * n),
     )  # fmt: skip
-    return replace(score, weights=whole), _squares_clip(bound, c, score.reach, own * n)
+    return replace(score, weights=whole), _squares_clip(bound, [c], score.reach, own * n)
 
 
 def _drawn_members(

@@ -108,7 +108,7 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
         yield PlannedNumber("regressions that count", together(bounds, both=False) ** 2, why=why)
     planned = zip(facts.steps.bound, facts.declared, allocation.planned, strict=True)
     for bound, one, errors in planned:
-        kind = f"{one.cov_type}, {one.groups} clusters" if one.groups else one.cov_type
+        kind = f"{one.cov_type}, {one.clustered}" if one.groups else one.cov_type
         said = f"by one step, {one.estimand}, {kind}"
         yield PlannedNumber("served", why=said, regression=one.title)
         if bound.chosen is not None:
@@ -132,6 +132,17 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             yield from errors_of_estimate(error, alone, noise, unit=unit, **of)
             why = "without privacy and covariates"
             yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
+
+
+def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[str]:
+    """Warn of errors clustered in two ways of which the noise is planned to be larger."""
+    for one, errors in zip(facts.declared, allocation.planned, strict=True):
+        if errors.doubt > 1:
+            yield (
+                f"{one.title}: the noise of its variance, clustered in two ways, is planned to be "
+                f"{errors.doubt:.2g} times that variance: intervals will be too wide, and the "
+                "variance may be drawn at 0 or below; raise epsilon, or cluster in one way"
+            )
 
 
 def _planned_members(one: Declared, chosen: Chosen, errors: Planned) -> Iterator[PlannedNumber]:
