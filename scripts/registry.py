@@ -60,6 +60,13 @@ FIRST = {
 }
 """Arguments of R's functions that may be given by their places, after data and schema."""
 
+RELEASES = {
+    "MVHistogram": ("columns",),
+    "Marginals": ("columns",),
+    "Calibrated": ("treatment", "assignment"),
+}
+"""The same of files."""
+
 PUBLISHED = {
     "published.MVHistogram": ("columns",),
     "published.Hybrid": ("treatment", "assignment"),
@@ -74,11 +81,15 @@ ONLY_PYTHON = {"allocation", "base"}
 """Options that are Python objects, which R has no form of."""
 
 
-def estimates() -> str:
-    """Text of ``r-wrapper/R/models.R``: a function of each estimate, with all of its options."""
+def models() -> str:
+    """Text of ``r-wrapper/R/models.R``: a function of each method, with all of its options."""
     made = [
         "\n".join(_r_function(name, first, page) for name, first in methods.items())
-        for page, methods in (("estimates", FIRST), ("published", PUBLISHED))
+        for page, methods in (
+            ("releases", RELEASES),
+            ("estimates", FIRST),
+            ("published", PUBLISHED),
+        )
     ]
     return written(TOP / "r-wrapper" / "R" / "models.R", made)
 
@@ -133,7 +144,7 @@ def files() -> Mapping[Path, str]:
     return {
         TOP / "dprct" / "__init__.py": names(),
         TOP / "r-wrapper" / "R" / "by_name.R": by_name(),
-        TOP / "r-wrapper" / "R" / "models.R": estimates(),
+        TOP / "r-wrapper" / "R" / "models.R": models(),
         TOP / "r-wrapper" / "R" / "moments.R": moments(),
     }
 

@@ -66,11 +66,13 @@ def test_a_method_has_subjects_in_the_contract_and_cases_in_the_replay(key: str)
     assert model in GIVEN
 
 
-@pytest.mark.parametrize("name", [*registry.FIRST, registry.OF_MOMENTS])
-def test_every_option_of_an_estimate_is_explained_in_r(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [*registry.RELEASES, *registry.FIRST, *registry.PUBLISHED, registry.OF_MOMENTS]
+)
+def test_every_option_of_a_method_is_explained_in_r(name: str) -> None:
     """By the page of the function, or of those that it inherits from."""
     text = (DOCS.parent / "r-wrapper" / "R" / "models.R").read_text("utf-8")
-    pages = [text[: text.index("#' @name estimates")], text.split("#' @name releases")[0]]
+    pages = [text[: text.index("#' @name published")]]
     if name == registry.OF_MOMENTS:
         text = (DOCS.parent / "r-wrapper" / "R" / "moments.R").read_text("utf-8")
         pages.append(text[: text.index("#' @name moments")])
@@ -81,19 +83,9 @@ def test_every_option_of_an_estimate_is_explained_in_r(name: str) -> None:
     assert formals <= explained
 
 
-@pytest.mark.parametrize("name", ["MVHistogram", "Marginals", "Calibrated"])
-def test_every_option_of_a_released_file_is_named_in_r(name: str) -> None:
-    """As an argument, in what is said of the others, or as one of an estimate."""
-    text = (DOCS.parent / "r-wrapper" / "R" / "models.R").read_text("utf-8")
-    page = text.split("#' @name releases")[0]
-    named = {*re.findall(r"`(\w+)`", page), *PARAM.findall(page)}
-    if name == "Calibrated":
-        named |= {*inspect.signature(dprct.PrivateATE).parameters}
-    assert {*inspect.signature(BY_NAME[name]).parameters} - {"outcome", "covariates"} <= named
-
-
-def test_every_estimate_has_its_function_in_r_written() -> None:
-    assert {one.__name__ for one in ESTIMATES.values()} == {*registry.FIRST, registry.OF_MOMENTS}
+def test_every_method_has_its_function_in_r_written() -> None:
+    listed = {*registry.RELEASES, *registry.FIRST, *registry.PUBLISHED, registry.OF_MOMENTS}
+    assert listed == set(BY_NAME)
 
 
 def test_the_registry_has_every_method_under_its_own_key() -> None:

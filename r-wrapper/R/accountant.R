@@ -52,9 +52,9 @@ print.dprct_accountant <- function(x, ...) {
   }
   lapply(c("total", "spent", "remaining"), line)
   if (state$in_memory) {
-    cat("In memory only: it ends with this session, and saveRDS() does not keep it; give path\n")
+    say_lines("In memory only: it ends with this session, and saveRDS() does not keep it; give path")
   }
-  if (length(state$together)) cat(strwrap(unlist(state$together)), sep = "\n")
+  if (length(state$together)) say_lines(unlist(state$together))
   if (nrow(state$ledger)) print(state$ledger, row.names = FALSE)
   invisible(x)
 }

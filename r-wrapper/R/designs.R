@@ -32,6 +32,8 @@
 #' if (dprct_available()) {
 #'   design_complete("treat", shares = 0.5)
 #'   design_block("treat", shares = 0.5, block = "village")
+#'   design_cluster("treat", shares = 0.5, cluster = "village", largest = 40, icc = 0.05)
+#'   design_block_cluster("treat", shares = 0.5, block = "district", cluster = "village")
 #'   cash <- design_simple("cash", shares = 0.5)
 #'   therapy <- design_simple("therapy", shares = 0.5)
 #'   design_factorial(list(cash, therapy))

@@ -31,6 +31,7 @@
 #'   result <- ols(re78 ~ treat + age, read_dta(file))
 #'   summary(result)
 #'   tidy(result, conf.int = TRUE)
+#'   glance(result)
 #'   predict(result, data.frame(treat = 1, age = 25))
 #' }
 #' @export
@@ -394,10 +395,18 @@ get_vcov.dprct_estimate <- function(model, vcov = NULL, ...) {
 print.dprct_estimate <- function(x, ...) {
   only_known(..., .also = for_print)
   if (!is.null(x$call)) {
-    room <- max(20L, min(500L, getOption("width") - 20L))
-    cat("Call:\n", paste(deparse(x$call, room), collapse = "\n"), "\n\n", sep = "")
+    cat("Call:\n", paste(call_lines(x$call), collapse = "\n"), "\n\n", sep = "")
   }
   print_text(x)
+}
+
+# deparse() breaks a line after it was too long.
+call_lines <- function(call) {
+  for (room in seq(min(500L, max(20L, getOption("width"))), 20L, by = -10L)) {
+    lines <- deparse(call, room)
+    if (max(nchar(lines)) <= getOption("width")) break
+  }
+  lines
 }
 
 #' @export

@@ -16,14 +16,24 @@
 #' @param formulas Instead of a formula, the paper's own regressions: an R formula, text, what
 #'   [regression()] returns, or a list of these. With a `delta` each is released as it is, adjusted
 #'   and clustered, and is valid on the file.
-#' @param columns Columns to model, instead of a formula.
-#' @param ... Further options of the method, by their names in Python: for `mv_histogram()` `zeta`,
-#'   `outcome_share` and `keep`; for `marginals()` `default_bins`, `outcome_share` and `keep`; for
-#'   `calibrated()` `covariate_release`, `specifications`, `budget_shares`, `alphas`, `legal`,
-#'   `gamma`, `keep`, and those of [private_ate()], such as `blocks` and, for a column of the
-#'   design's blocks, `subgroups`. What is true of a column, such as `sd`, `clip` and
-#'   `missing_policy`, is declared with it ([declare()]), and what is true of clusters with the
-#'   design.
+#' @param columns,outcome,covariates Names of columns, instead of a formula.
+#' @param zeta,default_bins Bins of a column that declares none: n^zeta of them; how many.
+#' @param outcome_share Share of epsilon, from 0 to below 1, for where outcomes lie within their bins.
+#' @param keep Names of characteristics of the file to keep.
+#' @param covariate_release `"auto"`, or how modelled covariates are drawn: `"histogram"`, from their
+#'   joint histogram; `"marginals"`, each alone; `"filler"`, uniformly, which costs nothing.
+#' @param specifications Further sets of covariates, as a vector of names or a list of such vectors, with
+#'   which the regression returns the same effects; `""` is without covariates.
+#' @param legal `"calibrated"`, or `"strict"`: outcomes are rounded and clipped to values that the
+#'   column may have, and effects are no longer returned exactly.
+#' @param gamma `"zero"`, or `"moments"`: outcomes vary with covariates, for a fifth of epsilon and with a
+#'   delta; effects gain nothing.
+#' @param budget_shares,alphas,control,blocks,privacy_unit,index,index_columns,index_bounds,attrition,neighbors
+#'   As for [private_ate()].
+#' @param subgroups As for [private_ate()], with a `delta`; without, columns of the design's blocks.
+#' @param ... Not used: a misspelt argument is refused by name. What is true of a column, such as
+#'   `sd`, `clip` and `missing_policy`, is declared with it ([declare()]), and what is true of clusters
+#'   with the design.
 #' @return An object of class `dprct_model`. It holds confidential rows, does not leave the session,
 #'   and cannot be saved.
 #' @examples
@@ -43,31 +53,58 @@
 #'   plan(model, epsilon = 1)
 #'   release <- fit(model, epsilon = 1)
 #'   release
+#'   guarantee(release)$sentence
+#'   head(protected(release))
+#'   few <- nsw[c("treat", "black")]
+#'   few <- declare(few, black = list(levels = 0:1, missing = "never", fate = "modelled"),
+#'     treat = list(levels = 0:1, missing = "never", fate = "modelled")
+#'   )
+#'   fit(mv_histogram(~ treat + black, few), epsilon = 1)
+#'   fit(marginals(~ treat + black, few), epsilon = 1)
 #' }
 #' @name releases
 NULL
 
+# methods, written by scripts/registry.py
 #' @rdname releases
 #' @export
-mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
-  model("MVHistogram", formula, data, schema, columns = columns, ...)
+mv_histogram <- function(formula = NULL, data, schema = NULL, columns = NULL, ..., zeta = NULL,
+                         outcome_share = NULL, keep = NULL) {
+  model("MVHistogram", formula, data, schema,
+    columns = columns, zeta = zeta, outcome_share = outcome_share, keep = keep, ...
+  )
 }
 
 #' @rdname releases
 #' @export
-marginals <- function(formula = NULL, data, schema = NULL, columns = NULL, ...) {
-  model("Marginals", formula, data, schema, columns = columns, ...)
+marginals <- function(formula = NULL, data, schema = NULL, columns = NULL, ...,
+                      default_bins = NULL, outcome_share = NULL, keep = NULL) {
+  model("Marginals", formula, data, schema,
+    columns = columns, default_bins = default_bins, outcome_share = outcome_share, keep = keep,
+    ...
+  )
 }
 
 #' @rdname releases
 #' @export
 calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, assignment = NULL,
-                       ..., formulas = NULL) {
+                       ..., outcome = NULL, formulas = NULL, covariates = NULL,
+                       covariate_release = NULL, specifications = NULL, budget_shares = NULL,
+                       alphas = NULL, legal = NULL, gamma = NULL, control = NULL, blocks = NULL,
+                       privacy_unit = NULL, index = NULL, index_columns = NULL,
+                       index_bounds = NULL, subgroups = NULL, attrition = NULL, keep = NULL,
+                       neighbors = NULL) {
   model("Calibrated", formula, data, schema,
-    treatment = treatment, assignment = assignment,
-    formulas = formula_texts(formulas, data, schema), ...
+    treatment = treatment, assignment = assignment, outcome = outcome,
+    formulas = formula_texts(formulas, data, schema), covariates = covariates,
+    covariate_release = covariate_release, specifications = specifications,
+    budget_shares = budget_shares, alphas = alphas, legal = legal, gamma = gamma,
+    control = control, blocks = blocks, privacy_unit = privacy_unit, index = index,
+    index_columns = index_columns, index_bounds = index_bounds, subgroups = subgroups,
+    attrition = attrition, keep = keep, neighbors = neighbors, ...
   )
 }
+# end of methods
 
 #' Private estimates
 #'
@@ -138,6 +175,30 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #'   result <- fit(model, epsilon = 1)
 #'   summary(result)
 #'   confint(result, level = 0.9)
+#'
+#'   # a survey without an experiment: weighting, and whom a programme helped
+#'   set.seed(1)
+#'   survey <- data.frame(age = runif(2000, 20, 60), took = rbinom(2000, 1, 0.5))
+#'   survey$wage <- 10 + survey$took + rnorm(2000)
+#'   survey <- declare(survey,
+#'     age = list(bounds = c(20, 60), missing = "never"), took = list(levels = 0:1, missing = "never"),
+#'     wage = list(bounds = c(0, 20), clip = TRUE, missing = "never")
+#'   )
+#'   fit(ipw(took ~ age, survey, outcome = "wage", estimator = "aipw"), epsilon = 2, delta = 1e-6)
+#'   found <- fit(cate(wage ~ age, survey, treatment = "took", propensity = 0.5), epsilon = 4)
+#'   predict(found, data.frame(age = c(25, 50)))
+#'   fit(private_additive(wage ~ age, survey), epsilon = 2)
+#'
+#'   # a programme that came to shop 1 in 2008
+#'   panel <- expand.grid(shop = 1:8, year = 2001:2010)
+#'   panel$sales <- 50 + panel$year - 2000 + rnorm(80)
+#'   panel <- declare(panel,
+#'     sales = list(bounds = c(0, 100), missing = "never"), shop = list(missing = "never"),
+#'     year = list(missing = "never")
+#'   )
+#'   fit(synthetic_control(panel,
+#'     outcome = "sales", treated = 1, treatment_time = 2008, unit = "shop", time = "year"
+#'   ), epsilon = 5)
 #' }
 #' @name estimates
 NULL
@@ -259,6 +320,30 @@ private_additive <- function(formula = NULL, data, schema = NULL, ..., outcome =
 #'   )
 #'   model <- published_mv_histogram(~ treat + black, read_dta(file, facts))
 #'   plan(model, epsilon = 1)
+#'
+#'   set.seed(1)
+#'   trial <- data.frame(treat = rep(0:1, 200), age = round(runif(400, 20, 60)))
+#'   trial$wage <- 10 + trial$treat + rnorm(400)
+#'   trial <- declare(trial,
+#'     wage = list(bounds = c(0, 20), clip = TRUE, missing = "never", fate = "modelled"),
+#'     age = list(bounds = c(20, 60), missing = "never", fate = "modelled"),
+#'     treat = list(levels = 0:1, missing = "never", fate = "modelled")
+#'   )
+#'   coin <- design_simple("treat", shares = 0.5)
+#'   published_hybrid(wage ~ treat + age, trial, treatment = "treat", assignment = coin)
+#'   published_gen_model(wage ~ treat + age, trial, treatment = "treat", assignment = coin)
+#'   published_ipw(treat ~ age, trial, outcome = "wage")
+#'   published_cate(wage ~ age, trial, treatment = "treat", accept_uncertified = TRUE)
+#'
+#'   panel <- expand.grid(shop = 1:8, year = 2001:2010)
+#'   panel$sales <- 50 + panel$year - 2000 + rnorm(80)
+#'   panel <- declare(panel,
+#'     sales = list(bounds = c(0, 100), missing = "never"), shop = list(missing = "never"),
+#'     year = list(missing = "never")
+#'   )
+#'   published_synthetic_control(panel,
+#'     outcome = "sales", treated = 1, treatment_time = 2008, unit = "shop", time = "year"
+#'   )
 #' }
 #' @name published
 NULL
@@ -423,9 +508,9 @@ check_named <- function(options) {
 #' @export
 print.dprct_model <- function(x, ...) {
   only_known(..., .also = for_print)
-  cat("A model of ", x$method, ", bound to its data; nothing is spent yet.\n",
-    "Next: plan(model, epsilon = 1), then fit(model, epsilon = 1).\n",
-    sep = ""
+  say_lines(
+    paste0("A model of ", x$method, ", bound to its data; nothing is spent yet."),
+    "Next: plan(model, epsilon = 1), then fit(model, epsilon = 1)."
   )
   invisible(x)
 }

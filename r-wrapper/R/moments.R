@@ -71,19 +71,35 @@
 #'   facts <- declare(schema(file),
 #'     re78 = list(bounds = c(0, 40000), sd = 6500, clip = TRUE, missing = "never"),
 #'     age = list(bounds = c(16, 60), sd = 7, centre = 25, missing = "never"),
+#'     black = list(levels = 0:1, missing = "never"), hisp = list(levels = 0:1, missing = "never"),
 #'     treat = list(levels = 0:1, missing = "never")
 #'   )
 #'   nsw <- read_dta(file, facts)
 #'   model <- private_moments(nsw,
-#'     columns = c("re78", "age"), formulas = re78 ~ treat + age,
-#'     assignment = design_simple("treat", shares = 185 / 445)
+#'     columns = c("re78", "age"),
+#'     formulas = list(
+#'       re78 ~ treat + age,
+#'       regression(black ~ treat + age, family = "logit", name = "share")
+#'     ),
+#'     assignment = design_simple("treat", shares = 185 / 445), subgroups = "hisp"
 #'   )
 #'   m <- fit(model, epsilon = 4, delta = 1e-6)
 #'   summary(effects(m))
+#'   effects(m, where = "hisp")
 #'   tidy(ols(re78 ~ treat + age, m), conf.int = TRUE)
+#'   iv(re78 ~ 1 | age ~ treat, m)
+#'   private_glm("share", m)
+#'   outcome_index(m, c("re78", "age"), scales = list(re78 = 6500, age = 7))
 #'   file <- tempfile(fileext = ".moments.json")
 #'   write_moments(m, file)
 #'   read_moments(file)
+#'
+#'   # where it is public who was treated, a logit's margins are those of a declared regression
+#'   public <- private_moments(nsw,
+#'     formulas = black ~ treat + age, assignment = design_complete("treat", shares = 185 / 445),
+#'     neighbors = "replace-one-design-public"
+#'   )
+#'   margins(black ~ treat + age, fit(public, epsilon = 4, delta = 1e-6))
 #' }
 #' @name moments
 NULL
@@ -152,7 +168,7 @@ regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, na
 print.dprct_regression <- function(x, ...) {
   only_known(..., .also = for_print)
   said <- vapply(names(x)[-1L], function(key) paste(key, paste(x[[key]], collapse = " and ")), "")
-  cat(paste(c(formula_text(x$formula), said), collapse = ", "), "\n", sep = "")
+  say_lines(paste(c(formula_text(x$formula), said), collapse = ", "))
   invisible(x)
 }
 

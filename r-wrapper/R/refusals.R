@@ -9,6 +9,9 @@ print_text <- function(x, ...) {
   invisible(x)
 }
 
+# Sentences as wide as the console.
+say_lines <- function(...) cat(strwrap(c(...), max(40L, getOption("width")) + 1L), sep = "\n")
+
 # The text as wide as options(width) asks, where the result lives in this session; else as saved.
 text_of <- function(x) {
   width <- max(40L, getOption("width"))

@@ -98,7 +98,8 @@ write_dta.dprct_release <- function(data, path, ...) {
 #'   facts <- schema(file)
 #'   facts <- declare(facts, re78 = list(bounds = c(0, 40000)), treat = list(levels = 0:1))
 #'   as.data.frame(facts)[c("name", "low", "high", "levels")]
-#'   seal(facts, by = "me")
+#'   facts <- seal(facts, by = "me")
+#'   write_schema(facts, tempfile(fileext = ".toml"))
 #' }
 #' @export
 schema <- function(x, ...) UseMethod("schema")

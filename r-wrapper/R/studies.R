@@ -32,19 +32,29 @@
 #'   checked (`unread`), and `left_out`. `ledger()`: the [accountant()] next to the data.
 #' @examples
 #' folder <- tempfile()
-#' dir.create(folder)
+#' dir.create(file.path(folder, "paper"), recursive = TRUE)
 #' data <- system.file("extdata", "nsw_mixtape.dta", package = "dprct")
-#' file.copy(data, file.path(folder, "nsw.dta"))
+#' file.copy(data, file.path(folder, "paper", "nsw.dta"))
+#' writeLines(c("use nsw, clear", "tabulate treat black"), file.path(folder, "paper", "main.do"))
 #' file <- file.path(folder, "study.toml")
-#' writeLines(c(
-#'   "version = 1", "data = 'nsw.dta'", "dataset_id = 'nsw'",
+#' few <- c(
+#'   "version = 1", "data = 'paper/nsw.dta'", "dataset_id = 'nsw'",
 #'   "[release]", "method = 'mv_histogram'", "epsilon = 1.0",
-#'   "[header]", "confirm = true",
-#'   "[columns.treat]", "levels = [0, 1]", "missing = 'never'", "fate = 'modelled'"
-#' ), file)
+#'   "[header]", "confirm = true", "[package]", "folder = 'paper'"
+#' )
+#' rest <- c(
+#'   "[columns.treat]", "levels = [0, 1]", "missing = 'never'", "fate = 'modelled'",
+#'   "[columns.black]", "levels = [0, 1]", "missing = 'never'", "fate = 'modelled'"
+#' )
+#' writeLines(c(few, rest), file)
 #' if (dprct_available()) {
 #'   trial <- study(file)
 #'   check(trial) # what is still open, here the fate of the other columns
+#'   writeLines(c(few, "[study]", "rest = 'withheld'", rest), file)
+#'   plan(trial)
+#'   protect(trial)
+#'   ledger(trial)
+#'   package(trial)
 #' }
 #' @export
 study <- function(path, output = NULL) {

@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import dprct
+from dprct import custodian, published
+from dprct.rbridge import api as api  # registers what R calls
+from dprct.rbridge.dialect import FUNCTIONS
+from dprct.rbridge.registry import _exports
+from dprct.study.methods import BY_NAME, r_name
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -101,6 +108,67 @@ def test_every_export_is_documented_and_tested(checkout: Path) -> None:
     called = [name for name in exports if not re.search(rf"\b{re.escape(name)}\b", tests)]
     assert set(called) <= {"dprct_config", "install_dprct"}
     assert "designs" in reference
+
+
+ONLY_FOR_TESTS = {"identity", "describe_value"}
+IN_R_BY_ITSELF = {
+    "logit": "glm()", "probit": "glm()", "poisson": "glm()", "etable": "modelsummary()",
+    "balance_table": "datasummary_balance()",
+}  # fmt: skip
+OTHERWISE = {
+    "Budget": "epsilon", "Column": "declare", "Guarantee": "guarantee", "Moments": "read_moments",
+    "Regression": "regression", "Release": "protected", "Table": "itt_table", "Unit": "declare",
+    "compare": "compare_data", "published.DPRange": "published_range",
+    "published.DPVariance": "published_variance", "published.Gaussian": "published_gaussian",
+    "published.Laplace": "published_laplace",
+    "published.RandomizedResponse": "published_randomized_response",
+    "custodian.RiskReport": "risk", "custodian.UtilityReport": "utility",
+}  # fmt: skip
+"""Classes of Python's, and what makes or takes them in R."""
+ONLY_THEORY = {"Allocation", "ControlError", "SignRisk", "parallel_delta", "parallel_tradeoff"}
+"""Of :mod:`dprct.published`: how the papers divide budgets and state risks, for `papers/`."""
+
+
+def test_r_calls_every_function_that_python_offers_it_and_no_other(checkout: Path) -> None:
+    code = "".join(p.read_text("utf-8") for p in (checkout / "r-wrapper" / "R").glob("*.R"))
+    called = {*re.findall(r'\b(?:dprct_call|study_call)\(\s*"(\w+)"', code), "ci_overlap"}
+    offered = {name for name, function in _exports.items() if "test" not in function.__module__}
+    assert called == offered - ONLY_FOR_TESTS
+
+
+def test_every_public_name_has_its_function_in_r(checkout: Path) -> None:
+    package = checkout / "r-wrapper"
+    exports = set(re.findall(r"^export\((.+)\)$", (package / "NAMESPACE").read_text(), re.M))
+    names = [
+        *(name for name in dprct.__all__ if not name.startswith("__")),
+        *(f"published.{name}" for name in published.__all__ if name not in ONLY_THEORY),
+        *(f"custodian.{name}" for name in custodian.__all__),
+    ]
+    plain = {n: FUNCTIONS.get(n, n.rpartition(".")[2]) for n in names} | OTHERWISE
+    found = {n: r_name(BY_NAME[n]) if n in BY_NAME else plain[n] for n in names}
+    there = exports | {"epsilon"}
+    assert {n for n, function in found.items() if function not in there} == set(IN_R_BY_ITSELF)
+    readme = (package / "README.md").read_text("utf-8")
+    assert [said for said in IN_R_BY_ITSELF.values() if said not in readme] == []
+
+
+def test_every_function_of_r_is_called_in_an_example(checkout: Path) -> None:
+    package = checkout / "r-wrapper"
+    exports = re.findall(r"^export\((.+)\)$", (package / "NAMESPACE").read_text(), re.MULTILINE)
+    shown = "".join(
+        "".join(re.findall(r"^\\examples\{\n(.*?)^\}$", page.read_text(), re.DOTALL | re.MULTILINE))
+        for page in (package / "man").glob("*.Rd")
+    )
+    assert [name for name in exports if not re.search(rf"\b{re.escape(name)}\(", shown)] == []
+
+
+@pytest.mark.audit
+def test_a_table_of_a_paper_is_made_anew_from_r(host: Any, checkout: Path, tmp_path: Path) -> None:
+    run = host.run(
+        f'found <- replication("rct", "{tmp_path}/a b", 1, 1, checkout = "{checkout}")\n'
+        "cat(found$tables$table_01$printed[1L], grepl('printed and ours', found$text))"
+    )
+    assert run.stdout == "5.21 TRUE", run.stderr
 
 
 def test_the_examples_of_the_manual_are_those_of_the_code(checkout: Path) -> None:
