@@ -66,7 +66,7 @@ def package(
     contents = check_package(study, output)
     if custodian is not None:
         _check_custodian(custodian, contents)
-    todo = to_be_made(contents)
+    todo = _to_be_paid(to_be_made(contents))
     hashes: list[str | None] = [None] * len(todo)
     if len(todo) > 1 or approved:
         with working("reading"):
@@ -83,6 +83,21 @@ def package(
     say(f"wrote {target}")
     if custodian is not None:
         _write_custodian(study, found, contents, custodian)
+
+
+def _to_be_paid(todo: list[Study]) -> list[Study]:
+    """Write what an interrupted run paid for, and return what is still to be paid for."""
+    from dprct.study.several_studies import resumed
+
+    left = []
+    for one in todo:
+        with working("reading"):
+            found = resumed(one)
+        if found is None:
+            left.append(one)
+        else:
+            say(str(found))
+    return left
 
 
 def _say(found: list[Verdict], contents: Contents) -> None:

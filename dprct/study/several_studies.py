@@ -1,23 +1,41 @@
 """The releases of a package before the first of them is paid for: all of them can be made, or none.
 
-Each data set is read, planned and its places tried; then all charges together are checked against
-the ledger.  What is refused here is refused before anything is charged.
+What an interrupted run paid for and did not write is written first.  Then each data set is read,
+planned and its places tried; then all charges together are checked against the ledger.  What is
+refused here is refused before anything is charged.
 """
 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dprct.errors import BudgetError, ConfirmationError, DprctError, StudyError, marked
+from dprct.errors import (
+    BudgetError,
+    ConfirmationError,
+    DprctError,
+    LedgerError,
+    StudyError,
+    marked,
+)
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
+from dprct.privacy.certified import certified_words, state_of
 from dprct.study.offer import offered
 from dprct.study.package import is_made
-from dprct.study.protect import check_places, rehearse, released_file, unaffordable
+from dprct.study.protect import (
+    bound_model,
+    check_places,
+    rehearse,
+    released_file,
+    unaffordable,
+    written_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
 
     from dprct.study.offer import Offer
     from dprct.study.package import Contents
@@ -25,8 +43,56 @@ if TYPE_CHECKING:
 
 
 def to_be_made(contents: Contents) -> list[Study]:
-    """Return the studies of a package whose protected file is not there yet."""
+    """Return the studies of a package whose release is not there yet."""
     return [one.study for one in contents.held if not is_made(one.study)]
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A release that an interrupted run had paid for, and that is written now.
+
+    Parameters
+    ----------
+    entry : str
+        Of the ledger.
+    """
+
+    study: Study
+    entry: str
+    paths: tuple[Path, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{released_file(self.study).name} was charged before (entry {self.entry}) and not "
+            "written; it is made from what was saved, and nothing is charged"
+        )
+
+
+def resumed(study: Study) -> Resumed | None:
+    """Write the release that a study paid for and did not write; None where there is none.
+
+    It is of the same data, method, budget and public facts: the saved state says so.
+    """
+    found = find_ledger(study.data, study.dataset_id)
+    if found is None or not study.promises:
+        return None
+    asked = Budget(study.release.epsilon, study.release.delta)
+    certified = certified_words(study.output.parent)
+    saved = [
+        entry.id
+        for entry in reversed(found.ledger)
+        if entry.budget == asked and state_of(entry, found, certified)[0] == "saved"
+    ]
+    model = bound_model(study) if saved else None
+    for entry in saved:
+        assert model is not None
+        try:
+            made = model.resume(entry)
+        except LedgerError:  # it paid for another study of these data
+            continue
+        check_places(study)
+        return Resumed(study, entry, written_files(study, model, made))
+    return None
 
 
 def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[Offer]:

@@ -18,6 +18,7 @@ from dprct.cli import main
 from dprct.errors import FileError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
+from dprct.privacy.accountant import find_ledger
 from dprct.schema import Schema
 from dprct.study.added_do_files import read_off_py
 from dprct.study.offer import offered
@@ -251,3 +252,43 @@ def test_another_version_of_the_study_is_another_release(packed: Path, tmp_path:
     with pytest.raises(FileError, match="another version of the study"):
         is_made(study_of(home / "study.toml"))
     assert isinstance(released(home / "wells.moments.json"), OnMoments)
+
+
+@pytest.mark.parametrize("method", ["moments", "calibrated"])
+def test_an_interrupted_package_goes_on_and_charges_nothing_again(
+    tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    home = laid_out(tmp_path)
+    # a total that would pay for a second release
+    text = STUDY.replace("[header]", "[budget]\nepsilon = 200.0\ndelta = 0.009\n[header]", 1)
+    if method == "calibrated":
+        text = re.sub(r"\[moments\].*?(?=\[budget\])", "", text, flags=re.DOTALL)
+        text = text.replace('kind = "cluster"', 'kind = "simple"')
+        text = text.replace('cluster = "village"\nlargest = 10\n', "")
+        text = text.replace('"moments"', '"calibrated"\nformula = "litres ~ pump + depth"')
+        text = text.replace("[budget]", '[calibrated]\ncovariate_release = "filler"\n[budget]')
+        text += '[columns.depth2]\nfate = "filler"\nbounds = [0, 81]\n'
+    (home / "study.toml").write_text(text)
+
+    def entries() -> int:
+        ledger = find_ledger(home / "rep" / "data" / "wells.dta", "wells")
+        return 0 if ledger is None else len(ledger.ledger)
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for module, name, made in (
+        ("dprct.study.offer", "written_files", False),  # charged, and not written
+        ("dprct.study.package", "_write", True),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"{module}.{name}", fail)
+            stopped = run("package", home / "study.toml", "--yes")
+            assert stopped.code == 130, stopped.err
+        assert entries() == 1
+        assert not (home / "wells_package").exists()
+        assert is_made(study_of(home / "study.toml")) is made
+    again = run("package", home / "study.toml", "--yes")
+    assert again.code == 0, again.err
+    assert entries() == 1
+    assert (home / "wells_package" / "package.json").exists()

@@ -33,7 +33,7 @@ from dprct.study.protect import (
     study_of,
     written_files,
 )
-from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
+from dprct.study.several_studies import rehearsed, resumed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def study_package(
     """Write the replication folder of a study, and protect first what is not protected yet."""
     study = _found(path, output)
     contents = check_package(study, None if folder is None else Path(folder))
-    todo = to_be_made(contents)
+    todo = [one for one in to_be_made(contents) if resumed(one) is None]
     hashes = [approved] if isinstance(approved, str) else [*(approved or ())]
     offers = rehearsed(todo, hashes)
     for number, offer in enumerate(offers):
