@@ -436,6 +436,7 @@ def side_by_side(
     ----------
     estimates : sequence of DataFrame
         Columns ``estimate``, ``low`` and ``high``, rows by name; a row that one lacks is left out.
+        With a column ``noise``, the half width that privacy noise alone would give is a thick line.
     names : sequence of str
         Of the models, for the legend.
 
@@ -463,6 +464,12 @@ def side_by_side(
             values, at, xerr=around, fmt="o", color=f"C{k}", capsize=3, linewidth=1, markersize=4,
             label=name,
         )  # fmt: skip
+        half = shown["noise"].to_numpy(np.float64) if "noise" in shown else np.array([])
+        if np.isfinite(half).any():
+            ax.errorbar(
+                values, at, xerr=np.nan_to_num(half), fmt="none", ecolor=f"C{k}", elinewidth=5,
+                alpha=0.4, label=f"{name}: {PRIVACY_NOISE}",
+            )  # fmt: skip
     ax.set_yticks([place[name] for name in rows], rows)
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.legend(fontsize=8)

@@ -488,7 +488,8 @@ def _cate(run: Runs) -> Iterator[Item]:
     yield item(
         "S-learner",
         "section 3.1; MSE .016 (section 5.2); the authors' file .0162",
-        f"{voting(s)}; `dprct.CATE(learner='s')` needs a known e, and says why",
+        f"{voting(s)}; `dprct.CATE(learner='s')` needs a known e, and says why; without one: "
+        f"`learner='t'` {voting('plug-in')}, and `IPW(estimator='aipw')` for everybody",
     )
     yield item("all intermediate models", "Remark 3.1", "`result.models`")
     yield item(

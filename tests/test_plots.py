@@ -217,8 +217,11 @@ def test_boxes_have_their_medians_and_marks() -> None:
 def test_a_thing_and_another_stand_next_to_each_other_in_their_colours() -> None:
     raw = pd.DataFrame({"estimate": [1.0, 2.0], "low": [0.5, 1.0], "high": [1.5, 3.0]}, ["a", "b"])
     private = pd.DataFrame({"estimate": [2.5, np.nan], "low": [1, 0], "high": [4, 0]}, ["b", "c"])
-    ax = plots.side_by_side([raw, private], ["raw", "private"], watermark="mine")
+    noisy = private.assign(noise=[0.5, np.nan])
+    ax = plots.side_by_side([raw, noisy], ["raw", "private"], watermark="mine")
     drawn(ax)
+    assert ax.containers[2].lines[2][0].get_segments()[0][:, 0].tolist() == [2.0, 3.0]
+    assert ax.containers[2].get_label() == "private: privacy noise alone"
     rows = {tick.get_text(): tick.get_position()[1] for tick in ax.get_yticklabels()}
     assert rows["a"] > rows["b"] > rows["c"]  # from top to bottom
     segments = [bars.lines[2][0].get_segments() for bars in ax.containers]

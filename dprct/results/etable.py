@@ -297,7 +297,9 @@ def _coefficient(fit: LinearResults, term: str) -> Cell:
         return NOT_RELEASED
     if term in getattr(fit, "not_released", ()):
         return Estimate(float(fit.params[term]), told=False)
-    return Estimate(float(fit.params[term]), float(fit.bse[term]), float(fit.pvalues[term]))
+    noise = math.nan if fit.bse_noise is None else float(fit.bse_noise[term])
+    value, error, p = (float(of[term]) for of in (fit.params, fit.bse, fit.pvalues))
+    return Estimate(value, error, p, noise=noise)
 
 
 def _says(fit: LinearResults, members: Sequence[str]) -> str:

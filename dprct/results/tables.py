@@ -44,6 +44,8 @@ class Estimate:
         p-value, and p-value adjusted for the other hypotheses of its family.
     told : bool
         Whether the error may be known: where it was not released, it is printed as n.r.
+    noise : float
+        The part of the error that is privacy noise, which figures mark.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Estimate:
     p: float = math.nan
     adjusted: float = math.nan
     told: bool = True
+    noise: float = math.nan
 
 
 class StyleOptions(TypedDict, total=False):
@@ -595,6 +598,8 @@ class Table:
     ) -> Axes:
         """Draw the estimates of all columns with their intervals, row by row.
 
+        What privacy noise alone would be of an interval is a thick line, where it is known.
+
         Parameters
         ----------
         alpha : float
@@ -624,7 +629,7 @@ class Table:
         >>> plt.close(ax.figure)
         """
         quantile = -special.ndtri(checked_alpha(alpha) / 2)
-        found: dict[str, dict[str, tuple[float, float, float]]] = {}
+        found: dict[str, dict[str, tuple[float, ...]]] = {}
         section = ""
         for row in self.rows:
             section = row.name if row.kind == "section" else section
@@ -634,7 +639,7 @@ class Table:
             for column, cell in zip(self.columns, row.cells, strict=bool(row.cells)):
                 if isinstance(cell, Estimate):
                     half = quantile * cell.se
-                    ends = (cell.value, cell.value - half, cell.value + half)
+                    ends = (cell.value, cell.value - half, cell.value + half, quantile * cell.noise)
                     words = f"{column.group} {column.heading}".strip()
                     found.setdefault(words, {})[name] = ends
         if not found:
@@ -642,7 +647,9 @@ class Table:
                 "``keep=`` leaves no row with an estimate; name rows that have one"
             )
         frames = [
-            pd.DataFrame.from_dict(cells, orient="index", columns=["estimate", "low", "high"])
+            pd.DataFrame.from_dict(
+                cells, orient="index", columns=["estimate", "low", "high", "noise"]
+            )
             for cells in found.values()
         ]
         label = f"Estimate, with {100 * (1 - alpha):g}% interval"

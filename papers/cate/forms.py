@@ -7,7 +7,8 @@ The one-step learner is run by its own steps (``dprct.estimate.cate.release``) i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from dprct.schema import Column, Schema
 from papers.cate.baseline import fitted_effect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,6 +63,8 @@ class Form:
         Whether it also needs that the probability is one half.
     printed : bool
         Whether DP-EBM is run as in section 5.1.1.
+    more : dict
+        Further arguments of the one-step learner.
     """
 
     title: str
@@ -72,6 +75,7 @@ class Form:
     worst: bool = False
     half: bool = False
     printed: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def options(self, design: Design) -> dict[str, Any]:
         """Return the arguments that the models of all kinds share."""
@@ -89,6 +93,9 @@ class Form:
             return design.propensity == 0.5
         return design.propensity is not None or not self.known
 
+
+LOGIT = {"propensity_model": "logit"}
+ALONE = {"parts": {"propensity": Fraction(1, 4), "effect": Fraction(3, 4)}}
 
 FORMS = {
     "one-step": Form("one-step DR, known e, all rows, declared R", "strict", "dr", known=True),
@@ -119,6 +126,12 @@ FORMS = {
         for learner, title in (("dr", "DR"), ("r", "R"), ("s", "S"), ("t", "T"),
                                ("constant", "constant effect"))
     },
+    "logit, split": Form("one-step DR, e by a logit, outcomes estimated (1/4, 1/4, 1/2)",
+                         "strict", "dr", more=LOGIT),
+    "e alone": Form("one-step DR, e alone estimated (1/4, 3/4)", "strict", "dr", more=ALONE),
+    "logit alone": Form("one-step DR, e alone, by a logit (1/4, 3/4)", "strict", "dr",
+                        more={**LOGIT, **ALONE}),
+    "plug-in": Form("plug-in (T), no e, all rows", "strict", "t"),
 }  # fmt: skip
 
 
@@ -222,7 +235,7 @@ class Fits:
         form = FORMS[name]
         if name not in self._learners:  # a function of public facts alone
             clip = worst_case(self.design) if form.worst else self.design.clip
-            model = CATE(frame, self.schema, clip=clip, **form.options(self.design))
+            model = CATE(frame, self.schema, clip=clip, **form.options(self.design), **form.more)
             self._learners[name] = model.spec.form(model.facts)
         own = self._learners[name]
         allocation = own.allocation(Budget.asked(epsilon, DELTA))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -170,6 +171,13 @@ def _figure_7(table: pd.DataFrame, law: str) -> Iterator[Claim]:
             "(10, 100), (100, 100): 10, 10, 100, 100 (section 8.4)", LAWS[law],
             f"at lambda {', '.join(f'{lam:g}' for lam in at)}", all(near),
         )  # fmt: skip
+    most = [
+        float(_rmse(table, f"{words}{law}", "lambda").max()) for words in ("output", "objective")
+    ]
+    yield Claim(
+        "7", "output: errors on a larger scale, which hides its U (section 8.4)", LAWS[law],
+        f"largest error: output {most[0]:,.3g}, objective {most[1]:,.3g}", most[0] > NEAR * most[1],
+    )  # fmt: skip
 
 
 def _sets(errors: pd.Series[float]) -> list[tuple[int, int]]:
@@ -240,6 +248,12 @@ def _figure_6(table: pd.DataFrame, law: str) -> Iterator[Claim]:
         "6", "normal noise: the two sets with T0 = 100 are best (section 8.3)", LAWS[law],
         f"at epsilon 4 from the best: {', '.join(map(str, best))}",
         {T0 for _, T0 in best[:2]} == {100},
+    )  # fmt: skip
+    errors = sorted(_at(normal, *one) for one in sets)
+    yield Claim(
+        "6", "normal noise: the four sets are apart from each other (section 8.3)", LAWS[law],
+        f"at epsilon 4: {', '.join(f'{error:,.3g}' for error in errors)}",
+        all(more > NEAR * less for less, more in itertools.pairwise(errors)),
     )  # fmt: skip
 
 
