@@ -79,7 +79,7 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
         "lalonde: its data were not at hand",
         "Algorithm 2, n = 10, epsilon 2: RMSE",
         "printed density: 8 of ",
-        "epsilon 4: MSE of the DR-learner | figure | 0.125 | 1.04 | 2.04 | - | 0.04 |",
+        "epsilon 4: MSE of the DR-learner | figure | 0.125 | 1.04 | 2.04 | - | - | - | - | 0.04 |",
         "dprct.published.SignRisk",
         "| 1,000 | 1 | 0.300 | wrong after it | 0.8 | 0.100 |",
         "dprct.published.ControlError",

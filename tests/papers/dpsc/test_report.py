@@ -64,7 +64,7 @@ def test_what_the_paper_says_of_its_figures_is_checked_against_the_errors() -> N
     at_T0 = {T0: float(T0) for T0 in (10, 100)}
     every = [one for one in claims(table_of(at_T0, at_T0)) if one.law == "density"]
     held = {f"{one.figure} {one.said.partition(' (section')[0]}": one for one in every}
-    assert len(held) == len(every) == 28
+    assert len(held) == len(every) == 30
     for words in (
         "3 output: a curve of the shape of a U", "3 objective far below output for lambda <= 20",
         "4 objective: errors dramatically better than the printed bound",
