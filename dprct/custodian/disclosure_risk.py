@@ -108,8 +108,8 @@ class RiskReport(Confidential):
         """
         return marked(summarised(self.measures, ["method"], list(_EXPLAINED), tuple(quantiles)))
 
-    def to_text(self) -> str:
-        """Return the report as text, under its watermark."""
+    def to_text(self, width: int | None = None) -> str:
+        """Return the report as text, under its watermark; ``width`` as in a table's."""
         found = self.summary()
         methods = [str(method) for method in found["method"]]
         columns = [
@@ -129,7 +129,7 @@ class RiskReport(Confidential):
             corner="Share, or mean over draws",
             notes=(*self._notes(), WATERMARK + "."),
         )
-        return table.to_text()
+        return table.to_text(width)
 
     def __str__(self) -> str:
         return self.to_text()

@@ -369,9 +369,9 @@ class UtilityReport(Confidential):
         out.insert(6, "estimated", groups["overlap"].count().to_numpy())
         return marked(out)
 
-    def to_text(self) -> str:
-        """Return the report as text, under its watermark."""
-        return self._table().to_text()
+    def to_text(self, width: int | None = None) -> str:
+        """Return the report as text, under its watermark; ``width`` as in a table's."""
+        return self._table().to_text(width)
 
     def __str__(self) -> str:
         return self.to_text()

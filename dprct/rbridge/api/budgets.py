@@ -11,6 +11,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.charges import unit_words
 from dprct.rbridge.convert import Record
+from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def accountant_state(accountant: Accountant) -> dict[str, Any]:
         {
             "entry": entry.id,
             "when": entry.when,
-            "method": entry.method,
+            "method": method_in_r(entry.method),
             "epsilon": float(entry.budget.epsilon),
             "delta": float(entry.budget.delta),
             "relation": entry.relation,

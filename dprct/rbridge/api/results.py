@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from dprct.certificate.certificate import Certificate, digest_of
+from dprct.custodian import RiskReport, UtilityReport
 from dprct.errors import ParameterError, SimulationError
 from dprct.estimate import Moments
 from dprct.rbridge.api.session import whole
@@ -253,7 +254,7 @@ def result_text(result: Any, width: float) -> str | None:
     shown, columns = getattr(result, "shown", result), whole(width, "width")
     if isinstance(shown, Plan):
         return _plan_in_r(shown).to_text(columns)
-    if isinstance(shown, ResultTable):
+    if isinstance(shown, ResultTable | UtilityReport | RiskReport):
         return r_words(shown.to_text(columns))
     if isinstance(shown, Moments):
         return r_words(shown.as_text(columns))

@@ -30,20 +30,46 @@ shapes <- function() {
   cate(y ~ x, rows, facts, treatment = "t", propensity = 0.5)
 }
 
-test_that("results, plans, schemas and guarantees keep to the width", {
+test_that("whatever prints keeps to the width, and promises once", {
   skip_without_python()
   model <- shapes()
   release <- fit(nsw_calibrated(), epsilon = 1, rng = 1)
+  rows <- data.frame(
+    income = rep(c(10, 60, 30, 40), 150), work = rep(c(0, 1, 1), 200), treat = rep(0:1, 300),
+    female = rep(c(0, 0, 1), 200)
+  )
+  never <- list(levels = 0:1, missing = "never")
+  rows <- declare(rows, income = list(bounds = c(0, 100), sd = 20, missing = "never"),
+    work = never, treat = never, female = never
+  )
+  logit <- regression(work ~ treat, family = "logit", name = "a model of those who have work")
+  group <- regression(income ~ treat, where = "female == 1", name = "a name that is as long as one may get")
+  many <- private_moments(rows, formulas = list(income ~ treat, "work ~ treat", logit),
+    columns = c("income", "work"), subgroups = "female",
+    assignment = design_simple("treat", shares = 0.5)
+  )
+  moments <- fit(many, epsilon = 20, delta = 1e-6, rng = 1)
+  spent <- accountant(epsilon = 5)
+  invisible(fit(nsw_ate(), 1, accountant = spent))
   shown <- list(
     ols(re78 ~ treat + age, read_dta(nsw_file())), fit(nsw_ate(), 1, rng = 1), plan(model, 1),
     fit(model, 50, rng = 1), effects_of_panel(), guarantee(fit(model, 1, rng = 1)), nsw_facts(),
-    itt_table(nsw(), "re78", "treat"), release, summary(release)
+    itt_table(nsw(), "re78", "treat"), release, summary(release), many, logit, group, plan(many, 4, 1e-6), moments,
+    effects(moments, where = "female"), private_glm("a model of those who have work", moments),
+    lincom(moments, "`income: treat` - `work: treat`"), wald_test(moments), itt_table(moments), spent,
+    suppressWarnings(utility(nsw(), protected(release), re78 ~ treat)), design_of_nsw(),
+    suppressWarnings(risk(nsw(), protected(release))), ols(re78 ~ treat, release), dprct_config()
   )
   below_call <- function(lines) { # R breaks a call where it can
     if (lines[1L] == "Call:") lines[-seq_len(which(lines == "")[1L])] else lines
   }
   for (x in shown) {
-    for (width in c(60L, 80L)) expect_lte(max(nchar(below_call(lines_of(x, width)))), width)
+    for (width in c(60L, 80L, 120L, 200L)) {
+      lines <- below_call(lines_of(x, width))
+      expect_lte(max(nchar(lines)), width, label = class(x)[1L])
+      promises <- grepl("(differential privacy with epsilon|^No differential-privacy)", lines)
+      expect_lte(sum(promises), 1L, label = class(x)[1L])
+    }
     words <- function(width) gsub("[-= \n]+", "", paste(lines_of(x, width), collapse = ""))
     expect_gt(nchar(words(60L)), 0.9 * nchar(words(80L))) # nothing is cut off
   }
