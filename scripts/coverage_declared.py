@@ -80,7 +80,8 @@ class Case:
     sampling weights, to which the effect is tied; ``own``: these are private, lognormal from .25
     to 4.  ``offer``: the effect of what was taken up.  ``hidden``: treatment is private, drawn for
     each person alone; ``gone``: outcomes of .3 of the treated and .1 of the others are missing,
-    and who has one is private; ``within``: errors of public clusters of so many people.
+    and who has one is private; ``within``: errors of public clusters of so many people;
+    ``crossed``: of so many markets, too, which cross these, or the clusters assigned.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Case:
     hidden: bool = False
     gone: bool = False
     within: int = 0
+    crossed: int = 0
     epsilons: tuple[float, ...] = (1.0, 4.0)
 
     @property
@@ -141,6 +143,9 @@ CASES = (
       for n in (2000, 10000)),
     Case("private treatment, 100 public clusters of 20", 2000, hidden=True, within=20),
     *(Case("private weights, lognormal", n, weights=True, own=True) for n in (2000, 10000)),
+    Case("two ways, 60 villages of 50 and 40 markets", 3000, cluster=50, crossed=40),
+    Case("two ways, 12 villages of 250 and 40 markets", 3000, cluster=250, crossed=40),
+    Case("two ways, the same, people assigned", 3000, within=50, crossed=40),
     Case("private treatment and weights", 10000, weights=True, own=True, hidden=True),
 )  # fmt: skip
 
@@ -184,7 +189,9 @@ def made(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
     X = np.clip(rng.normal(size=(n, 10)), -3, 3)
     icc = 0.1 if case.cluster > 1 else 0.0
     own = math.sqrt(icc) * rng.normal(size=(G, K))[group]
-    e = own + math.sqrt(1 - icc) * rng.normal(size=(n, K))
+    market, of_markets = np.arange(n) % max(1, case.crossed), 0.1 if case.crossed else 0.0
+    own = own + math.sqrt(of_markets) * rng.normal(size=(max(1, case.crossed), K))[market]
+    e = own + math.sqrt(1 - icc - of_markets) * rng.normal(size=(n, K))
     z = math.sqrt(0.04) * X.sum(axis=1)[:, None] + math.sqrt(0.6) * e
     low, high, *_ = bounds_of(case.kind)
     off, on = potential(case.kind, z, rng)
@@ -203,7 +210,7 @@ def made(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
         truth = np.linalg.lstsq(line, effect)[0][1]
     names = [*(f"y{k}" for k in range(K)), "t", *(f"x{j}" for j in range(10)), "v"]
     data = pd.DataFrame(np.column_stack([Y, T, X, group]), columns=names)
-    data = data.assign(wave=np.arange(n) % 2.0, w=w, taken=given.astype(float))
+    data = data.assign(wave=np.arange(n) % 2.0, w=w, taken=given.astype(float), m=market * 1.0)
     W = np.column_stack([np.ones(n), T, X])
     W = np.insert(W, 1, T * X[:, 0], axis=1) if case.slope else W
     use = data["wave"].to_numpy() != 1 if case.where else np.ones(n, bool)
@@ -235,6 +242,7 @@ def model_of(case: Case, data: pd.DataFrame, treated: int) -> PrivateMoments:
         Column("taken", "byte", levels=(0.0, 1.0), **NEVER),
         *(Column(x, bounds=(-3, 3), sd=1.0, **NEVER) for x in names),
         Column("v", "long", fate="public" if case.within else None, **NEVER),
+        Column("m", "long", fate="public", **NEVER),
         Column("wave", "byte", missing=(".",), fate="public"),
         Column("w", bounds=(0, 4), sd=0.6, centre=1.1, **NEVER) if case.own
         else Column("w", "byte", fate="public", **NEVER),
@@ -249,7 +257,8 @@ def model_of(case: Case, data: pd.DataFrame, treated: int) -> PrivateMoments:
         right = " + ".join([*names, "[taken ~ t]"])
     where = "wave != 1 & y0 < ." if case.where else None
     weights = "w" if case.weights else None
-    cluster = "v" if case.within else None
+    cluster: Any = "v" if case.within else None
+    cluster = ("v", "m") if case.crossed else cluster
     model = PrivateMoments(
         data, schema, assignment=design,
         neighbors="replace-one" if case.hidden else "replace-one-design-public",

@@ -51,21 +51,22 @@ class WaldTest:
     ----------
     statistic : float
         Chi-square for infinite ``df_denom``, else F.
-    df : int
-        Independent restrictions.
+    df : float
+        Independent restrictions; where part of the covariance is noise, as many as the law of the
+        statistic has, and fewer.
     """
 
     statistic: float
     pvalue: float
-    df: int
+    df: float
     df_denom: float
     hypothesis: str
 
     def __str__(self) -> str:
         law = (
-            f"F({self.df}, {self.df_denom:g})"
+            f"F({self.df:.3g}, {self.df_denom:g})"
             if math.isfinite(self.df_denom)
-            else f"chi2({self.df})"
+            else f"chi2({self.df:.3g})"
         )
         p = "p < 0.0001" if self.pvalue < 1e-4 else f"p = {self.pvalue:.4f}"
         return f"Test of {self.hypothesis}: {law} = {self.statistic:.3f}, {p}"
@@ -283,6 +284,44 @@ def wald_test(estimate: Array, cov: Array, hypothesis: str, df_denom: float = ma
         p = float(special.fdtrc(q, df_denom, chi2 / q))
         return WaldTest(chi2 / q, p, q, df_denom, hypothesis)
     return WaldTest(chi2, float(special.chdtrc(q, chi2)), q, df_denom, hypothesis)
+
+
+def noisy_test(
+    estimate: Array, metric: Array, cov: Array, hypothesis: str, df_denom: float
+) -> WaldTest:
+    """Return the test that (q,) differences are 0, of a covariance that was released with noise.
+
+    Parameters
+    ----------
+    metric : (q, q) array
+        In which they are measured: positive, and wide where the covariance is mostly noise.
+    cov : (q, q) array
+        Covariance as released, its diagonal raised.
+
+    Notes
+    -----
+    Of d with the covariance V the square d' M^-1 d is a sum of chi-squares with the eigenvalues of
+    A = M^-1 V as weights.  Two moments of that law, tr A and tr A^2, make it c times a chi-square
+    of f = (tr A)^2 / tr A^2 degrees of freedom (Satterthwaite), an F where errors have few.  Both
+    are sums over V, in which its noise averages out; the inverse of V, which the Wald test takes,
+    is rather that of the noise.  With M = V it is the Wald test.
+
+    References
+    ----------
+    Rao and Scott (1984), Annals of Statistics 12.
+    """
+    if not (np.isfinite(cov).all() and np.isfinite(estimate).all()):
+        return WaldTest(math.nan, math.nan, len(estimate), df_denom, hypothesis)
+    A = np.linalg.solve(metric, cov)
+    first, second = float(np.trace(A)), float((A * A.T).sum())
+    df = min(max(first**2 / second, 1.0), float(len(estimate)))
+    statistic = float(estimate @ np.linalg.solve(metric, estimate)) / first
+    if math.isfinite(df_denom):
+        return WaldTest(
+            statistic, float(special.fdtrc(df, df_denom, statistic)), df, df_denom, hypothesis
+        )
+    p = float(special.chdtrc(df, statistic * df))
+    return WaldTest(statistic * df, p, df, df_denom, hypothesis)
 
 
 def positive(cov: Array) -> Array:

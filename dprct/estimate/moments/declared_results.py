@@ -13,7 +13,7 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.instruments import AndersonRubin, IVResults
-from dprct.results.joint import WaldTest, positive, restrictions, wald_test
+from dprct.results.joint import WaldTest, noisy_test, positive, restrictions, wald_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,13 @@ class DeclaredResults(GaussianResults):
         self._check_joint(asked.weights)
         cov = asked.weights @ _covariance(self.drawn, self.of) @ asked.weights.T
         estimate = asked.weights @ self.drawn.params - asked.values
-        return wald_test(estimate, cov, "; ".join(asked.texts), self.of.df)
+        plain = wald_test(estimate, cov, "; ".join(asked.texts), self.of.df)
+        if self.of.classical or plain.df < len(estimate):  # one draw, or repeated restrictions
+            return plain
+        by = asked.weights if self.drawn.basis is None else asked.weights @ self.drawn.basis
+        laws = [_combined(self.drawn, self.of, row, 0.0) for row in asked.weights]
+        noise = asked.weights @ noise_of(self.drawn) @ asked.weights.T
+        return _jointly(plain, estimate, laws, by @ self.drawn.sampling @ by.T, noise)
 
     def _check_joint(self, weights: Array) -> None:
         several = max((row != 0).sum() for row in weights) > 1 or len(weights) > 1
@@ -135,10 +141,13 @@ class JointResults(GaussianResults):
         raised = [law.kappa(JOINT_ALPHA) * float(law.spreads[0]) for law in self._each]
         cov = positive(self.sampling) + np.diag(np.array(raised) + self.noises**2)
         estimate = asked.weights @ self.params.to_numpy(np.float64) - asked.values
-        df = float(self.df_inference)
-        return wald_test(
-            estimate, asked.weights @ cov @ asked.weights.T, "; ".join(asked.texts), df
-        )
+        df, L = float(self.df_inference), asked.weights
+        plain = wald_test(estimate, L @ cov @ L.T, "; ".join(asked.texts), df)
+        if plain.df < len(estimate):  # some repeat others
+            return plain
+        laws = [self._combined(row, 0.0) for row in L]
+        noise = (L * self.noises**2) @ L.T
+        return _jointly(plain, estimate, laws, L @ self.sampling @ L.T, noise)
 
     @property
     def _each(self) -> list[Combined]:
@@ -157,6 +166,25 @@ class JointResults(GaussianResults):
             parts=np.array([float(w @ self.sampling @ w)]), spreads=np.array([spread]),
             noise=float((w * w) @ (self.noises**2)), df=np.array([float(self.df_inference)]),
         )  # fmt: skip
+
+
+def _jointly(
+    plain: WaldTest, estimate: Array, laws: Sequence[Combined], sampling: Array, noise: Array
+) -> WaldTest:
+    """Return the test of combinations, of which the sampling covariance was released with noise.
+
+    Each direction is measured by the released covariance and K times the noise of variances beside
+    it, so that directions that are mostly noise do not decide: without noise it is the Wald test.
+    Simulated with 2 to 8 restrictions, noise of .05 to 4 times that of the coefficients, and
+    covariances of nothing to a hundred times that: the 5 % test rejects at most .055 of true
+    nulls, the 1 % test .013 (docs/declared_regressions.md).
+    """
+    spreads = np.array([float(law.spreads[0]) for law in laws])
+    raised = np.array([law.kappa(JOINT_ALPHA) for law in laws]) * spreads
+    metric = positive(sampling) + noise + np.diag(raised + len(laws) * spreads)
+    cov = sampling + noise
+    np.fill_diagonal(cov, np.maximum(np.diag(sampling) + raised, 0.0) + np.diag(noise))
+    return noisy_test(estimate, metric, cov, plain.hypothesis, plain.df_denom)
 
 
 def joint_results(
