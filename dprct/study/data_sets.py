@@ -69,23 +69,54 @@ def studies_of(study: Study) -> tuple[Study, ...]:
             other = load_study(path)
         except DprctError as error:
             raise type(error)(f"{where}: {marked(error)}") from None
-        _check_shared(study, other, where)
+        if study.disjoint is None:
+            _check_shared(study, other, where)
+        _check_packed_alone(study, other, where)
         found.append(other)
     _check_distinct(found)
+    if study.disjoint is not None:
+        _check_apart(found)
     return tuple(found)
 
 
-def _check_shared(study: Study, other: Study, where: str) -> None:
-    """Refuse another study that does not charge this one's ledger for the same people."""
+def _check_apart(studies: Sequence[Study]) -> None:
+    """Refuse data sets of different people that share a ledger, or are the same data."""
+    ids: dict[str, Study] = {}
+    contents: dict[str, Study] = {}
+    for study in studies:
+        first = ids.setdefault(study.dataset_id.casefold(), study)
+        if first is not study:
+            raise StudyError(
+                f"[package] disjoint: {first.path.name!r} and {study.path.name!r} have dataset_id ="
+                f" {study.dataset_id!r}, as data about the same people have; give each its own, or "
+                "leave disjoint out"
+            )
+        for path in (study.data, *study.merged_files):
+            if not path.is_file():
+                continue
+            first = contents.setdefault(disk.sha256(path), study)
+            if first is not study:
+                raise StudyError(
+                    f"[package] disjoint: {study.path.name!r} has data of {first.path.name!r}, so "
+                    "that these are the same people; leave disjoint out"
+                )
+
+
+def _check_packed_alone(study: Study, other: Study, where: str) -> None:
     if other.package is not None:
         raise StudyError(
             f"{where} has a [package] of its own; leave it out: the package is that of "
             f"{study.path.name!r}"
         )
+
+
+def _check_shared(study: Study, other: Study, where: str) -> None:
+    """Refuse another study that does not charge this one's ledger for the same people."""
     if other.dataset_id != study.dataset_id:
         raise StudyError(
             f"{where} has dataset_id = {other.dataset_id!r}, this study {study.dataset_id!r}; give "
-            "both the same: what is spent on the same people adds up in one ledger"
+            "both the same: what is spent on the same people adds up in one ledger; if nobody is "
+            'in two of them, say why: disjoint = "..." in [package]'
         )
     ledgers = [ledger_path(one.data, one.dataset_id).resolve() for one in (study, other)]
     if ledgers[0] != ledgers[1]:

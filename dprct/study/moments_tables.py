@@ -156,20 +156,24 @@ def moments_places(output: Path) -> tuple[Path, ...]:
     return (place, *certificate_paths(place))
 
 
-def moments_files(moments: Moments, place: Path, study: str) -> tuple[Certificate, dict[Path, str]]:
+def moments_files(
+    moments: Moments, place: Path, study: str, facts: Mapping[str, str]
+) -> tuple[Certificate, dict[Path, str]]:
     """Return released moments and their certificate as they are written, by path.
 
     Parameters
     ----------
     study : str
         The hash of what the study asks for.
+    facts : mapping of str to str
+        That the study adds to those of the release.
     """
     content = document_of(moments)
     text = text_of(content)
     plain = moments.certificate()
     signed = replace(
         plain,
-        facts={**plain.facts, DIGEST: content["digest"]},
+        facts={**plain.facts, **facts, DIGEST: content["digest"]},
         study=study,
         file={"name": place.name, "sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()},
     )

@@ -405,6 +405,7 @@ def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side
         signed = replace(
             certificate,
             file={**certificate.file, "name": PurePosixPath(one.place).name},
+            facts={**certificate.facts, **_apart(study)},
             regressions=tuple(found[place].worth() for place in mine),
         )
         sides.append(Side(on[one.study.path], signed, frozenset(mine)))
@@ -459,7 +460,8 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         regressions=tuple(one.worth() for one in found),
         checks=_checks(contents, found, sides),
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
-        together=_together(first) if len(contents.held) > 1 else (),
+        together=_together(contents.held, sides),
+        disjoint=first.disjoint,
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
         made=made_columns(found, [one.study for one in contents.held]),
@@ -507,16 +509,37 @@ def _checks(
     )
 
 
-def _together(study: Study) -> tuple[str, ...]:
-    """Common promise of all charges to the ledger of a package, in sentences."""
-    found = find_ledger(study.data, study.dataset_id)
+def _apart(study: Study) -> dict[str, str]:
+    """Return what certificates say of the other data sets of a package of different people."""
+    if study.disjoint is None:
+        return {}
+    said = (
+        f"of other people ({study.disjoint}): on one {study.unit.name} this release alone is spent"
+    )
+    return {"other data sets of the package": said}
+
+
+def _together(held: Sequence[Held], sides: Sequence[Side]) -> tuple[str, ...]:
+    """What all releases of a package spend and promise together, in sentences."""
+    first = held[0].study
+    if len(held) == 1:
+        return ()
+    if first.disjoint is not None:
+        spent = [
+            (side.certificate.guarantee, one.place) for one, side in zip(held, sides, strict=True)
+        ]
+        return tuple(
+            f"One {guarantee.unit} of {place}: {guarantee.budget}, and nothing more."
+            for guarantee, place in spent
+        )
+    found = find_ledger(first.data, first.dataset_id)
     sum_of = None if found is None else found.together
     if found is None or sum_of is None:
         return ()
     charges = found.charges
     counted = f"the {charges} charges" if charges > 1 else "the one charge"
     return (
-        f"The ledger of {study.dataset_id} says of {counted} to it: {found.spent} in all.",
+        f"The ledger of {first.dataset_id} says of {counted} to it: {found.spent} in all.",
         *sum_of.sentences(),
     )
 

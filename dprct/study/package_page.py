@@ -127,7 +127,8 @@ class OnMoments:
 
     def cells(self, one: Verdict, level: float) -> dict[str, Cell]:
         """Read off a regression: every coefficient that it returns."""
-        assert one.reading is not None
+        if one.reading is None:  # the verdict says what would serve it
+            return {}
         table = one.reading.numbers(self.moments, level)
         return {str(name): Cell(*map(float, row)) for name, *row in table.itertuples()}
 
@@ -142,7 +143,8 @@ class OnConfidential:
 
     def cells(self, one: Verdict, level: float) -> dict[str, Cell]:
         """Run the regression that is read off the moments, on the rows themselves."""
-        assert one.reading is not None
+        if one.reading is None:
+            return {}
         call = one.reading.call(self.moments)
         if call.method not in ("ols", "iv"):
             raise ParameterError("it is not run on the confidential file; see the released number")

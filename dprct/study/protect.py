@@ -54,7 +54,7 @@ from dprct.study.moments_tables import (
     moments_places,
 )
 from dprct.study.package_page import OnFile
-from dprct.study.readme import PackageNote, TableNote, mark, readme
+from dprct.study.readme import SEVERAL, PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
     read_results,
@@ -207,6 +207,9 @@ def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None =
     release = study.release
     asked = {"accept_large_delta": release.accept_large_delta}
     plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
+    if several := _of_several(study):
+        thrice = 3 * release.epsilon
+        plan = plan.also([PlannedNumber(SEVERAL, thrice, "epsilon", several)])
     if study.scope.sample is None:
         return plan
     rows = PlannedNumber("sample", model.n, "rows", f"those with {study.scope.condition}")
@@ -235,6 +238,14 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
             confirm=study.release.confirm,
             accept_large_delta=study.release.accept_large_delta,
         )
+
+
+def _of_several(study: Study) -> str:
+    """What a person with several rows pays, where each row is promised by itself; empty if none."""
+    unit = study.protected
+    if not study.promises or unit.name == "person" or unit.id is not None:
+        return ""
+    return f"each {unit.name} is promised by itself; for a whole person give [unit] id and max_rows"
 
 
 def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: Plan) -> None:
@@ -329,7 +340,9 @@ def written_files(
             found = of_table(do, study.data.name, made.protected, made.schema, fates, sets)
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
-        made = replace(made, issued=replace(made.certificate(), study=identity_of(study)))
+        plain = made.certificate()
+        facts = {**plain.facts, **_spent_on_several(study)}
+        made = replace(made, issued=replace(plain, study=identity_of(study), facts=facts))
         with writing_at(study.output):
             as_text = place_as_text(study)
             if as_text is not None:
@@ -349,11 +362,19 @@ def written_files(
     also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
-        certificate, also = moments_files(made, moments_path(study.output), identity_of(study))
+        said = _spent_on_several(study)
+        place = moments_path(study.output)
+        certificate, also = moments_files(made, place, identity_of(study), said)
         made = DeclaredMoments(made, model.spec.declared, certificate)
     document, text = results_document(method, made, model, plan)
     write_results(document, text, study.output, also)
     return (study.output, text_path(study.output), *also)
+
+
+def _spent_on_several(study: Study) -> dict[str, str]:
+    """Return the fact of a certificate on somebody with several rows."""
+    several = _of_several(study)
+    return {SEVERAL: f"epsilon={3 * study.release.epsilon:g}; {several}"} if several else {}
 
 
 def identity_of(study: Study) -> str:

@@ -65,6 +65,9 @@ def code(text: str, *, cell: bool = False) -> str:
     return f"{fence}{pad}{inside}{pad}{fence}"
 
 
+SEVERAL = "3 rows of a person"
+"""Under which a certificate says what somebody with several rows pays."""
+
 BLANK = "**[to be filled in by the authors: {}]**"
 
 
@@ -146,6 +149,8 @@ class PackageNote:
         Other protected files of the package, each with its own README.
     together : tuple of str
         What all charges to the ledger promise together, where several files were released.
+    disjoint : str or None
+        Why the other files are about other people; None if they may be about the same.
     parts : tuple of (str, str, list of str)
         Protected files that were merged before the release, with the column by which, and where
         the files lie that have their columns.
@@ -169,6 +174,7 @@ class PackageNote:
     checks: tuple[tuple[str, tuple[str, ...], str], ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     together: tuple[str, ...] = ()
+    disjoint: str | None = None
     parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
     made: tuple[str, ...] = ()
     software: tuple[Sequence[str], Sequence[str]] = ((), ())
@@ -351,6 +357,10 @@ def _per_unit(certificate: Certificate) -> Iterator[str]:
     yield ""
     yield f"{guarantee.budget}, by {plain(certificate.method)}."
     yield ""
+    for name, said in certificate.facts.items():
+        if name.startswith(SEVERAL):
+            yield f"{plain(name)}: {plain(said)}"
+            yield ""
 
 
 def _tables(
@@ -493,14 +503,21 @@ def _other_files(package: PackageNote) -> Iterator[str]:
         )
         yield ""
     if package.others:
-        yield "Other files about the same people were protected, too, each by a release of its own:"
+        who = "the same people" if package.disjoint is None else "other people"
+        yield f"Files about {who} were released, too, each by a release of its own:"
         yield ""
         yield from (f"- {code(place)}: see {code(about)}" for place, about in package.others)
         yield ""
-        yield (
-            "Rows of different releases do not match by person: a merge of them gives artefacts. "
-            "What is spent on people adds up."
-        )
+        if package.disjoint is None:
+            yield (
+                "Rows of different releases do not match by person: a merge of them gives "
+                "artefacts. What is spent on people adds up."
+            )
+        else:
+            yield (
+                f"Nobody is in two of them, as the authors declare: {plain(package.disjoint)}. "
+                "What is spent does not add up over them."
+            )
         yield ""
         yield from (f"- {plain(line)}" for line in package.together)
         yield ""

@@ -169,6 +169,9 @@ class PackageSpec:
         Study files of other confidential data sets of ``folder`` about the same people: with the
         same ``dataset_id``, ``[unit]`` and ``[budget]``, and their data next to this study's.
         Each is protected by itself, and all are charged to the one ledger.
+    disjoint : str
+        Why nobody is in two of the data sets of ``studies``, such as two states: each then has a
+        ``dataset_id``, ledger and budget of its own, and budgets do not add.
     merge : list of str
         The confidential files, next to ``data`` and named without their folder, that were merged
         one to one by the id of ``[unit]`` to make ``data``.  The protected columns go back into
@@ -182,6 +185,7 @@ class PackageSpec:
     output: str | None = None
     studies: tuple[str, ...] = ()
     merge: tuple[str, ...] = ()
+    disjoint: str | None = None
 
     def files(self, home: Path) -> tuple[Path, ...]:
         """Return the do-files, or folders of them, of a study file that lies in ``home``."""
@@ -222,6 +226,8 @@ def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
     _check_merge(found.merge, document.get("data"))
     if found.folder is None and not found.do:
         raise StudyError(f'{_PACKAGE} is empty; write folder = "..." or do = ["tables.do"]')
+    if found.disjoint is not None:
+        _check_disjoint(found)
     if found.folder is not None:
         _check_apart(found)
     return found
@@ -240,6 +246,19 @@ def _check_inside(name: str, where: str) -> None:
         raise StudyError(
             f"{where} names {name!r}, the folder of the study file itself; put what is to be "
             "published into a folder below it"
+        )
+
+
+def _check_disjoint(found: PackageSpec) -> None:
+    """Refuse a reason that is none, or that has nothing to be about."""
+    assert found.disjoint is not None
+    check_printable(found.disjoint, f"{_PACKAGE} disjoint")
+    if not found.disjoint.strip():
+        raise StudyError(f"{_PACKAGE} disjoint is empty; say why nobody is in two of the data sets")
+    if not found.studies:
+        raise StudyError(
+            f"{_PACKAGE} disjoint says that data sets have different people, and studies names none"
+            "; name the study files of the others"
         )
 
 

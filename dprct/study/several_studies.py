@@ -123,7 +123,7 @@ def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[
                 raise
             raise type(error)(f"{study.path.name}: {marked(error)}; nothing was charged") from None
         offers.append(offer)
-    if len(offers) > 1:
+    if len({offer.study.dataset_id for offer in offers}) == 1 < len(offers):
         _check_sum(offers)
     return offers
 

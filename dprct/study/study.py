@@ -245,6 +245,11 @@ class Study:
         return () if self.package is None else self.package.files(self.path.parent)
 
     @property
+    def disjoint(self) -> str | None:
+        """Why the data sets of its package have different people; None if they may not."""
+        return None if self.package is None else self.package.disjoint
+
+    @property
     def merged_files(self) -> list[Path]:
         """The files that were merged into the data: they lie next to these, where the ledger is."""
         names = () if self.package is None else self.package.merge

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +185,65 @@ def test_two_data_sets_charge_one_ledger_which_has_both_hashes(
         if path.is_file():
             assert np.float64(7.123456789).tobytes() not in path.read_bytes()
             assert b"7.123456789" not in path.read_bytes()
+
+
+@pytest.fixture
+def states(orchard: Path) -> Path:
+    """Two data sets of different people, one released as a file and one as moments."""
+    changed(orchard, "study.toml", "[package]\n", '[package]\ndisjoint = "two states, by law"\n')
+    for old, new in (
+        ('"orchard"', '"market"'),
+        ('"grower"\nid = "gid"\n[budget]\nepsilon = 9.0\n', '"sale"\n'),
+        ('"calibrated"\nepsilon = 4.0\nformula = "price ~ graft"',
+         '"moments"\nepsilon = 2.0\ndelta = 1e-3'),
+        ('[calibrated]\ncovariate_release = "filler"', '[moments]\nformulas = ["price ~ graft"]\n'
+         'cov_type = "HC1"\nneighbors = "replace-one-design-public"'),
+    ):  # fmt: skip
+        changed(orchard, "sales.toml", old, new)
+    return orchard
+
+
+def test_budgets_of_different_people_do_not_add(states: Path, run: Callable[..., Any]) -> None:
+    ran = run("package", states / "study.toml", "--yes")
+    assert ran.code == 0, ran.err
+    data = states / "rep" / "data"
+    spent = [Accountant.load(data / f"{x}.ledger.json").spent for x in ("orchard", "market")]
+    assert [float(one.epsilon) for one in spent] == [4.0, 2.0]
+    made = states / "trees_package"
+    about = (made / "README-data.md").read_text("utf-8")
+    for said in (
+        "Nobody is in two of them, as the authors declare: two states, by law.",
+        "One grower of data/trees.dta: epsilon=4, and nothing more.",
+        "One sale of data/sales.moments.json: epsilon=2, delta=0.001, and nothing more.",
+    ):
+        assert said in about
+    assert "in all" not in about
+    told = json.loads((made / "data" / "trees.certificate.json").read_text("utf-8"))
+    assert "two states, by law" in Certificate.from_dict(told).to_text()
+    told = json.loads((made / "data" / "sales.moments.certificate.json").read_text("utf-8"))
+    assert Certificate.from_dict(told).facts["3 rows of a person"].startswith("epsilon=6; ")
+    assert [one["verdict"] for one in told["regressions"]] == ["valid"]
+    again = run("verify", made / "data" / "sales.moments.json", "--do", made / "main.do",
+                "--expect", made / "sales.expected.csv")  # fmt: skip
+    assert again.code == 0, again.err + again.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"market"', '"orchard"', "have dataset_id = 'orchard'"),
+        ("sales.dta", "trees.dta", "have one name for the data"),
+        ("sales.dta", "copy.dta", "so that these are the same people"),
+    ],
+)
+def test_different_people_are_different_data(
+    states: Path, run: Callable[..., Any], old: str, new: str, said: str
+) -> None:
+    shutil.copy(states / "rep" / "data" / "trees.dta", states / "rep" / "data" / "copy.dta")
+    changed(states, "sales.toml", old, new)
+    ran = run("package", states / "study.toml", "--yes")
+    assert ran.code == 2
+    assert said in ran.err
 
 
 def test_a_second_package_of_both_costs_nothing(orchard: Path, run: Callable[..., Any]) -> None:

@@ -46,6 +46,8 @@ def test_do_files_are_those_of_the_folder_unless_named() -> None:
         ({"folder": "rep", "merge": ["a.dta", "A.dta"]}, "twice"),
         ({"folder": "rep", "merge": ["a.dta", "x/b.dta"]}, "without its folder"),
         ({"folder": "rep", "merge": ["a.dta", "b.csv"]}, "without its folder"),
+        ({"folder": "rep", "disjoint": "two states"}, "studies names none"),
+        ({"folder": "rep", "studies": ["a.toml"], "disjoint": " "}, "disjoint is empty"),
         ({"folder": "rep", "files": []}, "unknown key 'files'"),
         ({"folder": 3}, "text in quotes"),
         ("rep", "must be a table"),

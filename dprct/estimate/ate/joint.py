@@ -118,8 +118,9 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
             raise ParameterError(
                 "clusters were assigned, whose errors with delta above 0 come from the variance of "
                 f"people; declare ``icc=`` of the design for {outcome.column.name!r}, an upper "
-                "bound on the correlation within a cluster, with ``privacy_unit='person'``, or "
-                "leave delta out"
+                "bound on the correlation within a cluster, with ``privacy_unit='person'``, leave "
+                "delta out, or protect whole clusters by ``PrivateMoments`` with "
+                "``cov_type='CR1'`` and the cluster as the schema's unit"
             )
     if subgroups:
         raise ParameterError(

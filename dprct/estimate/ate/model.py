@@ -213,7 +213,7 @@ class ATESpec(Spec[ATEFacts]):
         schema = facts.schema
         yield lambda: distinct_names(self.outcome, "outcome")
         yield lambda: check_relation(self.neighbors)
-        yield lambda: check_one_row(schema)
+        yield lambda: check_one_row(schema, self.protects(schema))
         yield lambda: check_sample(schema)
         yield lambda: self.outcome_columns(schema)
         # one by one, too: a study lists what is open of all outcomes
@@ -683,10 +683,12 @@ def check_relation(neighbors: object) -> None:
         )
 
 
-def check_one_row(schema: Schema) -> None:
-    """Refuse a file in which one person has several rows."""
-    if schema.unit.max_rows > 1:
+def check_one_row(schema: Schema, protected: Unit) -> None:
+    """Refuse a file in which one person has several rows, unless whole clusters are the unit."""
+    unit = schema.unit
+    if unit.max_rows > 1 and (protected is unit or protected.id != unit.id):
         raise SchemaError(
-            f"one {schema.unit.name} has several rows; give one row per {schema.unit.name}, or "
-            "assign them as clusters with ``privacy_unit='cluster'``"
+            f"one {unit.name} has several rows; give one row per {unit.name}, declare a design of "
+            f"clusters of {unit.id!r} with ``largest={unit.max_rows}`` and "
+            "``privacy_unit='cluster'``, or take ``PrivateMoments`` with ``cov_type='CR1'``"
         )

@@ -18,12 +18,12 @@ from scipy import stats
 
 from dprct import Calibrated, Cluster, PrivateATE
 from dprct.defaults import MANY_ARM_SHARES, TWO_ARM_SHARES
-from dprct.errors import ColumnError, ParameterError
+from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.ate.clusters import shares_of
 from dprct.estimate.noise_law import correction, quantile
 from dprct.queries.clusters import Correlated, MeansWithin, factor_of
 from dprct.queries.sums import GRID
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 
 RUNS = 20_000
 SIZES = np.array([19] + [12, 17, 14, 10, 15, 18, 13] * 5 + [16, 17, 19, 19])
@@ -209,3 +209,21 @@ def test_a_bound_that_is_too_narrow_does_not_cover() -> None:
 def test_the_check_has_power() -> None:
     assert FLOOR > 0.94
     assert stats.binom.cdf((FLOOR - 0.01) * RUNS, RUNS, 0.92) > 0.999
+
+
+def test_a_provider_with_several_rows_is_protected_as_its_cluster() -> None:
+    rng = np.random.default_rng(4)
+    provider = np.repeat(np.arange(40), 6)
+    data = pd.DataFrame({"provider": provider + 1.0, "treat": provider % 2.0})
+    data["visits"] = rng.uniform(0, 4, 240)
+    schema = Schema.from_frame(data).declare(
+        visits={"bounds": (0, 4), "missing": "never"}, treat={"levels": [0, 1], "missing": "never"},
+        provider={"bounds": (1, 40), "missing": "never"},
+        unit=Unit("provider", id="provider", max_rows=6),
+    ).seal()  # fmt: skip
+    asked: dict[str, Any] = {"outcome": "visits", "treatment": "treat"}
+    asked["assignment"] = Cluster("treat", cluster="provider", largest=6)
+    with pytest.raises(SchemaError, match="largest=6 and privacy_unit='cluster', or take"):
+        PrivateATE(data, schema, **asked)
+    whole = PrivateATE(data, schema, privacy_unit="cluster", **asked)
+    assert whole.spec.protects(schema).max_rows == 6
