@@ -145,7 +145,7 @@ def toml_document(text: str, path: str | Path, error: type[Exception]) -> dict[s
         _check_toml(document, 0)
         return document
     except tomllib.TOMLDecodeError as problem:
-        raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+        raise error(f"{str(path)!r} is not TOML: {problem}; correct that line") from None
     except RecursionError:
         raise error(
             f"{str(path)!r} has tables or lists more than {_DEEPEST} deep inside each other, or "
@@ -153,7 +153,7 @@ def toml_document(text: str, path: str | Path, error: type[Exception]) -> dict[s
         ) from None
     except (OverflowError, ValueError):  # beyond what Python reads as one number
         raise error(
-            f"{str(path)!r} holds a whole number beyond 64 bits, which TOML does not have; mend it"
+            f"{str(path)!r} holds a whole number beyond 64 bits, which TOML lacks; correct it"
         ) from None
 
 

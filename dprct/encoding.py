@@ -226,11 +226,11 @@ class Encoding:
     ----------
     cells : tuple of tuple
         For every regular code its admissible values: one number or text of a level, or the smallest
-        and largest legal number of a bin.
+        and largest admissible number of a bin.
     rule : Rule or None
         Which code a number has; None for text.
     step : Fraction or None
-        Grid of the legal numbers within a bin (one for whole numbers), None where continuous.
+        Grid of the admissible numbers within a bin (one for whole numbers), None where continuous.
 
     Notes
     -----

@@ -89,7 +89,7 @@ def test_every_code_decodes_to_a_legal_value_of_that_code(column: Column, seed: 
 
 
 def legal_grid(column: Column) -> list[float]:
-    """Every legal number of a column with levels or decimals, from the definition."""
+    """Every admissible number of a column with levels or decimals, from the definition."""
     if column.levels is not None:
         found = np.array(column.levels, float)
     else:

@@ -145,7 +145,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
                 return JSONResponse(desk.refusal(error), 422)
             except OSError as error:
                 reason = error.strerror or type(error).__name__
-                return JSONResponse({"error": f"{reason}; mend that and try again"}, 422)
+                return JSONResponse({"error": f"{reason}; correct that and try again"}, 422)
             except Exception as error:
                 return JSONResponse({"error": defect(error)}, 500)
             finally:

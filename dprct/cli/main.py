@@ -191,7 +191,7 @@ def guarded(command: Callable[..., None], *, options: bool = False) -> Callable[
         except OSError as error:
             reason = error.strerror or type(error).__name__
             where = f" ({error.filename})" if error.filename else ""
-            raise _ended(f"error: {reason}{where}; mend that and try again", USAGE) from None
+            raise _ended(f"error: {reason}{where}; correct that and try again", USAGE) from None
         except Exception as error:
             raise _ended(defect(error), DEFECT) from None
 

@@ -51,7 +51,7 @@ def with_bounds(column: Column) -> Column:
     if column.missing is None:
         raise SchemaError(
             f"outcome {column.name!r} has no declared missing policy; declare "
-            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
+            "``missing='never'``, or the admissible codes, such as ``missing=['.']``"
         )
     if column.bounds is None:
         ordered = sorted(float(level) for level in column.levels or ())

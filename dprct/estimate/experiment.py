@@ -424,7 +424,7 @@ def check_hidden(design: Design | None, schema: Schema) -> None:
     Who is in which arm and block is private, and so is how many are.  Whether the data could have
     come from the design would be a fact about them, which whoever knows all rows but one could read
     the last one from.  What is refused here is therefore a function of design and schema, and every
-    table that is legal in the schema passes.
+    table that fits the schema passes.
     """
     if design is None:
         raise ParameterError(
@@ -505,7 +505,7 @@ def _labels(column: Column) -> tuple[Hashable, ...]:
         raise SchemaError(
             f"block column {column.name!r} has no declared levels or no declared missing policy, "
             "and ``shares=`` is a ``mapping``; declare ``levels=[...]`` and ``missing='never'`` "
-            "(or the codes that are legal), or give one share for all blocks"
+            "(or the admissible codes), or give one share for all blocks"
         )
     return (*column.levels, *([None] if column.missing else []))
 

@@ -606,7 +606,7 @@ def compare(
     -----
     Values are counted and never shown.  The counts are exact, so that they are confidential if one
     of the files is; values that a certificate permits to differ are therefore not counted.  To
-    check whether values are legal, use :meth:`dprct.schema.schema.Schema.validate`.
+    check whether values are admissible, use :meth:`dprct.schema.schema.Schema.validate`.
 
     Examples
     --------

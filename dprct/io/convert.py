@@ -320,7 +320,7 @@ def _codes(batch: Any, column: Column) -> NDArray[np.int64]:
     if np.any((codes < -1) | (codes >= len(MISSING_CODES))):
         raise SchemaError(
             f"column {name!r} holds something else than the missing codes of {column.name!r}, "
-            f"-1 to {len(MISSING_CODES) - 1}; mend it, or drop it"
+            f"-1 to {len(MISSING_CODES) - 1}; correct it, or drop it"
         )
     known: NDArray[np.int64] = np.maximum(codes, 0).astype(np.int64)
     return known
@@ -482,7 +482,7 @@ def _check_text(cells: NDArray[Any], column: Column, file: str) -> None:
     what, mend = (
         ("binary objects", "drop it in Stata")
         if binary
-        else ("text in no known encoding", "mend it in Stata (unicode translate)")
+        else ("text in no known encoding", "correct it in Stata (unicode translate)")
     )
     raise SchemaError(
         f"column {column.name!r} of {file!r} holds {what}, which .parquet cannot hold; {mend}, or "

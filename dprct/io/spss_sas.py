@@ -298,7 +298,8 @@ def _parsed(path: Path, reader: str, kind: str) -> tuple[pd.DataFrame, Any]:
     names = header.column_names
     if not all(names) or len(names) == 0 or len(set(names)) < len(names):
         raise FileError(
-            f"{path.name!r} has no columns, one without a name, or a name twice; mend it in {kind}"
+            f"{path.name!r} has no columns, one without a name, or a name twice; "
+            f"correct it in {kind}"
         )
     return raw, header
 

@@ -378,7 +378,7 @@ def _fitting(data: IntoFrame, schema: Schema) -> Frame:
     for column in schema.columns:
         if broken := broken_rules(Column(column.name, column.type), frame):
             raise SchemaError(
-                f"column {column.name!r} holds {broken[0]}; mend the data or the column's type"
+                f"column {column.name!r} holds {broken[0]}; correct the data or the column's type"
             )
     return frame
 

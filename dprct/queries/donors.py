@@ -62,7 +62,7 @@ class Scale:
     Parameters
     ----------
     low, high : float
-        Smallest and largest legal number.
+        Smallest and largest admissible number.
     """
 
     option: ClassVar[str] = "bound"

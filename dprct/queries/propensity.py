@@ -561,7 +561,7 @@ def _block(
     if column.missing is None:
         raise SchemaError(
             f"covariate {column.name!r} has no declared missing policy; declare "
-            "``missing='never'``, or the codes that are legal, such as ``missing=['.']``"
+            "``missing='never'``, or the admissible codes, such as ``missing=['.']``"
         )
     as_levels = factor.kind == "C" or column.is_text
     fill = fills.get(column.name)

@@ -74,7 +74,7 @@ def unit_rows(schema: Schema, frame: Frame) -> NDArray[np.int64] | None:
     Parameters
     ----------
     frame : (n, ...) data frame
-        Confidential, legal in the schema.
+        Confidential, fits the schema.
 
     Returns
     -------
@@ -392,7 +392,7 @@ def _filler_encoding(column: Column) -> Encoding:
 
 
 def _filler(column: Column, rows: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return uniform draws: every legal number and missing code has the same chance."""
+    """Return uniform draws: every admissible number and missing code has the same chance."""
     found = _filler_encoding(column)
     regular = len(found.cells)
     low, high = found.cells[0][0], found.cells[-1][-1]

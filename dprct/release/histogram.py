@@ -498,7 +498,7 @@ class MVHistogram(_Counted[HistogramSpec, HistogramRelease]):
     Parameters
     ----------
     data : data frame
-        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        Table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, that fits ``schema``.
         If it lives in an engine, one row per occupied cell and the public columns are read into
         memory.
     schema : Schema
@@ -613,7 +613,7 @@ class Marginals(_Counted[MarginalsSpec, OneWayRelease]):
     Parameters
     ----------
     data : data frame
-        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        Table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, that fits ``schema``.
         If it lives in an engine, one row per occupied level and the public columns are read into
         memory.
     schema : Schema

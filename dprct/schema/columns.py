@@ -95,21 +95,21 @@ class Column:
     value_label : str
         Name of the attached value-label set (see :class:`FileFacts`), or empty.
     bounds : (low, high) or None
-        Smallest and largest legal number.
+        Smallest and largest admissible number.
     levels : tuple or None
-        The admissible values, if there are few.
+        The admissible values, if they are few.
     integer : bool
-        Whether legal numbers are whole; implied by byte, int and long.
+        Whether admissible numbers are whole; implied by byte, int and long.
     decimals : int or None
-        Number of decimals of a legal number.
+        Number of decimals of a admissible number.
     bins : int or tuple of float or None
         Number of equal bins within ``bounds``, or the inner edges of the bins.
     sd : float or None
-        About its standard deviation, from public knowledge: it scales noise and plans errors.
+        Its approximate standard deviation, from public knowledge: it scales noise and plans errors.
     sd_within : float or None
         The same, of deviations from the mean of a unit of several rows.
     centre : float or None
-        About its mean, from public knowledge; within ``bounds``.
+        Its approximate mean, from public knowledge; within ``bounds``.
     clip : bool
         Whether values beyond ``bounds`` count as the nearest bound.  They are refused otherwise.
     role : str or None
@@ -122,7 +122,7 @@ class Column:
         Other columns of which it is made where no expression says how: an interaction with
         treatment is made of treatment, so that it is no covariate.
     missing : tuple of str or None
-        The legal missing codes, each of which is a level of its own.  ``()``, which may be
+        The admissible missing codes, each of which is a level of its own.  ``()``, which may be
         written ``"never"``, means that no value may be missing, None that nothing was declared.
     missing_policy : {"public", "private", "level"}, number or None
         What an estimate does with missing values.  ``"public"``: it is public who has a value, and
@@ -196,12 +196,12 @@ class Column:
 
     @property
     def is_integer(self) -> bool:
-        """Whether every legal number is whole."""
+        """Whether every admissible number is whole."""
         return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0
 
     @property
     def step(self) -> Fraction | None:
-        """Exact distance between legal numbers; None for a continuous column."""
+        """Exact distance between admissible numbers; None for a continuous column."""
         if self.is_integer:
             return Fraction(1)
         return None if self.decimals is None else Fraction(1, 10**self.decimals)

@@ -193,14 +193,14 @@ def _check_numbers(column: Column) -> None:
     levels = [float(level) for level in column.levels or ()]
     _check_storage(column, [*levels, *(column.bounds or ())])
     if any(not low <= level <= high for level in levels):
-        raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; mend one")
+        raise SchemaError(f"column {column.name!r}: a level lies outside the bounds; correct one")
     ends = column.bounds or (min(levels, default=-math.inf), max(levels, default=math.inf))
     for fact in ("centre", "missing_policy"):
         number = getattr(column, fact)
         if isinstance(number, float) and not ends[0] <= number <= ends[1]:
             raise SchemaError(
                 f"column {column.name!r}: ``{fact}={given(number)}`` lies outside the bounds or "
-                "levels; mend one"
+                "levels; correct one"
             )
     if isinstance(column.bins, tuple):
         edges = (low, *column.bins, high)
@@ -210,7 +210,7 @@ def _check_numbers(column: Column) -> None:
             )
     if column.type == "float" and len(set(map(_single, levels))) < len(levels):
         raise SchemaError(
-            f"column {column.name!r}: type float does not tell two of the levels apart; mend one"
+            f"column {column.name!r}: type float does not tell two of the levels apart; correct one"
         )
     _check_step(column)
     if column.bins is not None and column.levels is not None:
@@ -230,7 +230,7 @@ def _check_step(column: Column) -> None:
     levels = [x for x in column.levels or () if isinstance(x, float)]
     if any((Fraction(repr(level)) / step).denominator > 1 for level in levels):
         raise SchemaError(
-            f"column {column.name!r}: a level has more than {column.decimals} decimals; mend one"
+            f"column {column.name!r}: a level has more than {column.decimals} decimals; correct one"
         )
 
 

@@ -78,7 +78,7 @@ class Schema:
     dataset_id : str or None
         Name under which privacy charges are recorded; the same for every version of the data.
     unit : Unit
-        Who one record is.
+        What one record stands for.
     seal_of : Seal or None
         Set by :meth:`seal`.
     opened : bool
@@ -89,8 +89,7 @@ class Schema:
         Which rows of a larger file the table holds, as a condition on public columns; empty where
         it holds all.  A release refuses a table with other rows.
     openings : Openings
-        What is remembered of openings of the data under these facts and earlier ones, which all
-        schemas that are made of each other share.
+        The record of when the data were opened, shared by all schemas derived from each other.
 
     Examples
     --------
@@ -407,7 +406,7 @@ class Schema:
             file.write(text)
 
     def validate(self, data: IntoFrame) -> None:
-        """Raise if data are not legal in this schema; no value is shown."""
+        """Raise if data do not fit this schema; no value is shown."""
         from dprct.schema.tables import validate
 
         validate(self, data)

@@ -431,7 +431,7 @@ _NOT_CODES = "not missing codes"
 
 
 def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) -> None:
-    """Refuse data that are not legal in the schema.
+    """Refuse data that do not fit the schema.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) ->
 def check_legal(
     schema: Schema, frame: Table, names: Sequence[str], counted: Counted | None = None
 ) -> None:
-    """Refuse rows that are not legal in the schema, by column and rule.
+    """Refuse rows that do not fit the schema, by column and rule.
 
     Parameters
     ----------
@@ -486,14 +486,14 @@ def check_legal(
     if broken:
         more = f"; and {len(broken) - _MOST_SHOWN} more" if len(broken) > _MOST_SHOWN else ""
         raise SchemaError(
-            "the data are not legal in the schema: "
+            "the data do not fit the schema: "
             + "; ".join(broken[:_MOST_SHOWN])
             + more
-            + "; mend the data, or declare all that is possible (never what the data hold)"
+            + "; correct the data, or declare all that is possible (never what the data hold)"
         )
     if isinstance(frame, nw.LazyFrame):
         raise EngineError(
-            "the table had a row that is not legal in one pass and has none in the next; store it "
+            "the table had a row that does not fit in one pass and has none in the next; store it "
             "first, so that every pass reads the same rows"
         )
 

@@ -74,7 +74,7 @@ def _parsed(path: str | Path, error: type[Exception]) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except (TOMLKitError, ValueError) as problem:
-        raise error(f"{str(path)!r} is not TOML: {problem}; mend that line") from None
+        raise error(f"{str(path)!r} is not TOML: {problem}; correct that line") from None
 
 
 def merge(document: Any, facts: Mapping[str, Any]) -> None:
@@ -227,7 +227,7 @@ def _seal_from(facts: Mapping[str, Any]) -> Seal:
 def _characteristic(entry: object) -> tuple[str, str, str]:
     keys = ("owner", "name", "text")
     if not isinstance(entry, Mapping) or set(entry) != set(keys):
-        raise SchemaError(f"an entry of characteristics has to have {', '.join(keys)}; mend it")
+        raise SchemaError(f"an entry of characteristics has to have {', '.join(keys)}; correct it")
     owner, name, text = _texts([entry[key] for key in keys], "an entry of characteristics")
     return owner, name, text
 

@@ -310,7 +310,7 @@ def saying_what_is_kept(study: Study, cost: Budget | None, go_on: str) -> Iterat
             raise
         raise FileError(
             f"{marked(error)}; the budget is charged, and the released numbers are kept in the "
-            f"folder {study.dataset_id}.ledger.released next to the data: mend that, and go on "
+            f"folder {study.dataset_id}.ledger.released next to the data: correct that, and go on "
             f"with {go_on}"
         ) from None
 

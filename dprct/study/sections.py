@@ -432,7 +432,7 @@ class Scope:
                 raise StudyError(_TEXT.format(name))
         kept = holds(condition, {name: data[name].to_numpy(np.float64) for name in names})
         if not kept.any():
-            raise StudyError(f"[study] sample = {self.sample!r} keeps no row; mend it")
+            raise StudyError(f"[study] sample = {self.sample!r} keeps no row; correct it")
         return data[kept].reset_index(drop=True)
 
     def open_sample(self, schema: Schema) -> list[str]:
@@ -582,5 +582,5 @@ def unmatched(where: str, text: str, names: Sequence[str]) -> list[str]:
     if matching(text, names):
         return []
     if is_pattern(text):
-        return [f"{where} {text!r}: no column of the file has such a name; mend or remove it"]
+        return [f"{where} {text!r}: no column of the file has such a name; correct or remove it"]
     return [f"{where}: {ColumnError.unknown(text, tuple(names), 'the file')}"]

@@ -207,7 +207,7 @@ def test_nothing_that_is_said_on_the_way_shows_a_value(
                 traceback.print_exception(error, file=said)
     said.write("".join(str(warning.message) for warning in caught))
     said.write(repr(kind(data, schema)) + str(column))
-    assert "not legal" in said.getvalue()
+    assert "do not fit" in said.getvalue()
     for secret in secrets:
         assert secret not in said.getvalue().encode()
 

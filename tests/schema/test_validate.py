@@ -98,7 +98,7 @@ ILLEGAL: list[tuple[Column, list[float], str]] = [
 @pytest.mark.parametrize(("column", "values", "rule"), ILLEGAL)
 def test_illegal_values_on_every_engine(column: Column, values: list[float], rule: str) -> None:
     for data in engines([1.0, *values] if column.missing != () else values):
-        with pytest.raises(SchemaError, match=f"the data are not legal in the schema: x: .*{rule}"):
+        with pytest.raises(SchemaError, match=f"the data do not fit the schema: x: .*{rule}"):
             validate(Schema((column,)), data)
 
 
@@ -128,8 +128,8 @@ def test_every_broken_rule_of_every_column_is_listed() -> None:
     with pytest.raises(SchemaError) as caught:
         validate(schema, pd.DataFrame({"a": [12.5], "b": [NAN]}))
     assert str(caught.value) == (
-        "the data are not legal in the schema: a: a value that is not whole; a: a value outside "
-        "the bounds; b: a missing code that is not declared (declared: none); mend the data, "
+        "the data do not fit the schema: a: a value that is not whole; a: a value outside "
+        "the bounds; b: a missing code that is not declared (declared: none); correct the data, "
         "or declare all that is possible (never what the data hold)"
     )
 
@@ -137,7 +137,7 @@ def test_every_broken_rule_of_every_column_is_listed() -> None:
 def test_a_long_list_is_cut() -> None:
     names = [f"x{k}" for k in range(20)]
     schema = Schema(tuple(Column(name, "byte") for name in names))
-    with pytest.raises(SchemaError, match=r"x11: a value .*; and 8 more; mend") as caught:
+    with pytest.raises(SchemaError, match=r"x11: a value .*; and 8 more; correct") as caught:
         validate(schema, pd.DataFrame({name: [0.5] for name in names}))
     assert "x12" not in str(caught.value)
 

@@ -151,7 +151,7 @@ def test_a_file_that_is_no_study_is_refused(folder: Path) -> None:
         load_study(folder)
     for content in (b"version = ", b"\xff\xfe", b"a = 1\na = 2\n"):
         (folder / "bad.toml").write_bytes(content)
-        with pytest.raises(StudyError, match=r"is not TOML.*(mend that line|as UTF-8)"):
+        with pytest.raises(StudyError, match=r"is not TOML.*(correct that line|as UTF-8)"):
             load_study(folder / "bad.toml")
     (folder / "empty.toml").write_bytes(b"")
     with pytest.raises(StudyError, match="version = None"):

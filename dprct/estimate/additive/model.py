@@ -242,11 +242,11 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing, or the data are not legal in the schema.  Nothing is spent.
+        If a public fact is missing, or the data do not fit the schema.  Nothing is spent.
 
     Notes
     -----
-    Relation: one person's row is replaced by any other legal one; n is public.  Released jointly,
+    Relation: one person's row is replaced by any admissible one; n is public.  Released jointly,
     with one draw of noise: the number of people and the sum of the clipped outcome at every level
     of every feature, subgroup and pair, the joint counts of a projection, the sum over everybody,
     and that of squares.  With d features the L2 sensitivity is

@@ -454,7 +454,7 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectRe
     Parameters
     ----------
     data : data frame
-        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        Table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, that fits ``schema``.
         If it lives in an engine, its rows stay there; only counts of the public combinations of
         treatment, blocks and clusters, and the sums that are released, leave it.
     schema : Schema

@@ -235,11 +235,11 @@ class CATE(Model[CATESpec, Facts, dict[str, Released], CATEResults]):
     Raises
     ------
     SchemaError, ColumnError, ParameterError
-        If a public fact is missing, or the data are not legal in the schema.  Nothing is spent.
+        If a public fact is missing, or the data do not fit the schema.  Nothing is spent.
 
     Notes
     -----
-    Relation: one person's whole row (treatment too) is replaced by any other legal one; n is
+    Relation: one person's whole row (treatment too) is replaced by any other admissible one; n is
     public.  Rows are divided at random into parts of fixed sizes, independently of their values.
     Each part spends the whole budget once, on one joint release (:class:`dprct.PrivateAdditive`).
     Because each person is in one part, all of it together costs that budget (parallel composition).

@@ -398,7 +398,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     ----------
     data : data frame
         A table of n rows, one per person, in pandas, Polars (eager or lazy), DuckDB or PySpark,
-        legal in ``schema``. If it lives in an engine, ``fit`` reads the columns it uses once,
+        that fits ``schema``. If it lives in an engine, ``fit`` reads the columns it uses once,
         coded.
     schema : Schema
         Public facts: bounds or levels of the outcome and of every covariate, two levels of the
@@ -414,9 +414,9 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
     outcome : str
         The outcome column.
     estimator : {"ipw", "aipw"}
-        Weighting, or augmented weighting, the doubly robust score: models of treatment and of the
-        outcome are made of moments of half of the rows and score the other half, and the reverse.
-        Its error is a small part of that of weighting, for the effect on everybody.
+        Weighting, or augmented weighting (doubly robust): models of treatment and of the outcome
+        are made from released moments of each half of the rows and used on the other half.  For
+        the effect on everybody its error is a small fraction of that of weighting.
     estimand : {"ate", "att", "atc"}
         The average effect on everybody, on the treated, or on the untreated.
     neighbors : {"replace-one", "replace-one-design-public"}
@@ -464,7 +464,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
 
     Notes
     -----
-    Relation: one person's row is replaced by any other legal one; n is public.  Rows are divided
+    Relation: one person's row is replaced by any admissible one; n is public.  Rows are divided
     into two parts at random, independently of their values.  With K terms, z = (x / sqrt(K), 1) /
     sqrt(2) has norm at most 1 because of the declared bounds and levels
     (:class:`~dprct.queries.propensity.Covariates`).

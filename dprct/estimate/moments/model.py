@@ -1037,18 +1037,19 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     Parameters
     ----------
     data : data frame
-        pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  Rows of an engine
-        stay there, which adds all sums in one pass.
+        A table in pandas, Polars (eager or lazy), DuckDB or PySpark, one row per person.  If it
+        lives in an engine, its rows stay there, and all sums are added in one pass.
     schema : Schema
-        With bounds or levels for every column, and a ``missing_policy`` where one may be missing.
-        A regression leaves out who has no value of its columns: with ``"private"`` who that is
-        stays private, and each such column makes two cells of one, so that regressions without it
-        have root 2 times the noise; with ``"public"`` it is public, and makes groups; a number
-        stands for what is missing.  Noise is scaled by a column's ``sd``, a quarter of the range
-        where none is declared; of a column of two values it is half the range, whatever is
-        declared.  Covariates are taken about their ``centre``, the middle of the bounds where none
-        is declared, and outcomes about that middle.  Deviations from means of persons have
-        ``sd_within``, or ``sd``.
+        Public facts: bounds or levels for every column, and a ``missing_policy`` for every column
+        that may be missing.  A regression leaves out people without a value of one of its columns.
+        With ``"private"`` it stays private who they are, and each such column divides every cell
+        in two, so that regressions without this column have root 2 times the noise.  With
+        ``"public"`` it is public who they are, and they form groups.  A number replaces missing
+        values.  Noise is scaled by a column's ``sd``, by default a quarter of its range; for a
+        column of two values it is half the range, whatever is declared.  Covariates are centred at
+        their ``centre``, by default the middle of the bounds, and outcomes at that middle.
+        Deviations from means of persons have the standard deviation ``sd_within``, by default
+        ``sd``.
     columns : sequence of str
         What is released: columns, ``"C(region)"`` for levels, and products such as
         ``"age:female"`` or ``"I(age ** 2)"``.
@@ -1104,7 +1105,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
 
     Notes
     -----
-    Relation: one person's row is replaced by any other legal one; n is public.  A row is a vector
+    Relation: one person's row is replaced by any admissible one; n is public.  A row is a vector
     r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R: outcomes and
     columns of two values are clipped at their bounds, for which R has room, and covariates further
     out than what is left are projected.  Each group releases the sum of r r' with Gaussian noise;

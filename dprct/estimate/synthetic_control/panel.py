@@ -326,7 +326,7 @@ def _rows(
     broken = broken_rules(column, frame)
     if broken:
         raise SchemaError(
-            f"the data are not legal in the schema: {outcome}: {'; '.join(broken)}; mend the data, "
+            f"the data do not fit the schema: {outcome}: {'; '.join(broken)}; correct the data, "
             "or declare all that is possible (never what the data hold)"
         )
     rows = np.empty(shape, np.intp)

@@ -114,7 +114,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
     Parameters
     ----------
     data : data frame
-        A table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, legal in ``schema``.
+        Table of n rows in pandas, Polars (eager or lazy), DuckDB or PySpark, that fits ``schema``.
         If it lives in an engine, the columns of the design and other public columns are read into
         memory.
     schema : Schema
