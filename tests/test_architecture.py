@@ -132,11 +132,10 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/queries/counts.py", "_candidates", "max"): "edges of bins, from the schema",
     (
         "dprct/queries/one_step.py",
-        "ResidualRows.squared",
+        "ResidualRows._grouped",
         "unique",
     ): "arms of clusters, which are public, and group rows for sealed sums",
     ("dprct/queries/slopes.py", "Slopes.square_sums", "unique"): "clusters, which are public",
-    ("dprct/queries/one_step.py", "ResidualRows._places", "unique"): "clusters, which are public",
     ("dprct/estimate/moments/planned_trial.py", "trial_of", "max"): "a trial without data",
     ("dprct/estimate/moments/one_step.py", "_weights_of", "min"): "weights that are public",
     ("dprct/estimate/moments/one_step.py", "_bound", "max"): "weights that are public",

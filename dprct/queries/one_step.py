@@ -574,6 +574,13 @@ class Score:
         return [(j, k) for j in range(self.size) for k in range(j, self.size)]
 
     @property
+    def counting(self) -> NDArray[np.bool_]:
+        """Which cells count; (C,)."""
+        if self.counted is not None:
+            return self.counted
+        return np.array([any(column) for column in self.weights.T], bool)
+
+    @property
     def alike(self) -> Whole:
         """The first cell that has the weights of each cell; (C,)."""
         first: dict[tuple[int, ...], int] = {}
@@ -736,6 +743,41 @@ class Cross:
 _Clipped: TypeAlias = tuple[int, Score, "Sequence[int]", "Sequence[int]"]
 """A regression for its squares: residual, score, centre of every cell, and clip of every cell."""
 
+_Table: TypeAlias = "tuple[_Clipped, Whole, Whole]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """Some rows in the order of their cells; those in no cell, at place 0, come first.
+
+    ``cells`` are the places that occur among ``rows``, each ``counts`` times, from ``starts`` on.
+    """
+
+    rows: NDArray[np.int32]
+    cells: Whole
+    counts: Whole
+    starts: Whole
+
+    @classmethod
+    def of(cls, cells: Whole, start: int) -> _Piece:
+        """Return the rows from a place on."""
+        place = cells[start : start + _CACHED] + 1
+        order = np.argsort(place, kind="stable")
+        ordered = place[order]
+        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+        counts = np.diff(starts, append=len(order))
+        return cls((start + order).astype(np.int32), ordered[starts], counts, starts)
+
+    def spread(self, table: Whole) -> Whole:
+        """Return the number of its place for each row."""
+        found: Whole = table[self.cells].repeat(self.counts)
+        return found
+
+    def added(self, values: NDArray[Any]) -> Whole:
+        """Return the sum of the rows of each cell that occurs."""
+        found: Whole = np.add.reduceat(values, self.starts, dtype=np.int64)
+        return found
+
 
 class ResidualRows:
     """The residuals of all rows, and where each row is; confidential.
@@ -746,7 +788,8 @@ class ResidualRows:
     """
 
     __slots__ = (
-        "_cells", "_clusters", "_counting", "_features", "_kinds", "_relation", "_sums", "_values",
+        "_cells", "_clusters", "_counting", "_features", "_groups", "_kinds", "_ordered",
+        "_relation", "_sums", "_values",
     )  # fmt: skip
 
     def __init__(
@@ -759,6 +802,8 @@ class ResidualRows:
         self._clusters = None if clusters is None else np.atleast_2d(clusters)
         self._features, self._kinds = features, kinds
         self._sums: dict[int, list[int]] = {}
+        self._ordered: list[_Piece] | None = None
+        self._groups: dict[tuple[int, int, bytes], tuple[Whole, Whole, Whole]] = {}
         self._counting: dict[bytes, NDArray[np.bool_]] = {}
 
     @classmethod
@@ -784,6 +829,7 @@ class ResidualRows:
         for fit, row in zip(fits, slopes, strict=True):
             if fit is not None:
                 row[[columns.index(one) for one in fit.columns]] = fit.slopes
+        distinct = {one.outcome: one for one in residuals}
         values, u = (np.empty((len(ones), len(at)), np.int32) for ones in (residuals, features))
         for start in range(0, len(at), _CACHED):
             here = slice(start, start + _CACHED)
@@ -791,7 +837,7 @@ class ResidualRows:
             # whole numbers below 2^53, columns of other fits times 0: exact in any order
             steps = np.array([one.of(some) for one in columns]).reshape(len(columns), len(at[here]))
             totals = slopes @ steps
-            centred = {one.outcome: one.centred(some) for one in residuals}
+            centred = {outcome: one.centred(some) for outcome, one in distinct.items()}
             for of_fit, residual, fit, total in zip(values, residuals, fits, totals, strict=True):
                 r = centred[residual.outcome]
                 of_fit[here] = r if fit is None else r - fit.of(total)
@@ -829,11 +875,12 @@ class ResidualRows:
         return found
 
     def sums(self, residual: int, size: int) -> list[int]:
-        """Return the sum of residuals of every cell; doubles add whole numbers below 2^53."""
+        """Return the sum of residuals of every cell."""
         if residual not in self._sums:
-            # those who are in no cell are at place 0
-            by = np.bincount(self._cells + 1, self._values[residual], minlength=size + 1)
-            self._sums[residual] = [int(x) for x in by[1:]]
+            by = np.zeros(size + 1, np.int64)  # those who are in no cell are at place 0
+            for piece in self._pieces():
+                by[piece.cells] += piece.added(self._values[residual][piece.rows])
+            self._sums[residual] = by[1:].tolist()
         return self._sums[residual]
 
     def effects(self, residuals: Sequence[int], scores: Sequence[Score]) -> IntegerVector:
@@ -890,25 +937,30 @@ class ResidualRows:
 
     def _of_rows(self, one: _Clipped, other: _Clipped) -> list[tuple[int, int, int]]:
         """Return the cells that count in two regressions, and the sum of products of each."""
-        inside = self._inside(one[1]) & self._inside(other[1])
         size = one[1].weights.shape[1]
-        sums = np.zeros((2, size), np.int64)
-        tables = [(np.array(two[2], np.int64), np.array(two[3], np.int64)) for two in (one, other)]
-        for start in range(0, len(inside), _CACHED):
-            here = slice(start, start + _CACHED)
-            cell = np.maximum(self._cells[here], 0)
-            product = inside[here].astype(np.int64)
-            for (residual, score, *_), (centre, most) in zip((one, other), tables, strict=True):
-                clip = most[cell]
-                e = self._weighed(score, self._values[residual][here] - centre[cell], here)
-                product *= np.clip(e, -clip, clip, out=e)
-            # at most 2^44, and so in two parts, of which doubles add 2^13
-            for part, total in zip((product >> 20, product & (GRID - 1)), sums, strict=True):
-                total += np.bincount(cell, part, minlength=size).astype(np.int64)
-        return [
-            (c, c, GRID * h + k) for c, (h, k) in enumerate(zip(*sums.tolist(), strict=True))
-            if h or k
-        ]  # fmt: skip
+        tables = [_tables(two) for two in ((one,) if one is other else (one, other))]
+        by = np.zeros(size + 1, object)  # a product is 2^44 at most, and there are 2^13 in a piece
+        for piece in self._pieces():
+            e = [self._clipped(table, piece) for table in tables]
+            by[piece.cells] += piece.added(np.multiply(e[0], e[-1], out=e[0]))
+        return [(c, c, total) for c, total in enumerate(by[1:].tolist()) if total]
+
+    def _clipped(self, table: _Table, piece: _Piece) -> Whole:
+        """Return e of the rows of a piece, clipped; 0 where they do not count."""
+        (residual, score, *_), centre, most = table
+        e = self._values[residual][piece.rows] - piece.spread(centre)
+        e, clip = self._weighed(score, e, piece.rows), piece.spread(most)
+        np.clip(e, -clip, clip, out=e)
+        if score.holds is not None:
+            e *= score.holds[self.kinds[piece.rows]]
+        return e
+
+    def _pieces(self) -> list[_Piece]:
+        """Return the rows, piece by piece, each in the order of their cells."""
+        if self._ordered is None:
+            starts = range(0, len(self._cells), _CACHED)
+            self._ordered = [_Piece.of(self._cells, start) for start in starts]
+        return self._ordered
 
     def _of_clusters(self, *two: _Clipped) -> list[tuple[int, int, int]]:
         """Return the cells of clusters in two regressions, and the sum of products of each pair."""
@@ -929,9 +981,7 @@ class ResidualRows:
 
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
-        counts = score.counted
-        if counts is None:
-            counts = np.array([any(column) for column in score.weights.T], bool)
+        counts = score.counting
         key = counts.tobytes() + (b"" if score.holds is None else score.holds.tobytes())
         if key not in self._counting:
             here = (self._cells >= 0) & counts[self._cells]
@@ -965,13 +1015,20 @@ class ResidualRows:
 
     def _places(self, score: Score) -> tuple[Whole, Whole, Whole]:
         """Return the clusters that count, the cell of each, and the place of every row's."""
-        inside, size = self._inside(score), score.weights.shape[1]
-        places = self.clusters(score)[inside] * size + score.alike[self._cells[inside]]
-        pairs, place = np.unique(places, return_inverse=True)
-        of, at = np.divmod(pairs, size)
+        of, at, place = self._grouped(score)
         if len(set(of.tolist())) < len(of):
             raise ParameterError("clusters whose rows have other weights have no joint squares")
         return of, at, place
+
+    def _grouped(self, score: Score) -> tuple[Whole, Whole, Whole]:
+        """Return the pairs of a cluster and weights that count, and the place of every row's."""
+        inside, alike, size = self._inside(score), score.alike, score.weights.shape[1]
+        key = score.by, id(inside), alike.tobytes()  # what is inside is kept as long as this
+        if key not in self._groups:
+            places = self.clusters(score)[inside] * size + alike[self._cells[inside]]
+            pairs, place = np.unique(places, return_inverse=True)
+            self._groups[key] = *np.divmod(pairs, size), place
+        return self._groups[key]
 
     def squared(
         self, residual: int, score: Score, centre: Sequence[int], most: Sequence[int], both: bool
@@ -987,12 +1044,9 @@ class ResidualRows:
             return [sum(total for _, _, total in self._of_rows(one, one))]
         if score.members is None and (both or not score.clusters):
             return self._products(one, one, score.pairs)
-        inside, size = self._inside(score), score.weights.shape[1]
-        places = self.clusters(score)[inside] * size + score.alike[self._cells[inside]]
-        pairs, place = np.unique(places, return_inverse=True)
+        of, at, place = self._grouped(score)
         e = self._residuals(residual, score, centre)
-        sums = np.bincount(place, e, minlength=len(pairs)).astype(np.int64)
-        of, at = np.divmod(pairs, size)
+        sums = np.bincount(place, e, minlength=len(of)).astype(np.int64)
         found = [dict[int, int]() for _ in range(score.size)]
         for g, c, total in zip(of.tolist(), at.tolist(), sums.tolist(), strict=True):
             for j, sums_of in enumerate(found):
@@ -1003,6 +1057,13 @@ class ResidualRows:
         ]
         each = [(j, j) for j in range(score.size)] if score.members is None else score.pairs
         return [sum(u * clipped[k][g] for g, u in clipped[j].items()) for j, k in each]
+
+
+def _tables(two: _Clipped) -> _Table:
+    """Return a regression for its squares, and centre and clip at place 1 + cell, 0 of no cell."""
+    _, score, centre, most = two
+    clip = np.where(score.counting, np.array(most, np.int64), 0)
+    return two, np.array([0, *centre], np.int64), np.array([0, *clip.tolist()], np.int64)
 
 
 _CACHED = 1 << 13

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -163,7 +164,7 @@ class Regression:
     @property
     def parsed(self) -> Formula:
         """The formula."""
-        return check_outcome(parse(self.formula, structural=True))
+        return _parsed(self.formula)
 
     @property
     def condition(self) -> str | None:
@@ -241,6 +242,16 @@ class Regression:
         if self.count_effects is not None:
             said.append(f"effects {'' if self.count_effects else 'not '}counted")
         return ", ".join([self.parsed.text, *said])
+
+
+@lru_cache(maxsize=1024)
+def _parsed(formula: str) -> Formula:
+    return check_outcome(parse(formula, structural=True))
+
+
+@lru_cache(maxsize=1024)
+def _alone(regression: Regression, outcome: str) -> Regression:
+    return regression.of(outcome)
 
 
 def listed_regressions(formulas: object) -> tuple[str | Regression, ...]:
@@ -350,12 +361,12 @@ class Step:
     @property
     def text(self) -> str:
         """Its formula, of this outcome."""
-        return self.regression.of(self.outcome).formula
+        return _alone(self.regression, self.outcome).formula
 
     @property
     def title(self) -> str:
         """Its name, or its formula."""
-        return self.regression.of(self.outcome).title
+        return _alone(self.regression, self.outcome).title
 
     @property
     def cov_type(self) -> StepErrors:
