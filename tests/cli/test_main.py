@@ -101,7 +101,7 @@ def test_wrong_usage_is_2(arguments: list[str], dprct: Callable[..., Any]) -> No
         (ConfirmationError("a sentence"), 3, "refused: a sentence"),
         (LedgerError("a sentence"), 3, "refused: a sentence"),
         (PermissionError(13, "Permission denied", "x.dta"), 2, "error: Permission denied (x.dta)"),
-        (OSError("odd"), 2, "error: OSError; mend"),
+        (OSError("odd"), 2, "error: OSError; correct"),
         (KeyboardInterrupt(), 130, "interrupted; nothing half written is left"),
         (ValueError("Aurelia-Quint"), 70, "a defect of dprct: ValueError in "),
     ],

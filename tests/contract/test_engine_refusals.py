@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 TEXT, NUMBER = "secret-918273645", 7417
 NAN = float("nan")
-BEYOND = r"x: a whole number of 2\^53 or more, which a double does not tell from the next.*; mend"
+BEYOND = r"x: a whole number of 2\^53 or more, which a double does not tell from the next.*; correct"
 NO_NUMBER, NO_TEXT = "'x' holds .*, the schema says numbers; give", "'x' holds .* text; give"
 
 BOUNDED = Column("x", bounds=(0.0, 1.0), missing=(".",), bins=4)
@@ -67,8 +67,8 @@ REFUSED: dict[str, tuple[Column, dict[str, Any], str]] = {
     "no such column": (BOUNDED, {"z": [0.5]}, "no column 'x' in the data; it has z"),
     "text for a number": (BOUNDED, {"x": [TEXT]}, NO_NUMBER),
     "a number for a text": (LETTERS, {"x": [NUMBER]}, NO_TEXT),
-    "another level": (LEVELS, {"x": [NUMBER]}, "x: a value outside the declared levels; mend"),
-    "another text": (LETTERS, {"x": [TEXT]}, "x: a text outside the declared levels; mend"),
+    "another level": (LEVELS, {"x": [NUMBER]}, "x: a value outside the declared levels; correct"),
+    "another text": (LETTERS, {"x": [TEXT]}, "x: a text outside the declared levels; correct"),
     "a category": (
         LETTERS, {"x": pl.Series(["a", TEXT], dtype=pl.Categorical)}, "x: a text outside",
     ),
