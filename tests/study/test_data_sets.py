@@ -523,7 +523,7 @@ def test_numbers_of_valid_regressions_are_expected_where_no_table_is_declared(
         made = orchard / ("trees_package" if name == "study.toml" else "both_package")
         numbers = made / ("sales.expected.csv" if name == "study.toml" else "expected.csv")
         about = (made / "README-data.md").read_text("utf-8")
-        assert f'dprct verify "data/{place}.dta" --do . --expect {numbers.name}' in about
+        assert f"dprct verify data/{place}.dta --do . --expect {numbers.name}" in about
         words = ("verify", made / "data" / f"{place}.dta", "--do", made, "--expect", numbers)
         ran = run(*words)
         assert ran.code == 0, ran.err
