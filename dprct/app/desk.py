@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import inspect
 import threading
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,12 +32,12 @@ from dprct.app.outlook import outlook
 from dprct.app.points import explained, refusal
 from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
 from dprct.app.words import FACTS as MEANINGS
-from dprct.app.words import label, plain
+from dprct.app.words import METHOD_NAMES, in_fields, label, plain
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io.stata.names import stata_names
-from dprct.schema.columns import shown
-from dprct.schema.facts import DECLARABLE
+from dprct.schema.columns import date_kind, shown
+from dprct.schema.facts import DECLARABLE, INTEGER_LIMITS
 from dprct.schema.schema import declared
 from dprct.schema.toml import merged
 from dprct.study.draft import draft
@@ -112,6 +111,8 @@ class Desk:
     _offer: tuple[str, Offer] | None = None
     _working: threading.Lock = field(default_factory=threading.Lock)
     _work: str = ""
+    _is_read: bool = False
+    _charges: int = 0
     _put_aside: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     # -- what there is -------------------------------------------------------------------------
@@ -216,11 +217,19 @@ class Desk:
     def _released(self, study: Study | None) -> dict[str, Any]:
         """What was charged and released, as ledger and files say it, and what is offered now."""
         if study is None:
-            return {"ledger": None, "offer": None}
+            return {"ledger": None, "offer": None, "stage": 0}
         offer = None
         if self._offer is not None and self._offer[1].study.sha256 == study.sha256:
             offer = self._told_offer(*self._offer)
-        return {"ledger": ledger_state(study), "offer": offer}
+        ledger = ledger_state(study)
+        return {"ledger": ledger, "offer": offer, "stage": self._stage(ledger)}
+
+    def _stage(self, ledger: Mapping[str, Any] | None) -> int:
+        """How many stages of the work are done: of a release it is what its ledger says."""
+        if self._work == "reading":
+            return int(self._is_read)
+        new = [] if ledger is None else ledger.get("entries", [])[self._charges :]
+        return 0 if self._work != "protecting" or not new else 1 + new[-1]["saved"]
 
     def header(self, study: Study) -> tuple[Schema, int | None]:
         """Return schema and rows of the data, read again when the file has changed."""
@@ -245,8 +254,7 @@ class Desk:
         listed = [f"{code} {shown(text)}" for code, text in labels.items()]
         return {
             "name": column.name,
-            "type": column.type,
-            "format": column.format,
+            "kind": _kind(column),
             "label": shown(column.label),
             "labels": listed[:_MOST_LABELS],
             "more_labels": max(len(listed) - _MOST_LABELS, 0),
@@ -276,14 +284,15 @@ class Desk:
             self._check_revision(revision)
             before = read_toml(self.path, StudyError)
             now = self._now(before)
+            followed = implied(before, now.header.names, now.rows)
             document = copy.deepcopy(before)
             for change in sorted(changes, key=_is_no_method):
-                _change(document, change, self._put_aside)
+                _change(document, change, self._put_aside, followed)
             _check_by_itself(before, document)
             self._check_columns(now.header, document, before, changes)
             follow(
                 document,
-                implied(before, now.header.names, now.rows),
+                followed,
                 implied(document, now.header.names, now.rows),
                 [tuple(change["at"]) for change in changes if change["typed"].strip()],
             )
@@ -388,13 +397,16 @@ class Desk:
             self._check_revision(revision)
             study = self.study()
         with self._at_work("reading"):
-            self._offer = None
+            self._offer, self._is_read = None, False
             refuse_unpromised(study, accepted=accept_no_guarantee)
             check_places(study)
-            found = offered(study)
+            found = offered(study, after_reading=self._note_read)
             found.check()
             self._offer = (found.sha256, found)
             return self._told_offer(*self._offer)
+
+    def _note_read(self) -> None:
+        self._is_read = True
 
     def _told_offer(self, approved: str, found: Offer) -> dict[str, Any]:
         return {
@@ -411,7 +423,7 @@ class Desk:
         said = in_toml(error)
         with contextlib.suppress(DprctError):
             return refusal(said, method_of(read_toml(self.path, StudyError)), keys())
-        return {"error": said}
+        return {"error": in_fields(said, METHODS)}
 
     def withdraw(self) -> None:
         """Take an offer back; nothing was charged."""
@@ -429,6 +441,8 @@ class Desk:
                     "the study file was changed after the data were opened; open them again"
                 )
         with self._at_work("protecting"):
+            ledger = ledger_state(found.study)
+            self._charges = 0 if ledger is None else len(ledger.get("entries", ()))
             made = found.taken()
             return shown_result(found.study, made.result) | {
                 "files": [str(path) for path in made.paths],
@@ -518,17 +532,28 @@ def _refused(column: Column, facts: object) -> str:
     return ""
 
 
+def _kind(column: Column) -> str:
+    """What a column holds, and how Stata stores it where it comes from there."""
+    stored = f" ({column.type} {column.format})" if column.format and not column.is_text else ""
+    if column.is_text:
+        return "text"
+    if date_kind(column.format):
+        return "date"
+    return ("whole numbers" if column.type in INTEGER_LIMITS else "numbers") + stored
+
+
 def _methods() -> list[dict[str, Any]]:
     """Every method that a study may have, with its first sentence."""
     return [
         {
             "key": key,
-            "about": plain((inspect.getdoc(model) or "").split("\n", 1)[0].replace("**", "")),
+            "name": METHOD_NAMES[key][0],
+            "about": METHOD_NAMES[key][1],
             "families": [family for family, of in FAMILIES.items() if key in of],
             "promises": key not in UNPROMISED,
             "makes_file": key not in ESTIMATES,
         }
-        for key, model in METHODS.items()
+        for key in METHODS
     ]
 
 
@@ -553,6 +578,7 @@ def _change(
     document: dict[str, Any],
     change: Mapping[str, Any],
     put_aside: dict[str, dict[str, Any]],
+    followed: Mapping[tuple[str, ...], Any],
 ) -> None:
     """Make one change to a parsed study file."""
     at, typed = change.get("at"), change.get("typed")
@@ -566,7 +592,7 @@ def _change(
             if method not in METHODS:
                 raise StudyError(f"method = {method!r}; allowed: {', '.join(METHODS)}")
             if method != method_of(document):
-                turned(document, method, put_aside)
+                turned(document, method, put_aside, followed)
         case [str(name), int(place), str(key)] if name in LISTED:
             _change_listed(document, name, place, key, typed)
         case [str(name), int(place)] if name in LISTED and not typed:

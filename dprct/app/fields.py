@@ -7,6 +7,7 @@ becomes (:func:`dprct.study.sections.keys_of`).
 from __future__ import annotations
 
 import datetime as dt
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
@@ -86,6 +87,8 @@ def shown_fact(value: Any) -> str:
     if isinstance(value, list):
         plain = all(map(_is_plain_text, value))
         return ", ".join(str(one) if plain else _written(one) for one in value)
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
     return str(value) if not isinstance(value, Mapping) else _written(value)
 
 
@@ -116,6 +119,10 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
 
 
 def _section_value(kinds: Kinds, key: str, typed: str) -> Any:
+    if any(kind.name == "Mapping" for kind in kinds) and (named := _by_name(typed)):
+        return named
+    if _takes_pairs(kinds) and "&" in typed:
+        return [[one.strip() for one in part.split("&")] for part in typed.split(";")]
     takes_text = any(kind.name == "str" or kind.choices for kind in kinds)
     takes_list = any(kind.name in LISTS for kind in kinds)
     if takes_text and not takes_list and not typed.startswith("{"):
@@ -128,6 +135,26 @@ def _section_value(kinds: Kinds, key: str, typed: str) -> Any:
     if takes_list:
         return _listed(typed.strip("[]"))
     raise StudyError(f"{key} cannot be read; {STUDY_FILE.asks(kinds)}")
+
+
+def _takes_pairs(kinds: Kinds) -> bool:
+    return any(k.name in LISTS and k.items and k.items[0][0].name in LISTS for k in kinds)
+
+
+_NAMED = re.compile(r"\s*([\w.]+):\s+(.+)")
+
+
+def _by_name(typed: str) -> dict[str, Any] | None:
+    """Values by name, ``income: 0, 40; works: 0, 1``; None if the text is something else."""
+    parts = [_NAMED.fullmatch(part) for part in typed.split(";") if part.strip()]
+    return {p[1]: _alone_or_listed(p[2].strip()) for p in parts if p} if all(parts) else None
+
+
+def _alone_or_listed(text: str) -> Any:
+    if "," in text or " to " in text:
+        return _listed(text.replace(" to ", ", "))
+    number = _toml(text)
+    return number if _is_number(number) else text
 
 
 def _is_plain(value: object, kinds: Kinds) -> bool:
@@ -144,9 +171,17 @@ def choices_of(kinds: Kinds) -> list[str]:
 
 
 def shown_value(value: Any) -> str:
-    """Value of a section as a person would type it; a list of lists as TOML."""
-    if isinstance(value, list) and any(isinstance(one, (list, Mapping)) for one in value):
-        return _written(value)
+    """Value of a section as a person would type it.
+
+    Examples
+    --------
+    >>> shown_value({"income": [0, 40], "works": 0.5}), shown_value([["age", "female"]])
+    ('income: 0, 40; works: 0.5', 'age & female')
+    """
+    if isinstance(value, Mapping) and not any(isinstance(one, Mapping) for one in value.values()):
+        return "; ".join(f"{name}: {shown_fact(one)}" for name, one in value.items())
+    if isinstance(value, list) and all(isinstance(one, list) for one in value):
+        return "; ".join(" & ".join(map(str, one)) for one in value)
     return shown_fact(value)
 
 

@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.fields import choices_of, shown_value
-from dprct.app.words import label, meanings, plain, takes
+from dprct.app.words import HELP, METHOD_NAMES, label, meanings, plain, takes
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
 from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, taken
@@ -60,16 +60,20 @@ _RELEASE_STEPS: Mapping[str, int] = {
 _TITLES: Mapping[str, str] = {
     "release": "What is released",
     "unit": "Who is protected",
-    "budget": "Total of the ledger",
-    "header": "Names, types and labels",
+    "budget": "The most that these people may ever be charged",
+    "header": "Confirm only some columns",
     "declared": "Who declares the public facts",
     "design": "Design of the experiment",
     "informed": "Published method",
     "availability": "What a data editor asks",
-    "study": "Columns and rows of the study",
+    "study": "Only some columns or rows",
     "package": "Do-files and replication package",
     "table": "Table of the paper",
-    REGRESSION: "Regression with more than a formula",
+    REGRESSION: "Regression",
+}
+_ADDED: Mapping[str, str] = {
+    "table": "table of the paper",
+    REGRESSION: "regression with a condition, weights or clusters of its own",
 }
 
 _FIRST = ("formula", "arms", "block", "cluster", "formulas", "id", "max_rows", "do", "unit", "time")
@@ -85,9 +89,11 @@ def title(name: str) -> str:
     Examples
     --------
     >>> title("design"), title("ipw")
-    ('Design of the experiment', 'Options of ipw')
+    ('Design of the experiment', 'Options of “The effect of what people chose”')
     """
-    return _TITLES.get(name, f"Options of {name}")
+    if name in METHOD_NAMES:
+        return f"Options of “{METHOD_NAMES[name][0]}”"
+    return _TITLES[name]
 
 
 def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
@@ -103,7 +109,7 @@ def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
         tables = tables if isinstance(tables, list) else []
         for place, table in enumerate([*tables, {}]):
             there = place < len(tables)
-            head = f"{title(name)} {place + 1}" if there else f"Another {title(name).lower()}"
+            head = f"{title(name)} {place + 1}" if there else f"Add a {_ADDED[name]}"
             found.append(_form(name, [name, place], LISTED[name], table, there) | {"title": head})
     return found
 
@@ -131,7 +137,7 @@ def _form(
     there: bool,
     besides: Iterable[str] = (),
 ) -> dict[str, Any]:
-    fields = [*form(kind, table, besides)]
+    fields = [*form(name, kind, table, besides)]
     for one in fields:
         steps = _RELEASE_STEPS if name == "release" else {}
         one["step"] = steps.get(one["key"], STEPS[name])
@@ -142,7 +148,9 @@ def _form(
     }  # fmt: skip
 
 
-def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> Iterator[dict[str, Any]]:
+def form(
+    name: str, kind: type[Any], table: object, besides: Iterable[str] = ()
+) -> Iterator[dict[str, Any]]:
     """Yield the fields of a section: what each is called, means, takes, and what is there."""
     there = table if isinstance(table, dict) else {}
     left_out = {*besides}
@@ -154,14 +162,18 @@ def form(kind: type[Any], table: object, besides: Iterable[str] = ()) -> Iterato
         yield {
             "key": key,
             "label": label(key),
-            "help": said.get(key, ""),
+            "help": HELP.get((name, key)) or said.get(key, ""),
             "takes": takes(kinds),
             "choices": choices_of(kinds),
             "flag": [one.name for one in kinds] == ["bool"],
             "required": is_required(field),
-            "default": "" if default in (MISSING, None, ()) else shown_value(default),
+            "default": "" if default in (MISSING, None, ()) else shown_value(_listed(default)),
             "value": shown_value(there.get(key)),
         }
+
+
+def _listed(default: Any) -> Any:
+    return [*default] if isinstance(default, tuple) else default
 
 
 def _meanings(kind: type[Any]) -> Mapping[str, str]:
@@ -170,10 +182,13 @@ def _meanings(kind: type[Any]) -> Mapping[str, str]:
         model = next((m for m in METHODS.values() if m.specification() is kind), None)
         if model is not None:
             said = meanings(model) | said
+        as_there = meanings(METHODS["private_additive"])
+        said |= {key: as_there[key] for key, words in said.items() if _AS_THERE in words}
         _SAID[kind] = {key: plain(words) for key, words in said.items()}
     return _SAID[kind]
 
 
+_AS_THERE = "PrivateAdditive"
 _SAID: dict[type[Any], Mapping[str, str]] = {}
 """What the fields of each kind mean: docstrings are read once."""
 

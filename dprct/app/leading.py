@@ -7,6 +7,7 @@ function of the study file and of the header, never of a row.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+_LONGEST_NAME = 32
 Path = tuple[str, ...]
 """Keys from the top of a study file to a value."""
 
@@ -40,6 +42,8 @@ _FATES: Mapping[str, str] = {
 }
 _OF_DESIGN = ("treatment", "block", "cluster")
 _FEW_OUTCOMES, _FEW_COLUMNS = 2, 8
+_IN_NUMBERS = ("ipw", "cate")  # whose treatment is a column of 0 and 1
+_NAME_THE_GROUP = ("private_ate", *_IN_NUMBERS)  # whose formulas have its column as it is
 _NEEDS_DELTA = ("moments", "ipw")
 
 
@@ -123,8 +127,10 @@ def family_of(document: Mapping[str, Any]) -> str:
 
 
 def _has_fates(document: Mapping[str, Any]) -> bool:
+    """Whether somebody said what readers get of a column; text is withheld by the draft."""
     tables = document.get("columns", {})
-    return any(isinstance(facts, dict) and "fate" in facts for facts in tables.values())
+    said = (facts.get("fate", "withheld") for facts in tables.values() if isinstance(facts, dict))
+    return any(fate != "withheld" for fate in said)
 
 
 def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None) -> dict[Path, Any]:
@@ -137,29 +143,54 @@ def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None)
     rows : int or None
         Rows of the file, where they are known.
     """
-    method, roles = method_of(document), roles_of(document, names)
+    method, declared = method_of(document), roles_of(document, names)
     parts = parts_of(method)
-    found: dict[Path, Any] = {}
+    found, roles = _in_numbers(declared) if method in _IN_NUMBERS else ({}, declared)
     outcomes, arms, covariates = (roles.of(role) for role in ("outcome", "treatment", "covariate"))
+    terms = (f"C({arms[0]})",) if roles.group and method not in _NAME_THE_GROUP else arms
     designed = "design" in parts and (method != "moments" or "design" in document)
     if "formula" in parts:
-        found["release", "formula"] = _formula(method, outcomes, arms, covariates)
+        found["release", "formula"] = _formula(method, outcomes, terms, covariates)
     if designed and arms:
         found |= _design(roles)
     if method in ("ipw", "synthetic_control"):
         found[method, "outcome"] = roles.first("outcome")
     if method == "cate":
         found[method, "treatment"] = roles.first("treatment")
+    if method == "private_ate" and roles.group:
+        found[method, "control"] = str(roles.group[1][0])
     if method == "synthetic_control":
         found[method, "unit"] = found["unit", "id"] = roles.first("id")
     if method == "moments":
-        formulas = [_spelled((y,), (*arms, *covariates)) for y in outcomes]
+        whole = designed and bool(roles.of("cluster"))  # errors of clusters have no covariates
+        formulas = [_spelled((y,), terms if whole else (*terms, *covariates)) for y in outcomes]
+        found[method, "neighbors"] = "replace-one-design-public" if whole else ""
         found[method, "formulas"] = [one for one in formulas if one]
         found[method, "weights"] = roles.first("weight")
     found["release", "delta"] = small_delta(rows) if method in _NEEDS_DELTA else 0.0
     if method not in ESTIMATES:
-        found |= _fates(roles, designed=designed and method not in UNPROMISED)
+        found |= _fates(declared, designed=designed and method not in UNPROMISED)
     return {path: value for path, value in found.items() if value not in ("", [])}
+
+
+def _in_numbers(roles: Roles) -> tuple[dict[Path, Any], Roles]:
+    """A column of 0 and 1 in the place of two groups that are named by texts.
+
+    Examples
+    --------
+    >>> made, roles = _in_numbers(Roles({"treatment": ("got",)}, {"got": ["no", "yes"]}))
+    >>> made, roles.of("treatment")
+    ({('derived', 'got_yes'): "got == 'yes'"}, ('got_yes',))
+    """
+    if roles.group is None or len(roles.group[1]) != 2:
+        return {}, roles
+    column, (_, treated) = roles.group
+    if not isinstance(treated, str) or "'" in treated:
+        return {}, roles
+    name = re.sub(r"\W", "_", f"{column}_{treated}", flags=re.ASCII)[:_LONGEST_NAME]
+    return {("derived", name): f"{column} == '{treated}'"}, Roles(
+        {**roles.found, "treatment": (name,)}, roles.levels
+    )
 
 
 def small_delta(rows: int | None) -> float:
@@ -264,18 +295,28 @@ def _put(document: dict[str, Any], path: Path, value: Any) -> None:
             del table[key]
 
 
-def turned(document: dict[str, Any], method: str, put_aside: dict[str, dict[str, Any]]) -> None:
+def turned(
+    document: dict[str, Any],
+    method: str,
+    put_aside: dict[str, dict[str, Any]],
+    followed: Mapping[Path, Any],
+) -> None:
     """Turn a study file to another method: what the new one does not read is put aside.
 
     Parameters
     ----------
     put_aside : dict
-        By method what was put aside when it was left, which comes back with it.
+        By method what a person wrote for it when it was left, which comes back with it.
+    followed : mapping
+        What method and roles implied so far, which is implied anew.
     """
     old = method_of(document)
     reads = {part for part in parts_of(method) if part != "formula"}
     known = {part for name in METHODS for part in parts_of(name)} - {"formula"}
     left = {name: document.pop(name) for name in known - reads if name in document}
+    for path, value in followed.items():
+        if _at(left, path) == value:
+            _put(left, path, None)
     release = document.setdefault("release", {})
     if "formula" in release and ("formula" not in parts_of(method) or _asks_otherwise(old, method)):
         left["formula"] = release.pop("formula")

@@ -10,7 +10,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dprct.app.words import plain
+from dprct.app.forms import keys
+from dprct.app.words import in_fields, plain
 from dprct.errors import DprctError
 from dprct.results.plan import NOISE_SD, RATIO, STD_ERROR, WITHOUT_PRIVACY
 from dprct.study.header_plan import combinations, expected_errors, header_plan
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _COMBINATIONS = "combinations"
 """The one draw of noise in units that a reader has: rows."""
 
+_KNOWN = {key for of in keys().values() for key in of}
 _MOST = 12
 """Estimates of which pictures are drawn; a plan can hold hundreds."""
 
@@ -45,7 +47,7 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         draws = [one for one in every if one.name == _COMBINATIONS]
         sizes = None if known else combinations(study, header, rows, epsilon)
     except DprctError as error:
-        return {"epsilon": epsilon, "refused": str(error)}
+        return {"epsilon": epsilon, "refused": in_fields(str(error), _KNOWN)}
     return {
         "epsilon": epsilon,
         "refused": "",
@@ -55,7 +57,7 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         "draws": [asdict(one) for one in draws],
         "sizes": None if sizes is None else asdict(sizes),
         "noise_sd": _noise_of_counts(plan),
-        "warnings": [] if plan is None else [plain(text) for text in plan.warnings],
+        "warnings": [] if plan is None else [in_fields(plain(text), _KNOWN) for text in plan.warnings],
         "error": "" if plan is None else _said(plan, "error"),
         "estimand": "" if plan is None else _said(plan, "estimand"),
     }

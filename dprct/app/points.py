@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dprct.app.words import label
+from dprct.app.words import in_fields, label
 from dprct.schema.facts import DECLARABLE
 from dprct.study.study import FROM_FILE, REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 HEADER = ("header", "confirm")
 """The field that settles every point about facts of the header."""
@@ -61,6 +61,8 @@ class Point:
     ----------
     point : str
         What ``dprct check`` says.
+    words : str
+        The same beside its field, in the words of the page.
     at : tuple of str
         The field that settles it, as a path of the study file; empty where it is about none.
     remedies : tuple of mapping
@@ -68,6 +70,7 @@ class Point:
     """
 
     point: str
+    words: str
     at: tuple[str, ...]
     why: str
     anchor: str
@@ -82,6 +85,7 @@ class Point:
         """Values for the page."""
         return {
             "point": self.point,
+            "words": self.words,
             "at": list(self.at),
             "column": self.column,
             "why": self.why,
@@ -91,7 +95,7 @@ class Point:
 
 
 def explained(
-    points: Iterable[str], names: Sequence[str], keys: Mapping[str, Container[str]]
+    points: Iterable[str], names: Sequence[str], keys: Mapping[str, Collection[str]]
 ) -> list[Point]:
     """Open points with their fields.
 
@@ -99,7 +103,7 @@ def explained(
     ----------
     names : sequence of str
         Columns of the file.
-    keys : mapping of str to container of str
+    keys : mapping of str to collection of str
         Keys of each section that the page has a form for.
 
     Examples
@@ -111,7 +115,7 @@ def explained(
     return [_explained(point, {*names}, keys) for point in points]
 
 
-def refusal(said: str, method: str, keys: Mapping[str, Container[str]]) -> dict[str, Any]:
+def refusal(said: str, method: str, keys: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """Refusal of a request with what a button can do about it.
 
     Parameters
@@ -125,17 +129,26 @@ def refusal(said: str, method: str, keys: Mapping[str, Container[str]]) -> dict[
     >>> said["remedies"][0]["label"]
     'Attrition: yes'
     """
-    return {"error": said, "remedies": [*_remedies(said, (method,), keys)]}
+    known = {key for of in keys.values() for key in of}
+    return {"error": in_fields(said, known), "remedies": [*_remedies(said, (method,), keys)]}
 
 
-def _explained(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> Point:
+def _explained(point: str, names: set[str], keys: Mapping[str, Collection[str]]) -> Point:
     at = _place(point, names, keys)
     key = "header" if at == HEADER else at[-1] if at else ""
     why, anchor = _WHY.get(key, ("", ""))
-    return Point(point, at, why, anchor, _remedies(point, at, keys))
+    return Point(point, _beside(point, keys), at, why, anchor, _remedies(point, at, keys))
 
 
-def _place(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> tuple[str, ...]:
+def _beside(point: str, keys: Mapping[str, Collection[str]]) -> str:
+    """Sentence as it stands beside its field, which is named there already."""
+    known = {key for of in keys.values() for key in of}
+    said = in_fields(re.sub(r"^(\w+: )?(column|outcome|covariate) '[^']+':? ", "", point), known)
+    said = re.sub(r"^\w+: (?=the |\w+ )", "", said) if point.startswith("[") else said
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
+
+
+def _place(point: str, names: set[str], keys: Mapping[str, Collection[str]]) -> tuple[str, ...]:
     if point.endswith(FROM_FILE):
         return HEADER
     if point.startswith(REFUSED):
@@ -150,12 +163,13 @@ def _place(point: str, names: set[str], keys: Mapping[str, Container[str]]) -> t
     if not column:
         return ()
     about = point.split(repr(column), 1)[1]
-    facts = [word for word in re.findall(r"\w+", about) if word in DECLARABLE]
+    words = [*re.findall(r"(\w+) = ", about), *re.findall(r"\w+", about)]
+    facts = [word for word in words if word in DECLARABLE]
     return ("columns", column, facts[0] if facts else "fate")
 
 
 def _remedies(
-    point: str, at: tuple[str, ...], keys: Mapping[str, Container[str]]
+    point: str, at: tuple[str, ...], keys: Mapping[str, Collection[str]]
 ) -> tuple[Mapping[str, Any], ...]:
     """Buttons for what the sentence says is to be written."""
     if at == HEADER:
@@ -166,6 +180,8 @@ def _remedies(
     found = {}
     for key, value, section in _REMEDY.findall(point):
         where = "release" if key == "method" else section or (at[0] if at else "")
+        if where == "columns" and key in DECLARABLE and key not in _LEAVES:
+            found[where, key, value] = _button([*at[:2], key], value.strip('"'))
         if key not in _LEAVES and key in keys.get(where, ()):
             found[where, key, value] = _button([where, key], value.strip('"'))
     return tuple(found.values())[:_MOST_BUTTONS]

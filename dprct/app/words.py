@@ -13,7 +13,7 @@ from dprct.annotations import STUDY_FILE
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from dprct.annotations import Kinds
 
@@ -78,8 +78,111 @@ _LABELS: Mapping[str, str] = {
     "trim": "Trim propensities at",
     "lam": "Ridge penalty",
     "clip": "Count values beyond the bounds as the bound",
+    "integer": "Whole numbers only",
+    "missing_policy": "Where it is missing",
+    "built_from": "Made of",
+    "constants_public": "Constants of the index are public",
+    "sd_within": "Standard deviation within a unit",
+    "made_of": "Made of these columns",
+    "exclusive": "Name of the group of which one is 1",
+    "centre": "Mean, about",
+    "derived": "Computed as",
+    "coordinates": "It is a latitude or a longitude",
+    "confirmed": "Type, format and label may be published",
+    "epsilon_x": "Epsilon of the covariates",
+    "keep": "Notes to keep",
+    "neighbors": "Which data sets are neighbours",
+    "cov_type": "Kind of errors",
+    "relation": "Promise of every release",
+    "separate": "Why it is a budget of its own",
+    "outcome_share": "Share of epsilon for means",
+    "cluster_mean_bounds": "Bounds of cluster means",
+    "alphas": "Sizes of tests",
+    "specifications": "Other covariate sets",
+    "budget_shares": "Shares of epsilon",
+    "folder": "Replication folder",
+    "public": "Other files that may be published",
+    "unread": "Files that you vouch for",
+    "studies": "Other study files",
+    "merge": "Files that were merged",
+    "count_effects": "Errors count the fixed effects",
+    "x_method": "How covariates are made",
+    "pre_fit": "Release the fit before treatment",
+    "hajek": "Divide by the sums of weights",
+    "where": "Rows that it is about",
+    "joint": "Tested together with",
 }
 """Labels of keys whose own name is not yet one."""
+
+HELP: Mapping[tuple[str, str], str] = {
+    ("release", "epsilon"): "What this release may cost: small is safe and noisy.",
+    ("release", "delta"): "The probability of an exception to the promise: 0, or far below one "
+    "over the number of people.",
+    ("release", "zeta"): "For numbers without bins: the more rows, the more bins, by this power.",
+    ("release", "outcome_share"): "Which part of epsilon keeps the means of main answers within "
+    "their bins. If empty, a quarter.",
+    ("release", "confirm"): "The plan refuses what would mostly be noise. This releases it all the "
+    "same.",
+    ("release", "accept_large_delta"): "Plan and certificate then begin with what that means.",
+    ("release", "output"): "Its name, beside your data. If empty, it is called after them.",
+    ("release", "keep"): "Notes of the .dta file that may be published, such as note1.",
+    ("release", "formula"): "Outcomes, then ~, then treatment and covariates, such as income ~ "
+    "cash + age. C(village) stands for a dummy of each village.",
+    ("unit", "name"): "What one protected unit is called: person, household, firm.",
+    ("unit", "id"): "Only where somebody has several rows.",
+    ("unit", "max_rows"): "Only where somebody has several rows: the most that anybody has. They "
+    "are protected together, and noise grows with this number.",
+    ("budget", "epsilon"): "The most that all releases of these data may ever cost together. If "
+    "empty, what this release costs.",
+    ("budget", "delta"): "The same for delta.",
+    ("budget", "relation"): "Which promise every release has to keep: replace-one, or "
+    "replace-one-design-public. If empty, any.",
+    ("budget", "separate"): "Why the same data may have another budget besides that of a ledger "
+    "that lies beside them. The certificate says it.",
+    ("header", "columns"): "If not of all: the names of those that you confirm, such as hh_*. _dta "
+    "stands for what the file says of itself.",
+    ("declared", "by"): "A name or an office. The certificate names it.",
+    ("study", "columns"): "If not all: their names. hh_* stands for all that begin so.",
+    ("study", "rest"): "What becomes of all other columns.",
+    ("study", "sample"): "Rows that meet a condition, such as attrit == 0 & round > 1. Its columns "
+    "must be public.",
+    ("package", "do"): "In the folder of the data: step 5 then says of each of their regressions "
+    "what it will be worth.",
+    ("package", "folder"): "The folder of your replication files, beside the data. What may be "
+    "published of it is copied.",
+    ("design", "kind"): "It decides which errors are valid.",
+    ("design", "arms"): "Columns of 0 and 1, one for each arm. Or, where one column holds the "
+    "group, its groups, the control group first.",
+    ("design", "arm"): "Where the group is a text or a code in one column: that column.",
+    ("design", "block"): "The column that says in which block somebody is; several are combined.",
+    ("design", "cluster"): "The column that says in which cluster somebody is, such as a village.",
+    ("design", "largest"): "The most rows that a cluster can have. It is needed to protect whole "
+    "clusters.",
+    ("calibrated", "specifications"): "Other covariates with which the paper runs the regression: "
+    "it returns the same effects with them.",
+    ("calibrated", "alphas"): "Sizes of the tests whose intervals are to be valid.",
+    ("moments", "formulas"): "One for each regression, such as income ~ cash + age. They are "
+    "public, and choose where the noise goes.",
+    ("ipw", "treatment"): "The column of who took part, with 0 and 1.",
+    ("table", "outcomes"): "One row, or one column, of the table each.",
+    ("table", "arms"): "Treatment columns of 0 and 1.",
+    ("table", "covariates"): "Such as age or C(village).",
+    ("table", "blocks"): "Of each of their values there is a dummy.",
+    ("table", "control"): "If there is one: the column of the control group.",
+    ("table", "errors"): "HC1, HC0, HC2, HC3, nonrobust or cluster.",
+    ("table", "cluster"): "The column by which errors are clustered.",
+    ("table", "weights"): "The column of weights.",
+    ("table", "weights_type"): "As in Stata: aweight, fweight or pweight.",
+    ("table", "alternative"): "two-sided or one-sided.",
+    ("table", "distribution"): "t or normal.",
+    ("table", "sample"): "Rows that are complete for each outcome (complete-per-outcome), or for "
+    "all (complete).",
+    ("table", "adjust"): "For several tests: bonferroni, holm, westfall-young or romano-wolf.",
+    ("table", "families"): "Tests that are adjusted together: all, outcome or arm.",
+    ("table", "draws"): "Of westfall-young and romano-wolf.",
+    ("table", "seed"): "Of westfall-young and romano-wolf.",
+}
+"""What a field is for, where what the documentation says is for other readers."""
 
 _TAKES: Mapping[str, str] = {
     "text in quotes": "text",
@@ -87,17 +190,85 @@ _TAKES: Mapping[str, str] = {
     "a list of numbers": "numbers with commas between them",
     "a list of texts or numbers": "values with commas between them",
     "two numbers in brackets": "two numbers, such as 0, 40",
-    "a table of numbers": "by name, such as {income = 0.6, works = 0.4}",
-    "a table": "by name, such as {income = 0.05}",
-    "a table of lists": "by name, such as {income = [0, 40]}",
-    "a table of texts": 'by name, such as {income = "0.8 * before"}',
-    "a table of tables": 'by name, such as {cash = {kind = "complete"}}',
-    "a list of lists": 'pairs, such as [["age", "female"]]',
+    "a table of numbers": "by name, such as income: 0.6; works: 0.4",
+    "a table of whole numbers": "by name, such as income: 3",
+    "a table": "by name, such as income: 0.05",
+    "a table of lists": "by name, such as income: 0, 40; works: 0, 1",
+    "a table of texts": "by name, such as income: 0.8 * before",
+    "a table of tables": "the factors in the study file, at the foot of this page",
+    "a list of lists": "pairs, such as age & female; age & school",
     "true or false": "yes or no",
 }
+"""What a person types into a field."""
+
+METHOD_NAMES: Mapping[str, tuple[str, str]] = {
+    "calibrated": ("A file on which your regression runs", "Readers run the paper's regression on "
+                   "made-up rows, and it returns private effects with valid errors."),
+    "moments": ("Effects and regressions, as numbers", "One release of sums from which all tables "
+                "of effects are computed, with covariates and subgroups."),
+    "private_ate": ("Average effects, as numbers", "Differences in means between the arms, with "
+                    "as little noise as there can be."),
+    "cate": ("How an effect varies", "The effect of treatment along age, schooling and the like."),
+    "ipw": ("The effect of what people chose", "Adjusted for covariates that tell who took part, "
+            "by weights."),
+    "mv_histogram": ("A file of a few columns together", "Made-up rows from the table of all "
+                     "combinations of a few columns."),
+    "marginals": ("A file, column by column", "Made-up rows in which each column is right by "
+                  "itself, and none goes with another."),
+    "private_additive": ("How a mean varies", "The mean of an outcome along age, schooling and the "
+                         "like."),
+    "synthetic_control": ("Synthetic control", "The path of one treated unit without treatment, "
+                          "made of others whose series stay private."),
+    "published_mv_histogram": ("Algorithm 1, as it was published", "A file of a few columns."),
+    "published_hybrid": ("Algorithm 2, as it was published", "A file of an experiment."),
+    "published_gen_model": ("Algorithm 3, as it was published", "A file of an experiment."),
+}  # fmt: skip
+"""What each method is called on the page, and what one gets."""
 """What a person types, where TOML would be written otherwise."""
 
 _PARAMETERS = "Parameters\n----------\n"
+
+
+_WRITTEN = re.compile(
+    r"(?:\[+(\w+)\]+ )?\b([a-z]\w*) = "
+    r"(\"[^\"]*\"|true|false|\[[^\]]*\]|[-+.\d][-+.\de]*)(?: (?:in|under) \[+\w+\]+)?"
+)
+_SECTION = re.compile(r"\[+(\w+)\]+")
+_UNDERSCORED = re.compile(r"(?<!['\w])([a-z]+(?:_[a-z]+)+)(?!['\w.])")
+
+
+def in_fields(said: str, keys: Container[str]) -> str:
+    """Sentence in the words of the page: the labels of fields, where a study file has keys.
+
+    Parameters
+    ----------
+    keys : container of str
+        All keys that have a field.
+
+    Examples
+    --------
+    >>> keys = {"missing", "max_rows", "method", "attrition"}
+    >>> in_fields('declare missing = "never", or give max_rows', keys)
+    'declare “Missing codes: never”, or give “Most rows of one unit”'
+    >>> in_fields('[release] method = "mv_histogram" in [release] has no attrition = true', keys)
+    '“Method: A file of a few columns together” has no “Attrition: yes”'
+    """
+
+    def written(found: re.Match[str]) -> str:
+        key, value = found[2], found[3].strip('"[]').replace('"', "")
+        if key not in keys and key not in FACTS:
+            return found[0]
+        value = METHOD_NAMES[value][0] if value in METHOD_NAMES else value
+        return f"“{label(key)}: {({'true': 'yes', 'false': 'no'}.get(value, value))}”"
+
+    def named(found: re.Match[str]) -> str:
+        key = found[1]
+        if key in METHOD_NAMES:
+            return f"“{METHOD_NAMES[key][0]}”"
+        return f"“{label(key)}”" if key in keys or key in FACTS else found[0]
+
+    said = _UNDERSCORED.sub(named, _WRITTEN.sub(written, said.replace("`", "")))
+    return _SECTION.sub("", said).replace("  ", " ").strip()
 
 
 def label(key: str) -> str:
@@ -162,6 +333,7 @@ def plain(words: str) -> str:
     words = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", words)
     words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words)
     words = in_toml(re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", words))
+    words = re.sub(r" \([a-z]+_[a-z_]+\)", "", words)  # a name of the package
     return re.sub(r'^(?:"[^"]*"(?:, | or )?)+: ', "", " ".join(words.split()))
 
 

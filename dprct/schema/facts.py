@@ -180,11 +180,10 @@ def _check_text(column: Column) -> None:
             f"column {column.name!r} is free text and cannot be {column.fate!r}; "
             f"allowed: {', '.join(FREE_FATES)}, or declare its levels"
         )
-    if column.type == "strL" and column.fate == "public":
+    if column.type == "strL" and column.fate == "public" and column.levels is None:
         raise SchemaError(
-            f"column {column.name!r} is strL and cannot be 'public'; "
-            f"allowed: {', '.join(FREE_FATES)}, or modelled with its levels; an arm or a block is "
-            "public as numbers (0/1, or codes with value labels)"
+            f"column {column.name!r} is free text and cannot be 'public' without its levels; "
+            f"declare them, or give one of: {', '.join(FREE_FATES)}"
         )
 
 

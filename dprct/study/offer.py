@@ -24,7 +24,7 @@ from dprct.study.protect import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from dprct.privacy.budget import Budget
@@ -132,15 +132,21 @@ def refuse_unpromised(study: Study, *, accepted: bool) -> None:
         )
 
 
-def offered(study: Study, approved: str | None = None) -> Offer:
+def offered(
+    study: Study, approved: str | None = None, after_reading: Callable[[], None] | None = None
+) -> Offer:
     """Return the release of a study: the facts are sealed, then the data are read; nothing is paid.
 
     Parameters
     ----------
     approved : str, optional
         The hash that was approved; any other study is refused.
+    after_reading : callable, optional
+        Is called when the rows were read, and before the release is planned.
     """
     model = bound_model(study)
+    if after_reading is not None:
+        after_reading()
     if approved is not None:
         approval_of(study, model).check(approved)
     return Offer(study, model, planned(study, model), price(study, model))

@@ -195,6 +195,7 @@ def test_an_observational_study_is_killed_reloaded_and_resumed(
         window.step(6)
         window.until(f"!{hidden('working')}")
         window.until("document.getElementById('working-words').textContent.includes('Charged')")
+        assert window.js("document.getElementById('working-share').value") == 2  # of three
         assert window.js("document.getElementById('offer').disabled")
     go_on.set()
     page.until(f"!{hidden('lost')}")
@@ -317,7 +318,6 @@ def test_a_csv_with_text_arms(
     page.step(3)
     page.set("f-design-kind", "complete")
     page.press("#method-private_ate")
-    page.press("#open-3 button")  # with which group to compare
     assert desk.study().asked.spec.control == "none"
     release(page)
     assert "plea" in page.text("#made")

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from dprct.app.fields import fact, section_value, shown_fact
+from dprct.app.fields import fact, section_value, shown_fact, shown_value
 from dprct.app.forms import form
 from dprct.errors import StudyError
 from dprct.schema.facts import DECLARABLE
+from dprct.study.asked import spec_of
 from dprct.study.sections import DesignSection, ReleaseSection, TotalBudget, keys_of
 
 
@@ -47,12 +48,16 @@ def test_what_is_shown_of_a_fact_is_read_as_that_fact(name: str, value: object) 
         (DesignSection, "cluster", "village, year", ["village", "year"]),
         (DesignSection, "factors", '{t = {kind = "simple"}}', {"t": {"kind": "simple"}}),
         (DesignSection, "block", "", None),
+        (DesignSection, "icc", "y: 0.05; w: 0.1", {"y": 0.05, "w": 0.1}),
+        (DesignSection, "cluster_mean_bounds", "y: 0 to 9", {"y": [0, 9]}),
+        (spec_of("cate"), "pairs", "age & got; age & x", [["age", "got"], ["age", "x"]]),
     ],
 )
 def test_fields_take_what_their_keys_take(
     kind: type[Any], key: str, text: str, value: object
 ) -> None:
     assert section_value(kind, key, text) == value
+    assert section_value(kind, key, shown_value(value)) == value
 
 
 @pytest.mark.parametrize("key", ["epsilon", "confirm", "keep", "colour"])
@@ -65,10 +70,10 @@ def test_what_cannot_be_read_is_refused_or_left_to_the_specification(key: str) -
 
 
 def test_a_form_has_every_key_and_what_it_takes() -> None:
-    fields = [*form(TotalBudget, {"epsilon": 2.0})]
+    fields = [*form("budget", TotalBudget, {"epsilon": 2.0})]
     assert [one["key"] for one in fields] == [*keys_of(TotalBudget)]
-    assert [one["value"] for one in fields] == ["2.0", "", "", ""]
+    assert [one["value"] for one in fields] == ["2", "", "", ""]
     assert [one["required"] for one in fields] == [True, False, False, False]
     assert all(one["label"] and one["help"] for one in fields)
-    (confirm,) = [one for one in form(ReleaseSection, {}) if one["key"] == "confirm"]
+    (confirm,) = [one for one in form("release", ReleaseSection, {}) if one["key"] == "confirm"]
     assert confirm["flag"]

@@ -234,8 +234,9 @@ def test_text_with_levels_may_be_modelled_and_holds_nothing_else(storage: str) -
         assert repr(other) not in str(refused.value)
 
 
-def test_a_strl_is_never_public() -> None:
-    assert "is strL and cannot be 'public'" in refusal(Column("s", "strL"), {"fate": "public"})
+def test_free_text_is_public_with_its_levels_alone() -> None:
+    assert "cannot be 'public' without its levels" in refusal(Column("s", "strL"), {"fate": "public"})
+    assert declared(Column("s", "strL"), {"fate": "public", "levels": ["a"]}).fate == "public"
 
 
 @pytest.mark.parametrize("fate", ["modelled", "filler", "public"])

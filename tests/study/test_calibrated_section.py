@@ -207,7 +207,7 @@ arms = ["arm"]
     )
     table, design = problems(tmp_path / "study.toml")
     assert "[[table]] 't': column 'arm' holds text" in table
-    assert "is strL, which no protected file shows as it is; number its groups" in design
+    assert "its fate is 'modelled'" in design
 
 
 def test_an_index_narrows_the_bounds(study):

@@ -7,9 +7,11 @@ import { edit, state, unmark } from "./study.js";
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
   ["id", "identifier"], ["other", "another column of the file"], ["out", "leave out"]];
-const IN_A_SURVEY = { outcome: "main answer (its means are kept)", covariate: "answer that readers need" };
-const HINTS = { levels: "0, 1", bounds: "15, 80", bins: "5 or 20, 30", missing: "never or . .a", sd: "1" };
-const HELP = { sd: "from another study: it scales noise" };
+const IN_A_SURVEY = { outcome: "main answer", covariate: "answer" };
+const HINTS = { levels: "0, 1", bounds: "15, 80", bins: "5 or 20, 30", missing: "never or . .a", sd: "1",
+  missing_policy: "public, private or 0" };
+const HELP = { sd: "about, from another study; if empty, the most that the bounds allow",
+  missing_policy: "public: it is public who has a value; private: that is protected; or the number that stands for it" };
 const NAMED = ["block", "cluster", "id", "weight"];
 const BINNED = ["mv_histogram", "marginals", "published_mv_histogram", "published_hybrid", "published_gen_model"];
 
@@ -33,7 +35,7 @@ function makeRows() {
     const more = column.more_labels ? `; ... ${column.more_labels} more` : "";
     const row = element("div", { class: "column", role: "group", "aria-label": name },
       element("div", { class: "what" }, element("strong", { class: "name", text: name }),
-        element("span", { class: "hint", text: ` ${column.type} ${column.format}` }),
+        element("span", { class: "hint", text: ` ${column.kind}` }),
         column.label ? element("div", { text: column.label }) : null,
         column.labels.length ? element("div", { class: "hint", text: column.labels.join("; ") + more }) : null),
       element("div", { class: "role" }, role), facts);
@@ -60,7 +62,9 @@ const asks = (column) => {
   const binned = BINNED.includes(state.method) ? ["bins"] : [];
   const numbers = column.text ? [] : ["bounds", ...binned];
   const sd = column.facts.role === "outcome" && !column.text ? ["sd"] : [];
-  return [...fate, "levels", ...numbers, "missing", ...sd];
+  const policy = column.facts.missing_policy
+    || state.open.some((one) => one.column === column.name && one.at[2] === "missing_policy");
+  return [...fate, "levels", ...numbers, "missing", ...(policy ? ["missing_policy"] : []), ...sd];
 };
 
 // the fields of a column are made when it has a role, and stay
@@ -83,10 +87,12 @@ function fill(column) {
   offers(one, column);
 }
 
+const kindOf = (name) => state.columns.find((one) => one.name === name).kind;
+
 function factField(name, fact, help) {
   return field({ at: ["columns", name, fact], label: state.labels[fact], of: name,
     help: help || HELP[fact], takes: "", choices: state.choices[fact] || [], words: WORDS[fact] || {},
-    placeholder: HINTS[fact] });
+    placeholder: fact === "bounds" && kindOf(name) === "date" ? "2021-03-01, 2021-09-30" : HINTS[fact] });
 }
 
 // what can be said by one press
@@ -98,12 +104,13 @@ function offers(one, column) {
   if (!facts.levels && !facts.bounds && column.offered.levels) {
     set(`The labelled codes are all: ${column.offered.levels}`, { levels: column.offered.levels });
   } else if (!facts.levels && facts.role === "treatment" && !column.text) set("It is 0 or 1", { levels: "0, 1" });
-  const real = ["double", "float"].includes(column.type) && !facts.levels && !facts.integer && asks(column).includes("bounds");
+  const real = column.kind.startsWith("numbers") && !facts.levels && !facts.integer && asks(column).includes("bounds");
   if (real) set("Whole numbers only", { integer: "true" });
   if (!facts.missing && asks(column).includes("missing")) set("Never missing", { missing: "never" });
   made.push(button("More", () => openMore(name), { "aria-label": `more about ${name}` }));
   const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column)]);
-  const said = state.more.filter((fact) => facts[fact]).map((fact) => `${state.labels[fact]}: ${facts[fact]}`).join("; ");
+  const said = state.more.filter((fact) => facts[fact] && !asks(column).includes(fact))
+    .map((fact) => facts[fact] === "true" ? state.labels[fact] : `${state.labels[fact]}: ${facts[fact]}`).join("; ");
   if (one.shape === shape + said) return;
   one.shape = shape + said;
   one.offers.replaceChildren(...made, said ? element("span", { class: "hint", text: ` ${said}` }) : "");

@@ -113,6 +113,7 @@ const ASKED = {
   bounds: "Give the smallest and the largest possible value, or every possible value.",
   bins: "Give a number of bins, or their inner edges.",
   missing: "Say which missing codes may occur, or never.",
+  missing_policy: "Say what estimates do where it is missing.",
 };
 
 // what is open of a field that is empty is asked for; of one that is filled, it is what is wrong
@@ -120,19 +121,13 @@ export function asked(point) {
   const column = state.columns.find((one) => one.name === point.column);
   const empty = column && !column.facts[point.at[2]];
   if (/^\[+\w+\]+ lacks /.test(point.point)) return "This is needed.";
-  return empty && ASKED[point.at[2]] || sentence(point.point);
+  return empty && ASKED[point.at[2]] || point.words;
 }
 
 export function labelOf(at) {
   const section = state.sections.find((one) => one.at.join() === at.slice(0, -1).join());
   const found = section && section.fields.find((one) => one.key === at[at.length - 1]);
   return found && found.key !== "confirm" ? `${found.label}: ` : "";
-}
-
-// "column 'age' has no fate" beside a field of age needs no name
-export function sentence(words) {
-  const text = words.replace(/^\[+\w+\]+ /, "").replace(/^(\w+: )?(column|outcome|covariate) '[^']+':? /, "");
-  return `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
 // -- sections ------------------------------------------------------------------------------------
@@ -189,7 +184,7 @@ function formOf(section, list, shape, old) {
 }
 
 const NEEDED = [3];
-const TITLES = { release: { 3: "Regression", 4: "Delta", 5: "If the plan refuses", 6: "The file that is made" } };
+const TITLES = { release: { 3: "What is compared", 4: "Exceptions", 5: "If the plan refuses", 6: "The file that is made" } };
 
 export const WORDS = {
   kind: {
@@ -202,13 +197,13 @@ export const WORDS = {
   },
   fate: {
     modelled: "made-up values",
-    filler: "any admissible values",
-    withheld: "every value missing",
-    key: "fresh identifiers",
-    public: "the column as it is",
+    filler: "random values",
+    withheld: "no values",
+    key: "new identifiers",
+    public: "as it is: public",
     drop: "left out",
   },
-  rest: { withheld: "in the file, all values missing", key: "fresh identifiers", drop: "left out" },
+  rest: { withheld: "in the file, without values", key: "new identifiers", drop: "left out" },
 };
 
 export function goTo(id) {

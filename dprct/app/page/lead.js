@@ -1,7 +1,7 @@
 // The six steps: where one is, what is open in each, what one has, and the method.
 
 import { $, arrange, button, count, element } from "./dom.js";
-import { asked, goTo, idOf, labelOf, remedied, sentence, showForms } from "./forms.js";
+import { asked, goTo, idOf, labelOf, remedied, showForms } from "./forms.js";
 import { edit, state, unmark, unsavedFields } from "./study.js";
 
 const STEPS = ["What you have", "Columns", "Design and method", "Privacy", "What will come out", "Release"];
@@ -83,7 +83,7 @@ export function showOpen(place, points) {
   }
   const items = [...groups.values()].flatMap((some) => {
     if (some[0].at[0] === "header") {
-      return [element("li", {}, link(some[0], some.length === 1 ? some[0].point
+      return [element("li", {}, link(some[0], some.length === 1 ? some[0].words
         : `Names, types, formats and labels of ${some.length} columns are to be confirmed.`), why(some[0]))];
     }
     if (some[0].column && some.length > 1) {
@@ -171,10 +171,12 @@ function propose(family) {
   const arms = (state.roles.treatment || []).join(", ");
   if (method === "moments" && family === "experiment" && arms) changes.push({ at: ["design", "arms"], typed: arms });
   if (method === "moments" && family === "observational") changes.push({ at: ["design"], typed: "" });
-  edit(changes, `${FAMILIES[family][0]}: ${method} is proposed, and saved.`);
+  edit(changes, `${FAMILIES[family][0]}: “${nameOf(method)}” is proposed, and saved.`);
 }
 
 // -- 3: the method -------------------------------------------------------------------------------
+
+const nameOf = (method) => (state.methods.find((one) => one.key === method) || {}).name || method;
 
 function showMethods() {
   if (state.error) return;
@@ -182,17 +184,16 @@ function showMethods() {
   const about = $("proposal");
   about.replaceChildren();
   if (proposed) {
-    about.append(`Proposed: `, element("strong", { text: proposed.method }), `. ${proposed.why} `);
+    about.append(`Proposed: `, element("strong", { text: nameOf(proposed.method) }), `. ${proposed.why} `);
     if (proposed.method !== state.method) {
-      about.append(button(`Take ${proposed.method}`, () => propose(state.family)));
+      about.append(button("Take it", () => propose(state.family)));
     }
   } else about.append("Say first what you have; a method is then proposed.");
   const families = (one) => one.families.includes(state.family);
   const made = state.methods.map((one) => {
-    const makes = one.makes_file ? "makes a protected file" : "makes a document of numbers";
-    const promise = one.promises ? "" : " Without a privacy guarantee.";
-    const shown = card("method", one.key, one.key, `${one.about} It ${makes}.${promise}`, () =>
-      edit([{ at: ["release", "method"], typed: one.key }], `The method is ${one.key}.`));
+    const promise = one.promises ? "" : " It promises nothing to the people in the data.";
+    const shown = card("method", one.key, one.name, `${one.about}${promise} (${one.key})`, () =>
+      edit([{ at: ["release", "method"], typed: one.key }], `“${one.name}” is saved.`));
     shown.input.checked = state.method === one.key;
     return { one, box: shown.box };
   });
@@ -210,9 +211,10 @@ export function showHead() {
   $("source").textContent = state.error ? "" : (state.label ? `${state.label}. ` : "")
     + (state.from_header
       ? "All that you see comes from the header of the file: no row is read until you open the data in step 6."
-      : "A file of this kind has no header: it was read once, for names, types and the number of rows. "
-        + "Nothing else of its values is kept or shown.");
+      : "A file of this kind has no header, so that it was read once. What was taken from its rows, and is shown here: "
+        + "how many there are, and which columns hold text, dates, numbers or whole numbers alone. These are facts of the "
+        + "data: check that each would be the same whoever had answered.");
   $("broken").hidden = !state.error;
-  $("broken").textContent = state.error ? sentence(state.error) : "";
+  $("broken").textContent = state.error;
   $("undo").disabled = !state.can_undo;
 }

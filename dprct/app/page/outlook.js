@@ -26,19 +26,22 @@ const of = (place) => Number(Math.exp(LOW + place / STEPS * (HIGH - LOW)).toPrec
 
 // -- 4: privacy ----------------------------------------------------------------------------------
 
+const sliders = () => [$("slider"), $("slider-again")];
+
 export function startOutlook() {
-  const slider = $("slider");
-  slider.max = String(STEPS);
-  slider.addEventListener("input", () => {
-    previewed = of(Number(slider.value));
-    showMeaning();
-    ahead(120);
-  });
-  slider.addEventListener("change", () => {
-    const typed = String(of(Number(slider.value)));
-    edit([{ at: ["release", "epsilon"], typed }], `Epsilon is ${typed}. It is saved.`)
-      .then(() => { previewed = null; showPrivacy(); });
-  });
+  for (const slider of sliders()) {
+    slider.max = String(STEPS);
+    slider.addEventListener("input", () => {
+      previewed = of(Number(slider.value));
+      showMeaning();
+      ahead(120);
+    });
+    slider.addEventListener("change", () => {
+      const typed = String(of(Number(slider.value)));
+      edit([{ at: ["release", "epsilon"], typed }], `Epsilon is ${typed}. It is saved.`)
+        .then(() => { previewed = null; showPrivacy(); });
+    });
+  }
   $("again").addEventListener("click", () => { seed += 1; showOutlook(); });
   document.addEventListener("step", () => ahead(0));
 }
@@ -49,11 +52,11 @@ export function showPrivacy() {
   const about = release.fields.find((one) => one.key === "epsilon");
   if (!epsilonField) {
     epsilonField = field({ ...about, at: ["release", "epsilon"], label: "Epsilon",
-      help: "What this release may cost: small is safe and noisy." });
+ });
     $("epsilon-field").replaceChildren(epsilonField.row);
   }
   put(epsilonField, about.value);
-  if (previewed === null) $("slider").value = String(at(state.epsilon));
+  if (previewed === null) for (const slider of sliders()) slider.value = String(at(state.epsilon));
   showMeaning();
 }
 
@@ -61,7 +64,8 @@ function showMeaning() {
   const e = epsilon(), pure = !state.delta;
   const factor = Math.exp(pure ? e : 2 * e), even = factor / (1 + factor);
   const slider = `epsilon ${short(e)}: even odds become at most ${percent(even)}`;
-  $("slider").setAttribute("aria-valuetext", slider);
+  for (const one of sliders()) one.setAttribute("aria-valuetext", slider);
+  $("epsilon-now").textContent = `Epsilon ${short(e)}`;
   const none = "This method promises nothing, whatever epsilon is.";
   $("meaning").replaceChildren(...(state.promises ? [
     element("p", {}, element("strong", { text: `Even odds become at most ${percent(even)}.` }),
@@ -116,7 +120,7 @@ async function look(step) {
   $("ahead-note").hidden = ready;
   $("ahead").hidden = !ready;
   if (step === 5) { verdicts(); sizes(); }
-  if (!ready) { $("ahead").removeAttribute("data-complete"); $("quick").replaceChildren(); return; }
+  if (!ready) { $("ahead").removeAttribute("data-complete"); waits(); return; }
   await atEpsilon(epsilon());
   if (mine !== generation) return;
   showOutlook();
@@ -127,6 +131,12 @@ async function look(step) {
     showCurve();
   }
   $("ahead").dataset.complete = "yes";
+}
+
+function waits() {
+  const things = state.error ? 0 : new Set(state.open.map((one) => one.at.join())).size;
+  $("quick").replaceChildren(element("p", { class: "hint", text: things
+    ? `What this does to the error stands here as soon as nothing is open (${things} open).` : "" }));
 }
 
 function showOutlook() {

@@ -7,9 +7,11 @@ import { forest, ledgerPicture } from "./pictures.js";
 import { ask, isSaved, isSaving, load, state } from "./study.js";
 
 const WORK = {
-  reading: ["Opening", "The public facts are sealed, and the data are read. Nothing is charged."],
-  protecting: ["Releasing", "The ledger is charged, the noise is drawn, and the files are written. It is finished even if you close this window."],
-  resuming: ["Resuming", "The files are written again from what was paid for. Nothing is charged."],
+  reading: ["Opening", "Nothing is charged.", ["The public facts are sealed, and the rows are read",
+    "The release is planned for them"]],
+  protecting: ["Releasing", "It is finished even if you close this window.", ["The ledger is charged",
+    "The noise is drawn, and what was released is kept", "The files are written"]],
+  resuming: ["Resuming", "Nothing is charged.", ["The files are written again from what was paid for"]],
 };
 const STATES = {
   written: (one) => `released: ${one.file}`,
@@ -56,6 +58,11 @@ function showWork() {
   if (!work) { clearTimeout(poll); poll = 0; begun = 0; return; }
   if (!begun) begun = Date.now();
   $("working-head").textContent = work[0];
+  const stages = work[2], share = $("working-share");
+  share.max = stages.length;
+  share.value = state.stage;
+  $("working-stages").replaceChildren(...stages.map((text, at) => element("li",
+    at === state.stage ? { "aria-current": "step", text } : { text: at < state.stage ? `${text}: done` : text })));
   const charged = state.work === "protecting" && state.ledger && !state.ledger.error
     ? ` Charged so far: ${state.ledger.words}.` : "";
   $("working-words").textContent = `${work[1]}${charged} ${Math.round((Date.now() - begun) / 1000)} s.`;

@@ -483,16 +483,15 @@ def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
     """
     columns = [schema.column(name) for name in public]
     return [
-        f"column {column.name!r} is part of the design, which is public, and is strL, which no "
-        "protected file shows as it is; number its groups in the original (a 0/1 column for each "
-        "arm, or codes with value labels)"
+        f"column {column.name!r} is part of the design, which is public, and is free text; declare "
+        "its levels"
         for column in columns
-        if column.type == "strL"
+        if column.type == "strL" and column.levels is None
     ] + [
         f"column {column.name!r} is part of the design, which is public, but its fate is "
         f'{column.fate!r}; give fate = "public"'
         for column in columns
-        if column.fate not in (None, "public") and column.type != "strL"
+        if column.fate not in (None, "public")
     ]
 
 
