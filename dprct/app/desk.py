@@ -13,6 +13,7 @@ import copy
 import hashlib
 import threading
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
@@ -22,6 +23,7 @@ from dprct.app.leading import (
     FAMILIES,
     family_of,
     follow,
+    from_do_files,
     implied,
     method_of,
     proposals,
@@ -53,7 +55,6 @@ from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from dprct.io.stata.names import Names
     from dprct.schema.columns import Column
@@ -193,6 +194,7 @@ class Desk:
             "columns": [self._column(document, now.header, one) for one in now.header.columns],
             "sections": sections(document, method),
             "open": self._open(now),
+            "do_files": [path.name for path in self._do_files(now)],
             "output": "" if study is None else study.output.name,
             "output_there": study is not None and study.output.exists(),
         }
@@ -298,6 +300,31 @@ class Desk:
             )
             self._write(merged(self.path, document, StudyError))
 
+    def take_do_files(self, revision: str) -> None:
+        """Give roles to columns, and declare regressions, as the do-files have them."""
+        from dprct.study.do_files import read_do
+        from dprct.study.prefill import prefilled
+
+        with self._lock:
+            self._check_revision(revision)
+            now = self._now(read_toml(self.path, StudyError))
+            names = now.header.names
+            arms, files = roles_of(now.document, names).of("treatment"), self._do_files(now)
+            if not arms or not files:
+                raise StudyError("name your do-files in step 1, and here which column is treatment")
+            dataset = Path(now.document["data"]).name
+            reading = read_do([*files], now.header, treatments=[*arms], dataset=dataset)
+            self.edit(revision, from_do_files(now.document, prefilled(reading, names, arms)))
+
+    def _do_files(self, now: _Now) -> tuple[Path, ...]:
+        """Do-files of the study, which need not be whole to have some."""
+        if self.do or now.study is not None:
+            return self.do or (now.study.do_files if now.study is not None else ())
+        package = now.document.get("package", {})
+        named = package.get("do", []) if isinstance(package, dict) else []
+        listed = named if isinstance(named, list) else []
+        return tuple(self.path.parent / name for name in listed if isinstance(name, str))
+
     def write(self, revision: str, text: str) -> None:
         """Write the study file as a person typed it, if it is TOML."""
         with self._lock:
@@ -378,10 +405,18 @@ class Desk:
             if not files:
                 return {"files": [], "summary": [], "rows": []}
             found = of_study(files, study)
+        known = {key for of in keys().values() for key in of}
         return {
             "files": [path.name for path in files],
             "summary": summary(found),
-            "rows": [asdict(one.worth()) | {"remedy": one.remedy} for one in found],
+            "rows": [
+                asdict(one.worth())
+                | {
+                    "reason": in_fields(one.worth().reason, known),
+                    "remedy": in_fields(one.remedy, known),
+                }
+                for one in found
+            ],
         }
 
     def outlook(self, epsilon: float) -> dict[str, Any]:
@@ -553,7 +588,7 @@ def _methods() -> list[dict[str, Any]]:
             "promises": key not in UNPROMISED,
             "makes_file": key not in ESTIMATES,
         }
-        for key in METHODS
+        for key in dict.fromkeys([*(key for of in FAMILIES.values() for key in of), *METHODS])
     ]
 
 

@@ -114,6 +114,15 @@ def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
     return found
 
 
+_FORMULAS: Mapping[str, str] = {
+    "ipw": "Who took part, then ~, then what tells who took part, such as trained ~ age + school.",
+    "cate": "The outcome, then ~, then what the effect may vary with, such as wage ~ age + school.",
+    "private_additive": "The outcome, then ~, then what its mean may vary with.",
+    "private_ate": "Outcomes, then ~, then treatment, such as income + works ~ cash.",
+}
+"""What a formula is, where it is not a regression."""
+
+
 def _single(name: str, document: Mapping[str, Any], method: str) -> dict[str, Any]:
     besides: tuple[str, ...] = ()
     release = document.get("release", {})
@@ -126,7 +135,11 @@ def _single(name: str, document: Mapping[str, Any], method: str) -> dict[str, An
     if name == "release":
         unread = [key for key in ("zeta", "outcome_share") if key not in taken(method)]
         besides += ("method", *unread, *["keep"] * (method in ESTIMATES))
-    return _form(name, [name], KINDS[name], document.get(name), name in document, besides)
+    found = _form(name, [name], KINDS[name], document.get(name), name in document, besides)
+    for one in found["fields"]:
+        if one["key"] == "formula" and method in _FORMULAS:
+            one["help"] = _FORMULAS[method]
+    return found
 
 
 def _form(
@@ -163,7 +176,7 @@ def form(
             "key": key,
             "label": label(key),
             "help": HELP.get((name, key)) or said.get(key, ""),
-            "takes": takes(kinds),
+            "takes": "" if (name, key) in HELP else takes(kinds),
             "choices": choices_of(kinds),
             "flag": [one.name for one in kinds] == ["bool"],
             "required": is_required(field),

@@ -17,6 +17,8 @@ from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dprct.study.prefill import Prefill
+
 _LONGEST_NAME = 32
 Path = tuple[str, ...]
 """Keys from the top of a study file to a value."""
@@ -157,6 +159,8 @@ def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None)
         found[method, "outcome"] = roles.first("outcome")
     if method == "cate":
         found[method, "treatment"] = roles.first("treatment")
+    if method == "ipw":
+        found[method, "estimator"] = "aipw"  # whose error is a small part of that of weighting
     if method == "private_ate" and roles.group:
         found[method, "control"] = str(roles.group[1][0])
     if method == "synthetic_control":
@@ -293,6 +297,48 @@ def _put(document: dict[str, Any], path: Path, value: Any) -> None:
     for key, table, inner in zip(above, tables, tables[1:], strict=False):
         if not inner and table.get(key) is inner and key != "columns":
             del table[key]
+
+
+def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str, Any]]:
+    """Changes by which a study is about the regressions of its do-files.
+
+    Parameters
+    ----------
+    filled : Prefill
+        What the do-files say, with the treatment of the study.
+
+    Examples
+    --------
+    >>> from dprct.study.prefill import Prefill
+    >>> used = frozenset({"y", "got", "age", "site"})
+    >>> said = Prefill(("got",), ("y",), (("age", "C(site)"),), used=used)
+    >>> [(change["at"][1], change["typed"]) for change in from_do_files({}, said)]
+    [('y', 'outcome'), ('age', 'covariate'), ('site', 'block')]
+    """
+    method, roles = method_of(document), roles_of(document)
+    has_role = {name for names in roles.found.values() for name in names}
+    factors = re.compile(r"C\((\w+)\)")
+    terms = dict.fromkeys(term for some in filled.sets for term in some)
+    asked = dict.fromkeys(filled.outcomes, "outcome")
+    asked |= {filled.cluster: "cluster"} if filled.cluster else {}
+    asked |= {
+        (found[1] if found else term): "block" if found else "covariate"
+        for term in terms
+        if (found := factors.fullmatch(term)) or term.isidentifier()
+    }
+    roles_asked = {n: role for n, role in asked.items() if n not in has_role and n in filled.used}
+    values: dict[Path, str] = {("columns", name, "role"): r for name, r in roles_asked.items()}
+    if method == "calibrated" and filled.formula:
+        values["release", "formula"] = filled.formula
+        values[method, "specifications"] = _quoted(" + ".join(some) for some in filled.sets[1:])
+    if method == "moments":
+        plain = [one.formula for one in filled.regressions if not one.where and not one.weights]
+        values[method, "formulas"] = _quoted(dict.fromkeys(plain))
+    return [{"at": [*path], "typed": typed} for path, typed in values.items()]
+
+
+def _quoted(texts: Iterable[str]) -> str:
+    return ", ".join(f'"{text}"' for text in texts)
 
 
 def turned(

@@ -57,7 +57,9 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         "draws": [asdict(one) for one in draws],
         "sizes": None if sizes is None else asdict(sizes),
         "noise_sd": _noise_of_counts(plan),
-        "warnings": [] if plan is None else [in_fields(plain(text), _KNOWN) for text in plan.warnings],
+        "warnings": []
+        if plan is None
+        else [in_fields(plain(text), _KNOWN) for text in plan.warnings],
         "error": "" if plan is None else _said(plan, "error"),
         "estimand": "" if plan is None else _said(plan, "estimand"),
     }
@@ -106,6 +108,8 @@ def _about(number: PlannedNumber, sds: Mapping[str, float], schema: Schema) -> d
     guessed = sd is None
     if sd is None:
         sd = sds.get(number.outcome)
+    if sd is None and known is not None and known.bounds is not None:
+        sd = (known.bounds[1] - known.bounds[0]) / 2  # no spread within them is larger
     return {
         "name": number.estimate,
         "outcome": outcome,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dprct.app.words import in_fields, label
+from dprct.app.words import METHOD_NAMES, in_fields, label
 from dprct.schema.facts import DECLARABLE
 from dprct.study.study import FROM_FILE, REFUSED
 
@@ -49,6 +49,10 @@ _WHY: Mapping[str, tuple[str, str]] = {
 _REMEDY = re.compile(r"\b(\w+) = (true|false|\"\w+\")(?: (?:in|under) \[(\w+)\])?")
 _ONE_OF = re.compile(r"give one of: (.+)$")
 _MOST_BUTTONS = 6
+_SAY: Mapping[tuple[str, str], str] = {
+    ("missing_policy", "public"): "It is public who has a value",
+    ("missing_policy", "private"): "Who has a value stays private",
+}
 _LEAVES = ("missing", "fate", "kind")
 """Keys for which the answer is a person's knowledge, and no button gives it."""
 
@@ -189,4 +193,7 @@ def _remedies(
 
 def _button(at: list[str], typed: str) -> Mapping[str, Any]:
     said = {"true": "yes", "false": "no"}.get(typed, typed)
-    return {"label": f"{label(at[-1])}: {said}", "changes": [{"at": at, "typed": typed}]}
+    words = _SAY.get((at[-1], typed), f"{label(at[-1])}: {said}")
+    if at[-1] == "method" and typed in METHOD_NAMES:
+        words = f"Take “{METHOD_NAMES[typed][0]}”"
+    return {"label": words, "changes": [{"at": at, "typed": typed}]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +185,8 @@ def _effects(study: Study) -> Iterator[dict[str, Any]]:
         return
     for one in shown_regressions(valid, data, schema):
         for term, (estimate, error) in one.numbers.items():
-            yield _row(f"{one.outcome}: {term}", estimate, error)
+            level = re.sub(r"^C\(\w+\)\[(?:T\.)?(.*)\]$", r"\1", term)
+            yield _row(f"{one.outcome}: {level}", estimate, error)
 
 
 def _of_document(study: Study) -> dict[str, Any]:

@@ -186,6 +186,11 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
         windows.changed()
         return desk.state()
 
+    def take_do_files(given: Mapping[str, Any]) -> Any:
+        desk.take_do_files(str(given.get("revision")))
+        windows.changed()
+        return desk.state()
+
     def withdraw(_given: Mapping[str, Any]) -> Any:
         desk.withdraw()
         windows.changed()
@@ -213,7 +218,8 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     def take(given: Mapping[str, Any]) -> Any:
         return told(lambda: _finished(lambda: desk.take(str(given.get("sha256")))))
 
-    deeds = {"state": state, "edit": edit, "write": write, "undo": undo, "plan": plan,
+    deeds = {"state": state, "edit": edit, "write": write, "undo": undo,
+             "take_do_files": take_do_files, "plan": plan,
              "sizes": sizes, "verdicts": verdicts, "outlook": outlook, "offer": offer,
              "withdraw": withdraw, "take": take, "resume": resume,
              "result": result}  # fmt: skip

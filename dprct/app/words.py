@@ -251,15 +251,16 @@ def in_fields(said: str, keys: Container[str]) -> str:
     >>> in_fields('declare missing = "never", or give max_rows', keys)
     'declare “Missing codes: never”, or give “Most rows of one unit”'
     >>> in_fields('[release] method = "mv_histogram" in [release] has no attrition = true', keys)
-    '“Method: A file of a few columns together” has no “Attrition: yes”'
+    '“A file of a few columns together” has no “Attrition: yes”'
     """
 
     def written(found: re.Match[str]) -> str:
         key, value = found[2], found[3].strip('"[]').replace('"', "")
         if key not in keys and key not in FACTS:
             return found[0]
-        value = METHOD_NAMES[value][0] if value in METHOD_NAMES else value
-        return f"“{label(key)}: {({'true': 'yes', 'false': 'no'}.get(value, value))}”"
+        if key == "method" and value in METHOD_NAMES:
+            return f"“{METHOD_NAMES[value][0]}”"
+        return f"“{label(key)}: { ({'true': 'yes', 'false': 'no'}.get(value, value)) }”"
 
     def named(found: re.Match[str]) -> str:
         key = found[1]
@@ -268,6 +269,7 @@ def in_fields(said: str, keys: Container[str]) -> str:
         return f"“{label(key)}”" if key in keys or key in FACTS else found[0]
 
     said = _UNDERSCORED.sub(named, _WRITTEN.sub(written, said.replace("`", "")))
+    said = said.replace("[[regression]]", "“Regression” of its own")
     return _SECTION.sub("", said).replace("  ", " ").strip()
 
 

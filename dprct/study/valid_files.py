@@ -26,7 +26,7 @@ from dprct.results.ols import ols
 from dprct.schema.conditions import in_signs, named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pandas as pd
 
@@ -71,6 +71,11 @@ class Shown:
     taken: str = ""
     valid: Validity | None = None
 
+    @property
+    def of_levels(self) -> bool:
+        """Whether an effect is that of a level of one column that holds the group."""
+        return any(name.endswith("]") for name in self.numbers)
+
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
     """Return ``valid.do`` and ``valid.R`` of a protected file, by name; empty if it has none.
@@ -87,7 +92,8 @@ def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str)
     valid = Validity.of(schema)
     if valid is None or valid.rounded:
         return {}
-    found = [*shown_regressions(valid, data, schema)]
+    # which level of one column for all groups Stata and R take as the first, they decide otherwise
+    found = [one for one in shown_regressions(valid, data, schema) if not one.of_levels]
     if not found:
         return {}
     return {
@@ -127,7 +133,8 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
         formula = f"{_quoted(outcome)} ~ {' + '.join(map(_spelt, terms))}"
         try:
             fit = ols(formula, _rows(data, where), schema, valid.cov_type, valid.cluster)
-            numbers = {arm: (float(fit.params[arm]), float(fit.bse[arm])) for arm in arms}
+            names = [name for arm in arms for name in _coefficients(arm, fit.params.index)]
+            numbers = {name: (float(fit.params[name]), float(fit.bse[name])) for name in names}
         except (DprctError, KeyError):  # an arm that this file cannot tell from another
             continue
         yield Shown(outcome, terms, numbers, where)
@@ -141,6 +148,11 @@ def shown_regressions(valid: Validity, data: pd.DataFrame, schema: Schema) -> It
             continue
         found = float(two.params[taken]), float(two.bse[taken])
         yield Shown(outcome, (arm, *part), {taken: found}, taken=taken)
+
+
+def _coefficients(arm: str, names: Iterable[str]) -> list[str]:
+    """Coefficients of an arm: of a column that holds the group, one for each of its levels."""
+    return [name for name in names if name.startswith(f"{arm}[")] or [arm]
 
 
 def _every(

@@ -9,6 +9,7 @@ import pytest
 from dprct.app.leading import follow, implied, proposals, small_delta
 from dprct.app.points import explained
 from dprct.app.words import label, plain
+from dprct.errors import StudyError
 from dprct.study.methods import METHODS
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def test_a_plan_that_refuses_names_what_would_go_on() -> None:
     assert one.at == ("release", "confirm")
     assert one.why == ""
     assert [button["label"] for button in one.remedies] == [
-        "Method: marginals", "Go on although the plan refuses: yes",
+        "Take “A file, column by column”", "Go on although the plan refuses: yes",
     ]  # fmt: skip
     (control,) = explained(["[cate] control is open; give one of: a, b"], (), {"cate": {"control"}})
     assert [button["changes"][0]["typed"] for button in control.remedies] == ["a", "b"]
@@ -194,3 +195,43 @@ def test_words_of_the_page_are_no_code(desk: Desk) -> None:
                 assert ":class:" not in said
                 for word in ("in quotes", "in brackets", "table of tables", "=True"):
                     assert word not in said, (method, one)
+
+
+def test_a_study_is_about_the_regressions_of_its_do_files(desk: Desk) -> None:
+    """Before a treatment is said, nothing can be taken; then roles and regressions are theirs."""
+    do = 'use "survey.dta"\nreg income treat age, robust\nreg income treat i.got, robust\n'
+    desk.path.with_name("tables.do").write_text(do, "utf-8")
+    edit(desk, {("release", "method"): "calibrated", ("package", "do"): "tables.do"})
+    assert desk.state()["do_files"] == ["tables.do"]
+    with pytest.raises(StudyError, match="which column is treatment"):
+        desk.take_do_files(desk.revision())
+    roles(desk, treat="treatment")
+    desk.take_do_files(desk.revision())
+    found = desk.state()["roles"]
+    assert found == {
+        "treatment": ("treat",),
+        "outcome": ("income",),
+        "covariate": ("age",),
+        "block": ("got",),
+    }
+    text = desk.text()
+    assert (
+        'formula = "income ~ treat + age"' in text or 'formula = "income ~ treat + C(got)"' in text
+    )
+    assert "specifications = [" in text
+
+
+def test_two_groups_of_text_are_a_column_of_0_and_1_where_one_is_needed() -> None:
+    columns = {
+        "got": {"role": "treatment", "levels": ["no", "yes"]},
+        "y": {"role": "outcome"},
+        "x": {"role": "covariate"},
+    }
+    names = ["got", "y", "x"]
+    for method in ("ipw", "cate"):
+        found = implied({"release": {"method": method}, "columns": columns}, names, 900)
+        assert found["derived", "got_yes"] == "got == 'yes'"
+    assert found["cate", "treatment"] == "got_yes"
+    found = implied({"release": {"method": "calibrated"}, "columns": columns}, names, 900)
+    assert found["release", "formula"] == "y ~ C(got) + x"
+    assert ("derived", "got_yes") not in found

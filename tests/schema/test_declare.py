@@ -235,7 +235,9 @@ def test_text_with_levels_may_be_modelled_and_holds_nothing_else(storage: str) -
 
 
 def test_free_text_is_public_with_its_levels_alone() -> None:
-    assert "cannot be 'public' without its levels" in refusal(Column("s", "strL"), {"fate": "public"})
+    assert "cannot be 'public' without its levels" in refusal(
+        Column("s", "strL"), {"fate": "public"}
+    )
     assert declared(Column("s", "strL"), {"fate": "public", "levels": ["a"]}).fate == "public"
 
 

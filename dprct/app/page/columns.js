@@ -2,7 +2,7 @@
 
 import { $, arrange, button, element } from "./dom.js";
 import { field, put, WORDS } from "./forms.js";
-import { edit, state, unmark } from "./study.js";
+import { edit, state, takeDoFiles, unmark } from "./study.js";
 
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
@@ -35,7 +35,7 @@ function makeRows() {
     const more = column.more_labels ? `; ... ${column.more_labels} more` : "";
     const row = element("div", { class: "column", role: "group", "aria-label": name },
       element("div", { class: "what" }, element("strong", { class: "name", text: name }),
-        element("span", { class: "hint", text: ` ${column.kind}` }),
+        element("div", { class: "hint", text: column.kind }),
         column.label ? element("div", { text: column.label }) : null,
         column.labels.length ? element("div", { class: "hint", text: column.labels.join("; ") + more }) : null),
       element("div", { class: "role" }, role), facts);
@@ -60,8 +60,9 @@ const asks = (column) => {
   const plain = NAMED.includes(column.facts.role) || column.facts.fate === "withheld";
   if (plain && !open && !said) return fate;
   const binned = BINNED.includes(state.method) ? ["bins"] : [];
-  const numbers = column.text ? [] : ["bounds", ...binned];
-  const sd = column.facts.role === "outcome" && !column.text ? ["sd"] : [];
+  const listed = column.facts.levels && !column.facts.bounds && !column.facts.bins;
+  const numbers = column.text || listed ? [] : ["bounds", ...binned];
+  const sd = column.facts.role === "outcome" && state.family !== "survey" && !column.text ? ["sd"] : [];
   const policy = column.facts.missing_policy
     || state.open.some((one) => one.column === column.name && one.at[2] === "missing_policy");
   return [...fate, "levels", ...numbers, "missing", ...(policy ? ["missing_policy"] : []), ...sd];
@@ -74,7 +75,9 @@ function fill(column) {
   const active = ["", "out"].indexOf(roleOf(column)) < 0;
   one.facts.hidden = !active;
   if (!active) return;
-  if (one.wanted !== wanted) {
+  // what has the focus is not taken away: it goes with the next change
+  const held = one.wanted && asks(column).length < one.wanted.split(",").length && one.facts.contains(document.activeElement);
+  if (one.wanted !== wanted && !held) {
     one.wanted = wanted;
     one.made = one.made || new Map();
     for (const fact of asks(column)) {
@@ -83,7 +86,7 @@ function fill(column) {
     one.offers = one.offers || element("div", { class: "offers" });
     one.facts.replaceChildren(...asks(column).map((fact) => one.made.get(fact).row), one.offers);
   }
-  for (const fact of asks(column)) put(one.made.get(fact), column.facts[fact]);
+  for (const [fact, made] of one.made) put(made, column.facts[fact]);
   offers(one, column);
 }
 
@@ -106,10 +109,14 @@ function offers(one, column) {
   } else if (!facts.levels && facts.role === "treatment" && !column.text) set("It is 0 or 1", { levels: "0, 1" });
   const real = column.kind.startsWith("numbers") && !facts.levels && !facts.integer && asks(column).includes("bounds");
   if (real) set("Whole numbers only", { integer: "true" });
-  if (!facts.missing && asks(column).includes("missing")) set("Never missing", { missing: "never" });
+  if (!facts.missing && asks(column).includes("missing")) {
+    set("Never missing", { missing: "never" });
+    if (!column.text) set("May be missing", { missing: column.offered.missing || "." });
+  }
   made.push(button("More", () => openMore(name), { "aria-label": `more about ${name}` }));
   const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column)]);
-  const said = state.more.filter((fact) => facts[fact] && !asks(column).includes(fact))
+  const said = state.more.filter((fact) => facts[fact] && !asks(column).includes(fact)
+    && !(fact === "integer" && column.kind === "date"))
     .map((fact) => facts[fact] === "true" ? state.labels[fact] : `${state.labels[fact]}: ${facts[fact]}`).join("; ");
   if (one.shape === shape + said) return;
   one.shape = shape + said;
@@ -137,6 +144,7 @@ export function showColumns() {
     $("bulk-fact").append(...Object.entries(state.labels).map(([value, text]) => element("option", { value, text })));
   }
   showConfirm();
+  showDoFiles();
   if ($("more").open) showMore();
   filtered();
 }
@@ -196,6 +204,14 @@ function shown() {
     && (filter !== "role" || !["", "out"].includes(roleOf(one))));
 }
 
+function showDoFiles() {
+  const has = (state.roles.treatment || []).length > 0;
+  $("of-do-files").hidden = !state.do_files.length;
+  $("take-do-files").disabled = !has;
+  $("of-do-files-words").textContent = has ? `${state.do_files.join(", ")}: outcomes, covariates and blocks that have no role yet get one.`
+    : "Say first which column is the treatment.";
+}
+
 function filtered() {
   const wanted = new Set(shown().map((one) => one.name));
   for (const [name, one] of rows) one.row.hidden = !wanted.has(name);
@@ -226,6 +242,7 @@ function takeLabels() {
 }
 
 export function startColumns() {
+  $("take-do-files").addEventListener("click", takeDoFiles);
   $("search").addEventListener("input", filtered);
   $("filter").addEventListener("change", filtered);
   $("leave-out").addEventListener("click", () =>

@@ -3,6 +3,7 @@
 import { arrange, button, element } from "./dom.js";
 import { edit, isUnsaved, mark, onState, state, unmark, whyUnsaved } from "./study.js";
 
+const WIDE = ["formula", "formulas", "specifications"];
 const fields = new Map(); // id: field
 let openOf = { of: null, by: new Map() }; // open points by the id of their field
 
@@ -39,7 +40,7 @@ export function field(about) {
   const label = element("label", { for: id },
     about.label, about.required ? element("span", { class: "needed", text: " (needed)" }) : null);
   const made = { about, id, input, wrong, full, saved: "",
-    row: element("div", { class: about.flag ? "field flag" : "field" },
+    row: element("div", { class: about.flag ? "field flag" : WIDE.includes(about.at[about.at.length - 1]) ? "field wide" : "field" },
       ...(about.flag ? [input, label] : [label, input]), wrong, hint,
       rest ? element("details", { class: "hint" }, element("summary", { text: "more about it" }), rest) : null) };
   if (!about.flag) {

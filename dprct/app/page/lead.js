@@ -92,7 +92,7 @@ export function showOpen(place, points) {
         some.length > MOST ? `and ${some.length - MOST} more ` : "", why(some[0]))];
     }
     return some.map((point) => element("li", {},
-      link(point, point.column ? `${point.column}: ${asked(point)}` : `${labelOf(point.at)}${asked(point)}`), " ",
+      ...linked(point, `${point.column ? `${point.column}: ` : labelOf(point.at)}${asked(point)}`), " ",
       ...point.remedies.flatMap((one) => [button(one.label, () => remedied(one)), " "]), why(point)));
   });
   const shape = JSON.stringify(points);
@@ -100,6 +100,12 @@ export function showOpen(place, points) {
   place.dataset.shape = shape;
   place.hidden = !items.length;
   place.replaceChildren(element("h3", { text: "Still open here" }), element("ul", {}, ...items));
+}
+
+// of a long sentence only its first part is a link
+function linked(point, text) {
+  const end = text.length > 120 ? text.search(/[;,] /) : -1;
+  return end < 0 ? [link(point, text)] : [link(point, text.slice(0, end)), text.slice(end)];
 }
 
 function link(point, text) {

@@ -95,6 +95,9 @@ function showModal() {
   $("offered-plan").textContent = found.plan;
   $("offered-words").textContent = found.words;
   $("offered-note").textContent = found.note;
+  const whom = typeof state.rows === "number" ? ` (${count(state.rows)} rows)` : "";
+  $("for-ever").textContent = `What is charged stays charged, to everybody in these data${whom}, for ever: `
+    + "a release cannot be taken back.";
   $("confirm").checked = false;
   $("take").disabled = true;
   if (!modal.open) modal.showModal();
@@ -204,7 +207,7 @@ function showMade(found) {
   parts.push(element("h4", { text: "Files" }), element("ul", { id: "files" }, ...files));
   parts.push(element("h4", { text: "What to do next, in a shell in this folder" }),
     element("ul", {}, ...found.next.map((one) => element("li", {}, `${one.what}: `, element("code", { text: one.do })))));
-  if (found.notes.length) parts.push(element("h4", { text: "What this is not good for" }),
+  if (found.notes.length) parts.push(element("h4", { text: found.makes_file ? "What this is not good for" : "How to read it" }),
     element("ul", {}, ...found.notes.map((text) => element("li", { text }))));
   parts.push(element("details", {}, element("summary", { text: "How it was made" }),
     element("p", {}, "In a shell: ", element("code", { text: found.command })),

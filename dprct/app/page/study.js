@@ -81,6 +81,14 @@ export function write(text) {
   });
 }
 
+export function takeDoFiles() {
+  return queued(async () => {
+    take(await ask("take_do_files", { revision: state.revision }));
+    say("Roles and regressions are those of the do-files. They are saved.");
+    return "";
+  });
+}
+
 export function undo() {
   unsaved.clear();
   return queued(async () => {
