@@ -195,7 +195,7 @@ def test_an_observational_study_is_killed_reloaded_and_resumed(
         window.step(6)
         window.until(f"!{hidden('working')}")
         window.until("document.getElementById('working-words').textContent.includes('Charged')")
-        assert window.js("document.getElementById('working-share').value") == 2  # of three
+        window.until("document.getElementById('working-share').value === 2")  # of three stages
         assert window.js("document.getElementById('offer').disabled")
     go_on.set()
     page.until(f"!{hidden('lost')}")
