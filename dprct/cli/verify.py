@@ -65,10 +65,10 @@ def verify(
         found = verification.verify(file, certificate, ledger=ledger)
     document = found.to_dict()
     if do:
-        from dprct.study.data_sets import packed_others
+        from dprct.study.data_sets import others_beside
         from dprct.study.verdicts import of_file
 
-        worth = of_file(do, file, certificate, packed_others(file))
+        worth = of_file(do, file, certificate, others_beside(file, certificate))
         document |= {"regressions": [one.to_dict() for one in worth]}
     say(json.dumps(document, indent=2) if as_json else str(found))
     if do and not as_json:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct import disk
+from dprct.certificate.certificate import certificate_path
 from dprct.certificate.valid_regressions import CHARACTERISTIC
 from dprct.errors import DprctError, FileError, StudyError, marked
 from dprct.io import read
@@ -44,6 +45,9 @@ _MOST_STUDIES = 100
 
 MANIFEST = "package.json"
 """The file of a package that lists its files, and says which were merged before the release."""
+
+MADE_BY = "column made by the study: "
+"""Under which, with its name, a certificate has the expression of a column."""
 
 _DEEPEST = 8
 
@@ -342,6 +346,29 @@ def packed_others(file: Path) -> Others:
                 parts[base] = MergedFile(frozenset(found[base]), whole_part)
         headers |= found
     return Others(headers, parts, key if parts else None, derived)
+
+
+def others_beside(file: Path, certificate: Path | None = None) -> Others:
+    """Role of other files in the verdicts on a released one, by its package or certificate."""
+    found = packed_others(file)
+    if found.derived:
+        return found
+    try:
+        beside = certificate or certificate_path(file)
+        told: Any = json.loads(disk.content(beside, disk.MOST_JSON))
+        facts = {str(name): str(said) for name, said in told["facts"].items()}
+        made = {n.removeprefix(MADE_BY): x for n, x in facts.items() if n.startswith(MADE_BY)}
+        return replace(found, derived=_checked(made))
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        DprctError,
+    ):
+        return found
 
 
 def _checked(derived: Mapping[str, str]) -> dict[str, str]:

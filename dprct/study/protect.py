@@ -40,6 +40,7 @@ from dprct.schema.schema import Schema
 from dprct.study import valid_files
 from dprct.study.asked import parts_of
 from dprct.study.data_sets import (
+    MADE_BY,
     check_merged,
     merge_problems,
     others_of,
@@ -341,7 +342,7 @@ def written_files(
             worth = [one.worth() for one in found]
             made = replace(made, issued=replace(made.certificate(), regressions=tuple(worth)))
         plain = made.certificate()
-        facts = {**plain.facts, **_spent_on_several(study)}
+        facts = {**plain.facts, **_facts_of(study)}
         made = replace(made, issued=replace(plain, study=identity_of(study), facts=facts))
         with writing_at(study.output):
             as_text = place_as_text(study)
@@ -362,7 +363,7 @@ def written_files(
     also: dict[Path, str] = {}
     if isinstance(made, Moments):
         _check_results(study)
-        said = _spent_on_several(study)
+        said = _facts_of(study)
         place = moments_path(study.output)
         certificate, also = moments_files(made, place, identity_of(study), said)
         made = DeclaredMoments(made, model.spec.declared, certificate)
@@ -371,10 +372,11 @@ def written_files(
     return (study.output, text_path(study.output), *also)
 
 
-def _spent_on_several(study: Study) -> dict[str, str]:
-    """Return the fact of a certificate on somebody with several rows."""
+def _facts_of(study: Study) -> dict[str, str]:
+    """Return what certificates say of a study: columns that it makes, and several rows of one."""
     several = _of_several(study)
-    return {SEVERAL: f"epsilon={3 * study.release.epsilon:g}; {several}"} if several else {}
+    said = {SEVERAL: f"epsilon={3 * study.release.epsilon:g}; {several}"} if several else {}
+    return {**{f"{MADE_BY}{name}": text for name, text in study.derived.items()}, **said}
 
 
 def identity_of(study: Study) -> str:

@@ -292,3 +292,15 @@ def test_an_interrupted_package_goes_on_and_charges_nothing_again(
     assert again.code == 0, again.err
     assert entries() == 1
     assert (home / "wells_package" / "package.json").exists()
+
+
+def test_moments_know_their_made_columns_without_a_package(
+    packed: Path, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    place = released_file(study_of(packed / "study.toml"))
+    for path in packed.glob("wells.moments.*"):
+        shutil.copy(path, tmp_path)
+    do = packed / "rep" / "tables.do"
+    ran = run("verify", tmp_path / place.name, "--do", do, "--json")
+    assert ran.code == 0, ran.err
+    assert [one["verdict"] for one in json.loads(ran.out)["regressions"]] == KINDS

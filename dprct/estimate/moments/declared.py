@@ -667,7 +667,10 @@ def steps_of(
             "errors"
         )
     if products and regression.weights:
-        return f"{products[0][0]} is a product of treatment and a private covariate, with weights"
+        return (
+            f"{products[0][0]} is a product of treatment and a private covariate, with weights: it "
+            "is served where the covariate is public"
+        )
     features = tuple(dict.fromkeys(j for _, _, j in products))
     variables = [
         variable_of(covariates[j].name, covariates[j].atoms, schema, _fills(covariates[j], schema))
@@ -704,7 +707,10 @@ def steps_of(
         return reason
     gone = [name for name in lacking if name in parsed.outcome_names]
     if gone and not hidden and (absorbed or len(controls) > 1):
-        return f"it is private who has a value of {gone[0]}, and it has blocks or public controls"
+        return (
+            f"it is private who has a value of {gone[0]}, and it has blocks or public controls: it "
+            "is served where who has one is public"
+        )
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),
              clusters, where,
