@@ -23,7 +23,9 @@ AWAY = {
     "CODE_OF_CONDUCT.md": "conduct.md",
     "README.md": "index.md",
     "r-wrapper/README.md": "r.md",
+    "r-wrapper/vignettes/dprct.Rmd": "from_r_first.md",
     "r-wrapper/vignettes/from_r.Rmd": "from_r.md",
+    "r-wrapper/vignettes/coming_from_DPrct.Rmd": "coming_from_DPrct.md",
 }
 COPIED = tuple(AWAY)[:6]
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -139,9 +141,10 @@ def r_help(out: Path) -> str:
 
 
 def r_vignette(text: str) -> str:
-    """Vignette of R Markdown as a page: no header, blocks of plain R."""
+    """Vignette of R Markdown as a page: no header, plain R, tables in grids as text."""
     body = text.split("---", 2)[2].lstrip()
     body = re.sub(r"^```\{r[^}]*include *= *FALSE[^}]*\}\n.*?^```\n", "", body, flags=re.S | re.M)
+    body = re.sub(r"^(\+[-=+]+\+\n(?:[|+].*\n)+)", r"```text\n\1```\n", body, flags=re.MULTILINE)
     title = re.search(r'^title: "(.*)"', text, re.MULTILINE)
     return f"# {title[1] if title else 'From R'}\n\n" + re.sub(r"```\{r[^}]*\}", "```r", body)
 
@@ -194,8 +197,10 @@ def main(arguments: list[str]) -> None:
         path = TOP / name
         text = moved(path.read_text("utf-8"), path.parent)
         (out / AWAY[name]).write_text(text + trees() * (name == "README.md"), encoding="utf-8")
-    from_r = (TOP / "r-wrapper" / "vignettes" / "from_r.Rmd").read_text("utf-8")
-    (out / "from_r.md").write_text(r_vignette(from_r), encoding="utf-8")
+    for source, page in AWAY.items():
+        if source.endswith(".Rmd"):
+            text = r_vignette((TOP / source).read_text("utf-8"))
+            (out / page).write_text(text, encoding="utf-8")
     for path in sorted((TOP / "vignettes").glob("*.py")):
         page = moved(vignette(path.read_text("utf-8"), path.stem), path.parent)
         (out / f"vignette_{path.stem}.md").write_text(page, encoding="utf-8")

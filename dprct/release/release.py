@@ -152,9 +152,9 @@ class Release:
     def summary(self) -> str:
         """Return the release in words: estimates, guarantee, public numbers, fates of columns."""
         # the same promise is not said twice
-        promised = getattr(self.estimates, "guarantee", None) == self.guarantee
+        promised = any(one.guarantee == self.guarantee for one in self._estimated())
         lines = [
-            *(() if self.estimates is None else (str(self.estimates),)),
+            *map(str, self._estimated()),
             f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
             f"{self.protected.shape[1]} columns",
             *(() if promised else (str(self.guarantee),)),
@@ -171,9 +171,8 @@ class Release:
 
         :meth:`summary`, and the certificate, say the rest: what is public, and the plan.
         """
-        made = self.estimates.values() if isinstance(self.estimates, Mapping) else [self.estimates]
-        tables = [one.summary() for one in made if one is not None]
-        promised = {one.guarantee.sentence() for one in made if one is not None}
+        tables = [one.summary() for one in self._estimated()]
+        promised = {one.guarantee.sentence() for one in self._estimated()}
         lines = [
             *(one.as_brief_text() if isinstance(one, Summary) else str(one) for one in tables),
             f"{_kind(self.guarantee)} table: {len(self.protected)} rows, "
@@ -183,6 +182,12 @@ class Release:
             f"Ledger: {self.ledger}",
         ]
         return "\n".join(lines)
+
+    def _estimated(self) -> list[Any]:
+        """Released estimates, those of each outcome."""
+        if isinstance(self.estimates, Mapping):
+            return [*self.estimates.values()]
+        return [] if self.estimates is None else [self.estimates]
 
     def _fates(self) -> str:
         fates: dict[str, list[str]] = {}

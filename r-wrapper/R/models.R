@@ -600,7 +600,7 @@ check_number <- function(value, name, example, call) {
 
 # A fit as an R object, with the call of its model, and what predict() must know of the columns.
 finished <- function(found, model) {
-  if (!is.null(found$estimates)) found$estimates$call <- model$call
+  if (inherits(found$estimates, "dprct_estimate")) found$estimates$call <- model$call
   found$call <- model$call
   if (inherits(found, "dprct_result")) found$variables <- model$variables
   found

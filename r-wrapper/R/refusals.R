@@ -20,11 +20,11 @@ text_of <- function(x) {
   if (fits && width == 80L) return(x$text)
   made <- tryCatch(
     dprct_call("result_text", result = if (is.null(x$result)) x else x$result, width = width),
-    dprct_error = function(e) NULL
+    dprct_error = function(e) FALSE
   )
-  if (!is.null(made)) lines <- unlist(strsplit(made, "\n", fixed = TRUE))
+  if (is.character(made)) lines <- unlist(strsplit(made, "\n", fixed = TRUE))
   # the columns of a table of another session would be torn apart
-  if (inherits(x, laid_out)) lines else narrowed(lines, width)
+  if (inherits(x, laid_out) && !is.null(made)) lines else narrowed(lines, width)
 }
 
 laid_out <- c("dprct_estimate", "summary.dprct_estimate", "dprct_result", "dprct_table")

@@ -4,7 +4,7 @@
 #'   [calibrated()] and their published forms.
 #' @param row.names,optional As for [as.data.frame()]; names are never changed.
 #' @param ... Not used.
-#' @return `protected()`: the protected data frame; [write_dta()] of the release itself writes it
+#' @return A release of [published_gen_model()] has its `estimates`, by outcome. `protected()`: the protected data frame; [write_dta()] of the release itself writes it
 #'   with its certificate. `guarantee()`: what is promised, a list with `sentence`, `measure`,
 #'   `epsilon`, `delta`, `relation` and `holds`.
 #' @inherit releases examples
@@ -70,7 +70,12 @@ estimates_of <- function(release) {
       "this release has no estimates; run ols() or lm() on protected(release)"
     )
   }
-  release$estimates
+  if (inherits(release$estimates, "dprct_estimate")) return(release$estimates)
+  if (length(release$estimates) == 1L) return(release$estimates[[1L]])
+  refuse("parameter", sprintf(
+    "this release has estimates of several outcomes; name one, such as release$estimates$%s",
+    names(release$estimates)[1L]
+  ))
 }
 
 #' @export
@@ -102,7 +107,13 @@ nobs.dprct_release <- function(object, ...) {
 #' @export
 tidy.dprct_release <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   tolerate(...)
-  tidy(estimates_of(x), conf.int, conf.level)
+  if (inherits(x$estimates, "dprct_estimate") || length(x$estimates) < 2L) {
+    return(tidy(estimates_of(x), conf.int, conf.level))
+  }
+  rows <- Map(function(one, outcome) cbind(outcome = outcome, tidy(one, conf.int, conf.level)),
+    x$estimates, names(x$estimates)
+  )
+  do.call(rbind, unname(rows))
 }
 
 #' @rdname tidiers

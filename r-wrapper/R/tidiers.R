@@ -61,6 +61,9 @@ tidy.dprct_result <- function(x, conf.int = FALSE, conf.level = 0.95, ...) {
   out <- if (!conf.int) x$tidy else dprct_call("result_tidy", result = x, alpha = 1 - conf.level)
   # ends of privacy noise alone keep that name: they are no interval
   if (all(c("term", "level", "raw") %in% names(out))) return(tidy_levels(out))
+  if (all(c("term", "low", "high") %in% names(out)) && is.null(out$std.error)) { # bins of a score
+    out$term <- paste(out$term, signif(out$low, 4), "to", signif(out$high, 4))
+  }
   out <- out[!names(out) %in% c("low", "high", if (!conf.int) c("noise.low", "noise.high"))]
   if ("term" %in% names(out)) out else cbind(term = as.character(out$time), out)
 }

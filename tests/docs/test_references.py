@@ -74,7 +74,9 @@ def commands(text: str, _: Path) -> list[str]:
 
 def names(text: str, _: Path) -> list[str]:
     """Dotted names of Python; ``dprct_error`` and the like are R's and have no dot."""
-    return [name for name in set(re.findall(r"\bdprct(?:\.\w+)+", text)) if not is_name(name)]
+    return [
+        name for name in set(re.findall(r"\bdprct(?!\.Rmd\b)(?:\.\w+)+", text)) if not is_name(name)
+    ]
 
 
 def is_name(dotted: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,6 @@ from dprct.results.tables import Table as ResultTable
 from dprct.results.typeset import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dprct.privacy.budget import Guarantee
 
 
@@ -102,15 +101,12 @@ def result_record(result: Any, call: str = "dprct_private", like: Likeness | Non
 
 def release_record(release: Release, like: Likeness | None = None) -> Record:
     """Return a release as R's ``dprct_release``."""
-    estimates = release.estimates
     looks = None if like is None else like.of_release()
     return Record(
         ("dprct_release",),
         {
             "protected": Table(release.protected, release.schema, looks, attach=True),
-            "estimates": estimate_record(spelled(estimates, None), "dprct_private")
-            if isinstance(estimates, LinearResults)
-            else None,
+            "estimates": _estimates_of(release.estimates),
             "guarantee": guarantee_record(release.guarantee),
             "plan": plan_record(release.plan),
             "ledger": release.ledger,
@@ -122,9 +118,23 @@ def release_record(release: Release, like: Likeness | None = None) -> Record:
     )
 
 
+def _estimates_of(found: Any) -> Record | dict[str, Record] | None:
+    """Released estimates as an R object, of a published form as one for each outcome."""
+    if isinstance(found, Mapping):
+        return {name: estimate_record(spelled(one, None)) for name, one in found.items()}
+    if isinstance(found, LinearResults):
+        return estimate_record(spelled(found, None), "dprct_private")
+    return None
+
+
 def _release_text(release: Release) -> str:
     """Return a release in words, with methods and functions by their names in R."""
-    text = replace(release, plan=_plan_in_r(release.plan)).summary()
+    found = release.estimates
+    if isinstance(found, Mapping):
+        found = {name: spelled(one, None) for name, one in found.items()}
+    elif isinstance(found, LinearResults):
+        found = spelled(found, None)
+    text = replace(release, plan=_plan_in_r(release.plan), estimates=found).summary()
     return text.replace("dprct.ols and", "ols() and")
 
 
@@ -220,6 +230,8 @@ def other_record(result: Any) -> Record:
         name: getattr(result, name, None) for name in ("att", "average", "nobs", "donor_weights")
     }
     params = getattr(result, "params", None)
+    if isinstance(views["text"], str):
+        views["text"] = method_in_r(views["text"])
     if views["glance"] is None:
         facts = {"nobs": values["nobs"], "guarantee": result.guarantee.measure}
         views["glance"] = pd.DataFrame({k: [v] for k, v in facts.items() if v is not None})
@@ -260,7 +272,7 @@ def result_text(result: Any, width: float) -> str | None:
         return r_words(shown.as_text(columns))
     if isinstance(shown, Release) and isinstance(shown.estimates, LinearResults):
         # R goes on to break the lines of words
-        table = shown.estimates.summary()
+        table = spelled(shown.estimates, None).summary()
         return r_words(_release_text(shown).replace(str(table), table.as_text(columns)))
     made = shown.summary() if hasattr(shown, "summary") else None
     return made.as_text(columns) if isinstance(made, Summary) else None

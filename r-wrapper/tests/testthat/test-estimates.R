@@ -298,3 +298,22 @@ test_that("ggplot2 draws effects with their intervals, and paths", {
   path <- ggplot2::autoplot(fit(model, 1, rng = 1))
   expect_identical(nlevels(path$data$series), 2L)
 })
+
+test_that("coefficients that a published file was made with are kept, of each outcome", {
+  skip_without_python()
+  rows <- data.frame(treat = rep(0:1, 300), income = rep(c(10, 60, 30, 40), 150), half = 5)
+  rows <- rows[c("treat", "income", "half")]
+  never <- list(bounds = c(0, 100), missing = "never", fate = "modelled")
+  facts <- declare(rows, income = never, half = never,
+    treat = list(levels = 0:1, missing = "never", fate = "modelled")
+  )
+  model <- published_gen_model(cbind(income, half) ~ treat, facts, treatment = "treat",
+    assignment = design_simple("treat", shares = 0.5), sigma_min = 1, sigma_max = 100, B = 500
+  )
+  release <- fit(model, 5, rng = 1)
+  expect_named(release$estimates, c("income", "half"))
+  expect_identical(tidy(release)$outcome, rep(c("income", "half"), each = 2L))
+  expect_identical(names(coef(release$estimates$income)), c("(Intercept)", "treat"))
+  expect_error(coef(release), "several outcomes", class = "dprct_parameter_error")
+  expect_output(print(release), "(Intercept)", fixed = TRUE)
+})

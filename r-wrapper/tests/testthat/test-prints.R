@@ -58,7 +58,8 @@ test_that("whatever prints keeps to the width, and promises once", {
     effects(moments, where = "female"), private_glm("a model of those who have work", moments),
     lincom(moments, "`income: treat` - `work: treat`"), wald_test(moments), itt_table(moments), spent,
     suppressWarnings(utility(nsw(), protected(release), re78 ~ treat)), design_of_nsw(),
-    suppressWarnings(risk(nsw(), protected(release))), ols(re78 ~ treat, release), dprct_config()
+    suppressWarnings(risk(nsw(), protected(release))), ols(re78 ~ treat, release), dprct_config(),
+    fit(published_ipw(treat ~ female, rows, outcome = "income"), 0.9, 1e-6, rng = 1)
   )
   below_call <- function(lines) { # R breaks a call where it can
     if (lines[1L] == "Call:") lines[-seq_len(which(lines == "")[1L])] else lines
@@ -69,6 +70,11 @@ test_that("whatever prints keeps to the width, and promises once", {
       expect_lte(max(nchar(lines)), width, label = class(x)[1L])
       promises <- grepl("(differential privacy with epsilon|^No differential-privacy)", lines)
       expect_lte(sum(promises), 1L, label = class(x)[1L])
+    }
+    if (inherits(x, "dprct_estimate")) {
+      rows <- tidy(x)
+      df <- if (is.finite(x$df.inference)) x$df.inference else Inf
+      expect_equal(2 * stats::pt(-abs(rows$statistic), df), rows$p.value)
     }
     words <- function(width) gsub("[-= \n]+", "", paste(lines_of(x, width), collapse = ""))
     expect_gt(nchar(words(60L)), 0.9 * nchar(words(80L))) # nothing is cut off
