@@ -17,10 +17,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 
+from dprct.encoding import prepared
 from dprct.errors import ModelPicklingError, ParameterError
 from dprct.lazy import special
 from dprct.privacy.aggregates import IntegerVector
-from dprct.queries.group_moments import STEPS, MomentCells, moved_in, rows_in_ball
+from dprct.queries.group_moments import (
+    STEPS,
+    MomentCells,
+    Part,
+    has_value,
+    moved_in,
+    rows_in_ball,
+)
+from dprct.queries.kinds import KIND
+from dprct.queries.sums import compact
 from dprct.schema.tables import check_rows, collected
 
 if TYPE_CHECKING:
@@ -30,6 +40,8 @@ if TYPE_CHECKING:
 
     from dprct.privacy.budget import Relation
     from dprct.queries.group_moments import MomentsGrid
+    from dprct.queries.kinds import Kinds
+    from dprct.schema.columns import Column
     from dprct.schema.tables import Table
 
     Whole = NDArray[np.int64]
@@ -66,6 +78,7 @@ MOST_ROWS = 1 << 24
 """Rows of which every sum is below 2^63."""
 
 _CACHED = 1 << 13
+_THERE = "__there"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,6 +159,8 @@ class IndexMap:
         Groups whose rows count.
     square : int
         B^2, which |v|^2 of no row in the ball passes.
+    some : Some or None
+        Whom of these a condition chooses, and with which weight; None where all count alike.
 
     Notes
     -----
@@ -153,6 +168,15 @@ class IndexMap:
     Replaced by another it moves the sum by 2 E B at most, whatever the coefficients and the group
     of both are.  Where an index may jump it is attained, by rows next to each other with e = E and
     e' = -E.
+
+    *Some rows.*  Of a row that a condition leaves out e and w are 0, within the bounds of others.
+    A row of weight u in [0, 1] has e u, rounded, of size u E + 1/2 at most, and never above E, and
+    w u, rounded, within 0 and W.  The sum of e v has m numbers beside it, of rows that count and of
+    their weights, a of each, with m a^2 <= 3 E^2 B^2.  Without weights who stays moves by 2 E B and
+    no number, and who comes or goes by (E^2 B^2 + a^2)^.5, which is no more.  With weights u and u'
+    the square of what moves is ((u + u') E + 1)^2 B^2 + a^2 (u - u')^2 at most, and a^2 more where
+    one of the rows is left out, whose u is 0.  That is convex in both, and (2 E + 1)^2 B^2 or less
+    at every corner: numbers cost nothing.
 
     *Information.*  A row adds the matrix w v v' of all k^2 entries, positive semi-definite, of
     Frobenius norm w |v|^2 at most W B^2.  Replaced it moves the sum by A - B with
@@ -172,6 +196,7 @@ class IndexMap:
     loads: Whole
     counts: NDArray[np.bool_]
     square: int
+    some: Some | None = None
 
     @classmethod
     def within(
@@ -218,9 +243,21 @@ class IndexMap:
         return len(self.columns)
 
     @property
+    def numbers(self) -> int:
+        """How many numbers are beside the sum of e v: rows that count, and their weights."""
+        return 0 if self.some is None else 1 + (self.some.weight is not None)
+
+    @property
     def score_squared(self) -> int:
-        """Square of what one person moves the sum of e v by."""
-        return 4 * self.link.residual**2 * self.square
+        """Square of what one person moves the sum of e v by, and the numbers beside it."""
+        twice = 2 * self.link.residual + (self.numbers > 1)
+        return twice**2 * self.square
+
+    @property
+    def each(self) -> int:
+        """What a row of the largest weight adds to each number beside the sum of e v."""
+        whole = math.isqrt(3 * self.link.residual**2 * self.square // max(self.numbers, 1))
+        return whole >> 20 << 20
 
     @property
     def information_squared(self) -> int:
@@ -254,6 +291,49 @@ class IndexMap:
         return min(2 * (cluster * STEPS) ** 4, (2 * cluster * STEPS * moved) ** 2)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Some:
+    """Whom a condition chooses, and with which weight; public.
+
+    Parameters
+    ----------
+    kinds : Kinds
+        What the condition tells apart.
+    holds : (J,) array of bool
+        Kinds of people that count.
+    weight : Column or None
+        Its weights, in units of its upper bound; who has none, or one below 0, has weight 0.
+    """
+
+    kinds: Kinds
+    holds: NDArray[np.bool_]
+    weight: Column | None = None
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        own = () if self.weight is None else (self.weight.name,)
+        return (*(one.column.name for one in self.kinds.asked), *own)
+
+    def of(self, frame: Any) -> Whole:
+        """Weight of every row of a frame in memory, a whole number of 2^-20; 2^20 without."""
+        weight, read = self.weight, dict(self.kinds.read)
+        if weight is not None:
+            read |= Part(weight).read | {_THERE: (has_value(weight), nw.Int8)}
+        found = compact(
+            prepared(frame, [*self.kinds.coded, *([] if weight is None else [weight])]),
+            {name: one for name, (one, _) in read.items()},
+            {name: dtype for name, (_, dtype) in read.items()},
+        )
+        counts = self.holds[found[KIND]]
+        if weight is None:
+            return np.where(counts, ONE, 0)
+        part = Part(weight)
+        share = np.clip(part.of(found) / part.bounds[1], 0.0, 1.0)
+        units = np.floor(share * ONE + 0.5).astype(np.int64)
+        return np.where(counts & (found[_THERE] == 1), units, 0)
+
+
 class IndexRows:
     """Regressors and outcomes of all rows that count; confidential.
 
@@ -262,14 +342,14 @@ class IndexRows:
     It is made of one pass over the table and lives as long as a draw.  It is not pickled.
     """
 
-    __slots__ = ("_clusters", "_map", "_outcomes", "_regressors", "_relation")
+    __slots__ = ("_clusters", "_map", "_outcomes", "_regressors", "_relation", "_weights")
 
     def __init__(
         self, of: IndexMap, regressors: NDArray[np.int32], outcomes: NDArray[np.int32],
-        relation: Relation, clusters: Whole | None = None,
+        relation: Relation, clusters: Whole | None = None, weights: Whole | None = None,
     ) -> None:  # fmt: skip
         self._map, self._regressors, self._outcomes = of, regressors, outcomes
-        self._relation, self._clusters = relation, clusters
+        self._relation, self._clusters, self._weights = relation, clusters, weights
 
     @classmethod
     def of(
@@ -291,11 +371,16 @@ class IndexRows:
             raise ParameterError("scores of an index are of rows of one weight, one of each unit")
         if n > MOST_ROWS:
             raise ParameterError(f"{n:,} rows; models of an index take {MOST_ROWS:,} at most")
-        frame, cells = _held(table, grid, cells)
+        frame, cells = _held(table, grid, cells, () if asked.some is None else asked.some.read)
         check_rows(len(frame), n)
-        found, outcomes, whose = list[Any](), list[Any](), list[Any]()
+        by_row = None if asked.some is None else asked.some.of(frame)
+        found, outcomes, whose, weights = list[Any](), list[Any](), list[Any](), list[Any]()
         for start, group, steps, _ in rows_in_ball(frame, grid, cells, None):
-            here = np.flatnonzero((group >= 0) & asked.counts[np.maximum(group, 0)])
+            rows = slice(start, start + len(group))
+            counts = (group >= 0) & asked.counts[np.maximum(group, 0)]
+            if by_row is not None:
+                counts &= by_row[rows] > 0
+            here = np.flatnonzero(counts)
             by = group[here]
             k = steps[1:, here].astype(np.int64)
             v = asked.offsets[by]
@@ -305,11 +390,14 @@ class IndexRows:
             found.append(v.astype(np.int32))
             outcomes.append(_outcome(grid, asked, k[asked.outcome]))
             if clusters is not None:
-                whose.append(clusters[start : start + len(group)][here])
+                whose.append(clusters[rows][here])
+            if by_row is not None:
+                weights.append(by_row[rows][here])
         empty = np.zeros((0, asked.size), np.int32), np.zeros(0, np.int32)
         return cls(
             asked, np.concatenate([empty[0], *found]), np.concatenate([empty[1], *outcomes]),
             relation, np.concatenate([empty[1], *whose]) if clusters is not None else None,
+            np.concatenate([empty[1], *weights]) if by_row is not None else None,
         )  # fmt: skip
 
     def __reduce_ex__(self, protocol: object) -> Any:
@@ -317,12 +405,16 @@ class IndexRows:
         raise ModelPicklingError("regressors of confidential rows cannot be pickled or copied")
 
     def scores(self, coefficients: Sequence[int]) -> IntegerVector:
-        """Sum of e v at these coefficients, sealed: k numbers."""
+        """Sum of e v at these coefficients, sealed: k numbers, and those beside it."""
         total = np.zeros(self._map.size, dtype=object)
         for v, e, _ in self._at(coefficients):
             # below 2^38 each, of 2^13 rows: doubles add them exactly
             total += (e.astype(float) @ v).astype(np.int64).astype(object)
-        return self._vector(total, self._map.score_squared)
+        beside = list[int]()
+        if self._weights is not None:
+            each, u = self._map.each, int(self._weights.sum(dtype=np.int64))
+            beside = [each * len(self._weights), (each >> 20) * u][: self._map.numbers]
+        return self._vector([*total, *beside], self._map.score_squared)
 
     def information(self, coefficients: Sequence[int]) -> IntegerVector:
         """Sums of w v v' at these coefficients in multiples of 2^20, sealed: k^2 numbers."""
@@ -393,7 +485,11 @@ class IndexRows:
             place = np.clip(index, -most, most) + most
             y = self._outcomes[start : start + _CACHED].astype(np.int64)
             # y is 0 or 2^20 but for counts, whose table adds 2^20 everywhere
-            yield v.astype(float), low[place] + (more[place] * y >> 20), weight[place]
+            e, w = low[place] + (more[place] * y >> 20), weight[place]
+            if self._map.numbers > 1 and self._weights is not None:
+                u = self._weights[start : start + _CACHED]
+                e, w = ((x * u + (ONE >> 1)) >> 20 for x in (e, w))
+            yield v.astype(float), e, w
 
 
 def _reached(grid: MomentsGrid, loaded: Mapping[int, int]) -> int:
@@ -435,11 +531,13 @@ def _outcome(grid: MomentsGrid, asked: IndexMap, steps: Whole) -> NDArray[np.int
     return np.clip(np.floor(np.asarray(y, float) * ONE + 0.5), 0, ONE).astype(np.int32)
 
 
-def _held(table: Table, grid: MomentsGrid, cells: MomentCells) -> tuple[Any, MomentCells]:
+def _held(
+    table: Table, grid: MomentsGrid, cells: MomentCells, more: Sequence[str] = ()
+) -> tuple[Any, MomentCells]:
     """Return the columns that are needed in memory, and the public group of every row."""
     if not isinstance(table, nw.LazyFrame):
         return table, cells
-    names = [part.column.name for column in grid.columns for part in column.parts]
+    names = [*more, *(part.column.name for column in grid.columns for part in column.parts)]
     names += [*cells.treatment, *(one.name for one in (*cells.levels, *cells.lacking))]
     names += [] if cells.present is None else [cells.present]
     keys = [] if cells.combinations is None else list(cells.combinations.columns)

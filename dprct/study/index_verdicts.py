@@ -50,6 +50,8 @@ class ServedModel(NamedTuple):
         The column of the clusters of its errors; empty without.
     cov_type : str
         "HC1", "CR1" or "nonrobust".
+    where, weights : str
+        The condition on its rows, and the column of their weights; empty for none.
     """
 
     title: str
@@ -57,6 +59,8 @@ class ServedModel(NamedTuple):
     family: str
     clusters: str
     cov_type: str
+    where: str = ""
+    weights: str = ""
 
 
 def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]:
@@ -68,7 +72,8 @@ def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
             found.append(ServedModel(
-                own.title, own.formula, str(one.family), column or "", "CR1" if column else kind
+                own.title, own.formula, str(one.family), column or "", "CR1" if column else kind,
+                one.condition or "", one.weights or "",
             ))  # fmt: skip
     return tuple(found)
 
@@ -76,7 +81,15 @@ def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]
 def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
     """The models of an index that a release has."""
     return tuple(
-        ServedModel(one.title, one.formula, one.family, one.clusters or "", one.cov_type)
+        ServedModel(
+            one.title,
+            one.formula,
+            one.family,
+            one.clusters or "",
+            one.cov_type,
+            one.where or "",
+            one.weights or "",
+        )
         for one in models
     )
 

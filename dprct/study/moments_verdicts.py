@@ -355,17 +355,21 @@ class Served:
     def _index(self, row: Regression, terms: tuple[str, ...]) -> ServedModel | None:
         """Declared model of an index that is a regression of a do-file, but for its errors."""
         made, twos = self._products(row), self._twos
-        lost = row.steps or row.groups or row.weights or row.endogenous or not row.intercept
+        lost = row.steps or row.groups or row.endogenous or not row.intercept
         if lost or isinstance(made, str) or isinstance(row.outcome, list):
             return None
-        if self._condition(row) != "" or _categories(row.regressors) - twos:
+        rows = self._condition(row)
+        if rows is None or _categories(row.regressors) - twos:
             return None
         if {*self.filled} & {*row.regressors, row.outcome}:
             return None
-        asked = _meaning(formula_of(row, [made.get(term, term) for term in terms]), twos)
+        own = formula_of(row, [made.get(term, term) for term in terms])
+        asked = COMMANDS[row.command], _meaning(own, twos), rows, sampling_weights(row)
+        known = self._there(row)
         same = [
             one for one in self.models
-            if one.family == COMMANDS[row.command] and _meaning(one.formula, twos) == asked
+            if (one.family, _meaning(one.formula, twos),
+                reduced(one.where, known) if one.where else "", one.weights) == asked
         ]  # fmt: skip
         alike = [one for one in same if index_verdict(one, row, "")[0] == "valid"]
         return next(iter([*alike, *same]), None)

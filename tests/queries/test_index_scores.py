@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +18,8 @@ from dprct.errors import ModelPicklingError, ParameterError
 from dprct.privacy.aggregates import _open
 from dprct.queries import MomentCells, MomentsGrid, Part, Scaled
 from dprct.queries.group_moments import STEPS
-from dprct.queries.index_scores import COARSER, FINE, ONE, SHIFT, IndexMap, IndexRows, Link
+from dprct.queries.index_scores import COARSER, FINE, ONE, SHIFT, IndexMap, IndexRows, Link, Some
+from dprct.queries.kinds import Kinds
 from dprct.schema import Column
 from dprct.schema.tables import table
 
@@ -207,3 +209,71 @@ def test_what_is_no_model_of_an_index_is_refused() -> None:
     loads = np.array([[0, 0, 9, 9]] * 2, np.int64)
     with pytest.raises(ParameterError, match="too long together"):
         IndexMap.within(grid(), of.link, 2, of.columns, of.offsets, loads, of.counts)
+
+
+G = Column("g", "byte", levels=(0.0, 1.0), **NEVER)
+U = Column("u", bounds=(0.0, 4.0), missing=(".",))
+
+
+def choosing(weighted: bool) -> IndexMap:
+    """Those with g of 1, perhaps with weights."""
+    kinds = Kinds.of(("g == 1",), {"g": G})
+    return replace(asked(), some=Some(kinds, kinds.holds("g == 1"), U if weighted else None))
+
+
+def some_rows(data: Any, of: IndexMap) -> IndexRows:
+    names = ["t", "y", "x0", "x1", "g", "u"]
+    whole_frame = pl.DataFrame(np.asarray(data, float), schema=names)
+    return IndexRows.of(table(whole_frame), grid(), CELLS, of, "replace-one", len(data))
+
+
+def moves(of: IndexMap, trials: int) -> float:
+    """The largest move of scores, information or squares over what is claimed."""
+    rng, found = np.random.default_rng(8), 0.0
+    base = [[0, 0, 0.3, -1, 1, 4], [1, 1, 5, 5, 1, 1], [1, 0, 0, 0, 0, 4]]
+    directions = rng.integers(-1 << 20, 1 << 20, (4, 4)).astype(np.int64)
+    for trial in range(trials):
+        theta = np.array([0, 0, 1.0, 0]) if trial % 2 else rng.normal(size=4) / STEPS * 20
+        ends = [[1.0, 1.0, -1e-3, 7.9], [1.0, 0.0, 1e-3, 7.9]]
+        rows = ends if trial % 2 else [extreme(rng, "logit") for _ in range(2)]
+        pair = [
+            some_rows([*base, [*row, float(rng.random() < 0.7), rng.choice([0, 0.01, 4, np.nan])]],
+                      of)
+            for row in rows
+        ]  # fmt: skip
+        coefficients = whole(theta, of)
+        for name, claim, more in (
+            ("scores", of.score_squared, ()),
+            ("information", of.information_squared, ()),
+            ("squares", of.square_sensitivity(0, of.size), (directions, 1e3)),
+        ):
+            one, two = (opened(getattr(each, name)(coefficients, *more)) for each in pair)
+            distance = sum(int(x) ** 2 for x in one - two)
+            found = max(found, distance / claim)
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_who_comes_or_goes_or_weighs_otherwise_moves_no_more(
+    weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = choosing(weighted)
+    assert 0.9 < moves(of, 60) <= 1
+    right = IndexMap.each.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(IndexMap, "each", property(lambda one: 2 * right(one)))
+    assert moves(of, 60) > 1.2
+
+
+def test_numbers_beside_scores_are_of_rows_that_count_and_of_weights() -> None:
+    data = [[1, 1, 0.4, -1, 1, 4], [0, 0, 1, 0.3, 0, 4], [1, 0, -0.5, 0.5, 1, 1],
+            [0, 1, 0.1, 1, 1, np.nan]]  # fmt: skip
+    for weighted, rows, load in ((False, 3, None), (True, 2, 1.25)):
+        of = choosing(weighted)
+        found = opened(some_rows(data, of).scores([0] * 4)).astype(float)
+        assert len(found) == 4 + of.numbers
+        np.testing.assert_allclose(found[4:] / of.each, [rows, load][: of.numbers], rtol=1e-6)
+        v = np.array([[WEIGHT, WEIGHT, *np.floor(np.array(x) * STEPS / 4 + 0.5)]
+                      for x in ([0.4, -1], [-0.5, 0.5])])  # fmt: skip
+        wanted = v.T @ np.array([0.5, -0.5 / 4]) if weighted else None
+        if wanted is not None:
+            np.testing.assert_allclose(found[:4] / ONE, wanted, atol=60)

@@ -670,6 +670,12 @@ scores("logit of clusters, and beside one step",
         "attrition": True},
        private="y w took", public="t pair", least=0.0,
        facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    scores("logit of some, with weights" + ", in Polars" * engine,
+           {"formulas": [dprct.Regression("took ~ t + w", family="logit", where="g == 'a'"),
+                         dprct.Regression("took ~ w", family="logit", where="x >= 1", weights="v")],
+            "assignment": dprct.Simple("t")}, private="took w t g x v", least=0.0, engine=engine,
+           facts={"v": {"bounds": (0.0, 8.0)}})  # fmt: skip
 scores("probit, nonrobust, missing private",
        {"formulas": [dprct.Regression("took ~ w", family="probit")], "cov_type": "nonrobust"},
        private="took w", may_miss={"w": "private"}, facts=_policies(w="private"),

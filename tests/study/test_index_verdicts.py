@@ -55,6 +55,15 @@ formula = "works ~ offer * age"
 family = "logit"
 [[regression]]
 formula = "works ~ C(offer) + age"
+[[regression]]
+formula = "takeup ~ offer + age"
+family = "logit"
+where = "educ == 1"
+[[regression]]
+formula = "takeup ~ offer + educ"
+family = "logit"
+where = "age > 30"
+weights = "weight"
 [header]
 confirm = true
 [columns.takeup]
@@ -71,6 +80,9 @@ bounds = [18, 70]
 missing = "never"
 [columns.educ]
 levels = [0, 1]
+missing = "never"
+[columns.weight]
+bounds = [0, 4]
 missing = "never"
 [columns.village]
 missing = "never"
@@ -99,6 +111,12 @@ RUNS = [
     ("poisson loans offer age", ERRORS, "robust ones are released"),
     ("logit works i.offer age, robust", MARGINAL, "effect on the mean"),
     ("logit works offer age educ, robust", NO, "its coefficients are not released"),
+    ("logit takeup offer age if educ == 1, robust", VALID, ""),
+    ("logit takeup offer educ if age > 30 [pw=weight]", VALID, ""),
+    ("logit takeup offer educ [pw=weight] if age > 30, robust", VALID, ""),
+    ("logit takeup offer age if educ == 1", ERRORS, "robust ones are released"),
+    ("logit takeup offer age if educ == 0, robust", NO, "its coefficients are not released"),
+    ("logit takeup offer educ if age > 30, robust", NO, "its coefficients are not released"),
     ("logit takeup offer age educ if age > 30, robust", NO, "its coefficients are not released"),
     ("logit takeup offer age educ [pw=age], robust", NO, "its coefficients are not released"),
     ("bysort educ: logit takeup offer age, cluster(village)", NO, "coefficients are not released"),
@@ -128,7 +146,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "works": rng.integers(0, 2, n).astype(float),
         "loans": rng.poisson(1 + 0.5 * offer).clip(0, 9).astype(float), "age": age,
         "educ": rng.integers(0, 2, n).astype(float), "village": (np.arange(n) // 15).astype(float),
-        "offer": offer.astype(float),
+        "offer": offer.astype(float), "weight": rng.uniform(1, 4, n),
     })  # fmt: skip
     write_dta(frame, Schema.from_frame(frame), home / "farmers.dta")
     (home / "study.toml").write_text(STUDY)
@@ -148,7 +166,7 @@ def test_each_logit_is_served_or_refused_by_name(farm: Path) -> None:
         for (run, kind, reason), one in zip(RUNS, found, strict=True):
             assert (one.kind, run) == (kind, run), str(one)
             assert reason in one.reason, (run, one.reason)
-    assert sum(one.kind == VALID for one in released) == 11
+    assert sum(one.kind == VALID for one in released) == 14
 
 
 def run(*words: str) -> object:

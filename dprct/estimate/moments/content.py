@@ -273,6 +273,8 @@ class IndexModelContent(TypedDict):
     clusters: NotRequired[Annotated[str, "the public column of the clusters of its errors"]]
     groups: Count
     cluster: Annotated[Count, "how many times longer than a row's the score of a cluster may be"]
+    where: NotRequired[Annotated[str, "the condition on its rows"]]
+    weights: NotRequired[Annotated[str, "the column of their sampling weights"]]
     drawn: DrawnIndexContent
 
 

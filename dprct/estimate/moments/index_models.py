@@ -8,7 +8,7 @@ coefficients that were released before; squares of scores at the last ones give 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.declared import outcome_unlike
 from dprct.estimate.moments.gaussian_law import LARGEST_RATIO, kappa, rounded_up
+from dprct.estimate.moments.members import possible, share_of
 from dprct.estimate.moments.system import (
     GATE,
     Inverse,
@@ -47,9 +48,12 @@ from dprct.queries.index_scores import (
     IndexMap,
     IndexRows,
     Link,
+    Some,
 )
+from dprct.queries.kinds import Kinds
 from dprct.results.joint import positive
 from dprct.results.plan import PlannedNumber, errors_of_estimate
+from dprct.schema.conditions import asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +67,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.variables import Regressor as Term
     from dprct.privacy.mechanisms import AnalyticGaussian
     from dprct.queries.index_scores import Family
-    from dprct.schema import Schema
+    from dprct.schema import Column, Schema
 
     Array = NDArray[np.floating[Any]]
 
@@ -120,6 +124,8 @@ class IndexModel:
         Clusters; 0 without.
     cluster : int
         How many times longer than a row's score that of a cluster may be; 0 without.
+    where, weights : str or None
+        The condition on its rows, and the column of their sampling weights.
     """
 
     title: str
@@ -132,6 +138,13 @@ class IndexModel:
     clusters: str | None = None
     groups: int = 0
     cluster: int = 0
+    where: str | None = None
+    weights: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows that have its columns count, and count alike."""
+        return self.where is None and self.weights is None
 
     @property
     def shares(self) -> Mapping[str, Fraction]:
@@ -151,14 +164,8 @@ class IndexModel:
 def unserved(one: Regression, schema: Schema) -> str:
     """Why a declared model of an index is not served; empty if it is."""
     parsed = one.parsed
-    found = {
-        "where": (one.where, "a condition; make a column of those who count before the release"),
-        "weights": (one.weights, "sampling weights"),
-        "joint": (one.joint, "tests across regressions"),
-    }
-    for name, (given, what) in found.items():
-        if given is not None:
-            return f"``{name}=``: scores of a {one.family} are added without {what}"
+    if one.joint is not None:
+        return f"``joint=``: scores of a {one.family} are added without tests across regressions"
     if len(one.ways) > 1:
         return f"scores of a {one.family} are added by clusters of one column, not in two ways"
     if one.count_effects is not None:
@@ -179,7 +186,60 @@ def unserved(one: Regression, schema: Schema) -> str:
         why = outcome_unlike(schema.column(name), like)
         if why is not None:
             return why.replace("a logit", f"a {one.family}")
+    return _unweighed(one, schema) or _unmet(one, schema)
+
+
+def _unweighed(one: Regression, schema: Schema) -> str:
+    """Why the weights of a model are not served; empty if they are."""
+    if one.weights is None:
+        return ""
+    column = schema.column(one.weights)
+    low, high = column.bounds or (-1.0, 0.0)
+    if column.is_text or one.weights in one.parsed.names:
+        return f"``weights=`` names {one.weights!r}, which is text or in its formula"
+    if not 0 <= low < high:
+        return (
+            f"``weights=`` names {one.weights!r}, which needs bounds, 0 or above: "
+            "``bounds=(0, high)`` from public knowledge, and noise grows with high"
+        )
     return ""
+
+
+def _unmet(one: Regression, schema: Schema) -> str:
+    """Why the condition of a model is not served; empty if it is."""
+    if one.condition is None:
+        return ""
+    if asked_of(one.condition) is None:
+        return (
+            f"``where=`` computes with columns ({one.condition}); compare each with numbers or "
+            "texts, or make what it computes a column before the release"
+        )
+    columns = {column.name: column for column in schema.columns}
+    names = sorted({*one.parsed.names} & {*one.conditions})
+    levels = {name: columns[name].levels or () for name in names}
+    kinds = Kinds.of((one.condition,), columns, levels)
+    here = kinds.holds(one.condition) & kinds.there(names)
+    for name in names:
+        held = {level for level in levels[name] if (here & kinds.equal({name: level})).any()}
+        atoms = [
+            atom for term in regressors_of(main_part(one.parsed), schema) for atom in term.atoms
+            if atom.column == name
+        ]  # fmt: skip
+        lost = [atom for atom in atoms if atom.value is not None and atom.value not in held]
+        if levels[name] and (lost or len(held) < 2):
+            return f"where ``where=`` holds {name} has not all of its levels in the formula"
+    there = here.any() and possible(one.condition, columns)
+    return "" if there else "``where=`` holds for nobody, whatever a row has"
+
+
+def _some(model: IndexModel, schema: Schema) -> Some | None:
+    """Whom a model's condition chooses, and with which weight."""
+    if model.whole:
+        return None
+    columns = {column.name: column for column in schema.columns}
+    kinds = Kinds.of(() if model.where is None else (model.where,), columns)
+    holds = np.ones(kinds.size, bool) if model.where is None else kinds.holds(model.where)
+    return Some(kinds, holds, columns[model.weights] if model.weights else None)
 
 
 def models_of(
@@ -205,37 +265,70 @@ def models_of(
                 own.title, own.formula, outcome, one.family, tuple(term.name for term in terms),
                 float(bounds[1]) if one.family == "poisson" and bounds else 1.0,
                 "CR1" if column else kind, column, len(sizes),
-                _cluster(sizes) if column else 0,
+                _cluster(sizes) if column else 0, one.condition, one.weights,
             ))  # fmt: skip
     return tuple(found)
 
 
 _PLANNED = {"logit": 0.2, "probit": 0.6, "poisson": 0.25}
-"""Mean w that a plan takes, of a count in units of its upper bound: rarer outcomes have less."""
+"""Mean w that a plan takes where nothing is declared, of a count in units of its upper bound."""
+
+
+def _planned_weight(model: IndexModel, outcome: Column) -> float:
+    """Mean w that a plan takes, from the declared mean of the outcome, its ``centre``, or ``sd``.
+
+    Rarer outcomes have less.  Covariates that matter take a tenth of what the mean alone has.
+    """
+    q, sd = outcome.centre, outcome.sd
+    if model.family == "poisson":
+        return _PLANNED["poisson"] * model.largest if q is None else min(q, model.largest)
+    if q is None and sd is not None:
+        q = 0.5 - math.sqrt(max(0.25 - sd**2, 0.0))
+    if q is None or not 0 < q < 1:
+        return _PLANNED[model.family]
+    if model.family == "logit":
+        return 0.9 * q * (1 - q)
+    density = math.exp(-(float(special.ndtri(q)) ** 2) / 2) / math.sqrt(2 * math.pi)
+    return 0.9 * density**2 / (q * (1 - q))
 
 
 def planned_models(
     models: Sequence[IndexModel], codings: Sequence[Coding],
-    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, share: Fraction,
+    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, share: Fraction, schema: Schema,
 ) -> Iterator[PlannedNumber]:  # fmt: skip
     """Expected errors of models of an index, of regressors that are not correlated.
 
     Without privacy the variance of a coefficient of v is 1 / (n w u^2), u its unit; the noise of
-    the last score adds its own variance times the square of that.
+    the last score adds its own variance times the square of that.  Who a condition chooses, and
+    what weights are, is taken from what is declared of their columns.
     """
     for model, coding, own in zip(models, codings, laws, strict=True):
         why = f"by private scoring, {model.family}, {model.cov_type}"
         yield PlannedNumber("served", why=why, regression=model.title)
         why = "of mu squared, for scores, information and squares"
         yield PlannedNumber("share", float(share) / len(models), why=why, regression=model.title)
-        weight = _PLANNED[model.family] * model.largest
+        mean, square = _planned_loads(coding.map.some)
+        weight = _planned_weight(model, schema.column(model.outcome)) * mean
         unit = own["score 3"].noise_sd * coding.map.link.unit
         for j, name in enumerate(model.terms[1:], 1):
             variance = 1 / (n * weight * coding.unit[j] ** 2)
             by = 1 / float(coding.to_names[j, j])
-            alone, noise = math.sqrt(variance) * by, unit * variance * by
+            alone, noise = math.sqrt(variance * square / mean) * by, unit * variance * by
             of = {"regression": model.title, "term": name}
             yield from errors_of_estimate(math.hypot(alone, noise), alone, noise, unit="", **of)
+
+
+def _planned_loads(some: Some | None) -> tuple[float, float]:
+    """Mean of what rows count, and of its square, over the largest, by what is declared."""
+    if some is None:
+        return 1.0, 1.0
+    share = max(float(share_of(some.kinds)[some.holds].sum()), 1e-3)
+    if some.weight is None:
+        return share, share
+    low, high = some.weight.bounds or (0.0, 1.0)
+    mean = (low + high) / 2 if some.weight.centre is None else some.weight.centre
+    sd = some.weight.sd or (high - low) / 4
+    return share * mean / high, share * (mean**2 + sd**2) / high**2
 
 
 def share_of_models(models: int, others: int) -> Fraction:
@@ -311,8 +404,9 @@ def coding_of(
             values[g, j] = math.prod(
                 value_in_group(a, own) for a in term.atoms if a.column in inside
             )
-    return _coded(model, layout, terms, columns, values, counts, places[key_of(outcome.atoms)],
-                  inside)  # fmt: skip
+    found = _coded(model, layout, terms, columns, values, counts, places[key_of(outcome.atoms)],
+                   inside)  # fmt: skip
+    return replace(found, map=replace(found.map, some=_some(model, schema)))
 
 
 def _coded(
@@ -393,7 +487,8 @@ def parts_of(
     for at, (model, coding) in enumerate(zip(models, codings, strict=True), 1):
         of, k = coding.map, coding.map.size
         squares = of.square_sensitivity(model.cluster, k)
-        sizes = {"score": (k, of.score_squared), "information": (k * k, of.information_squared),
+        sizes = {"score": (k + of.numbers, of.score_squared),
+                 "information": (k * k, of.information_squared),
                  "squares": (k * k, squares)}  # fmt: skip
         for name, own in model.shares.items():
             size, square = sizes[name.split()[0]]
@@ -517,12 +612,14 @@ def whole(theta: Array) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """One step of Newton's method, v in units of B."""
+    """One step of Newton's method, v in units of B; with the rows that count, and their weight."""
 
     move: Array
     inverse: Inverse
     score_sd: float
     information_sd: float
+    rows: float
+    load: float
 
 
 def _step(
@@ -534,14 +631,18 @@ def _step(
     asked = whole(theta)
     law = laws[f"score {number}"]
     unit = of.link.unit * by
-    score = _numbers(law.release(rows.scores(asked), noise).units) * unit
+    released = _numbers(law.release(rows.scores(asked), noise).units)
+    score, beside = released[:k] * unit, released[k:] / of.each
+    # released numbers may be anything
+    n = max(float(beside[0]), 2.0) if of.numbers else n
+    load = min(max(float(beside[1]) / n, 1e-6), 1.0) if of.numbers > 1 else 1.0
     sd = law.noise_sd * unit
     law = laws[f"information {number}"]
     unit = of.link.unit * by * by * 2.0**COARSER
     found = _numbers(law.release(rows.information(asked), noise).units).reshape(k, k) * unit
     own = law.noise_sd * unit
     inverse = inverse_of(_system((found + found.T) / 2, own, n))
-    return _Step(inverse.A @ score, inverse, sd, own)
+    return _Step(inverse.A @ score, inverse, sd, own, n, load)
 
 
 def _numbers(units: Any) -> Array:
@@ -580,7 +681,7 @@ def drawn_index(
     sampling = A
     if "squares" in laws:
         sampling = _robust(model, coding, theta, rows, laws["squares"], noise, root, of_noise,
-                           start.nobs)  # fmt: skip
+                           third.rows, third.load)  # fmt: skip
     # coefficients by name are C'^-1 those of v in steps, which are `by` times those of v / B
     back = np.linalg.inv(coding.to_names.T) * by
     settled = second.inverse.settled and third.inverse.settled
@@ -589,13 +690,13 @@ def drawn_index(
     remainder = start.changed(move) / (2 * max(start.nobs, 1.0))
     return DrawnIndex(
         _by_name(coding, theta), back @ sampling @ back.T, back @ of_noise @ back.T, eta2,
-        remainder, coding.range, start.nobs,
+        remainder, coding.range, third.rows,
     )  # fmt: skip
 
 
 def _robust(
     model: IndexModel, coding: Coding, theta: Array, rows: IndexRows, law: AnalyticGaussian,
-    noise: Any, root: Array, of_noise: Array, n: float,
+    noise: Any, root: Array, of_noise: Array, n: float, load: float,
 ) -> Array:  # fmt: skip
     """Draw squares of scores, and return the sampling covariance of v in units of B.
 
@@ -630,8 +731,10 @@ def _robust(
     kap = kappa(min(rounded_up(float(np.nan_to_num(ratio).max())), LARGEST_RATIO), 0.05)
     raised = positive((sums + sums.T) / 2 + kap * own * np.eye(k))
     if not model.cluster:
-        # in place of what the ball cut off: of a right model they have k n together
-        raised = raised * max(1.0, k * n / max(float(np.trace(raised)), 1e-9 * k * n))
+        # in place of what the ball cut off: of a right model they have k n together, and with
+        # weights at least their mean times that
+        least = k * n * load
+        raised = raised * max(1.0, least / max(float(np.trace(raised)), 1e-9 * least))
     factor = n / (n - 1) if not model.groups else model.groups / (model.groups - 1)
     found: Array = root @ raised @ root * (factor / n)
     return found

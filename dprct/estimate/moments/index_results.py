@@ -68,7 +68,8 @@ class IndexResults(WithRatios, LinearResults):
         Noise of the information against itself; coefficients are read up to 0.1.
     remainder : float
         Half the mean squared change of the index in the last step.
-    averages : Averages
+    averages : Averages or None
+        None of a model of some rows, or of weighted ones.
 
     Notes
     -----
@@ -79,7 +80,7 @@ class IndexResults(WithRatios, LinearResults):
     estimated: pd.Series[bool]
     eta2: float
     remainder: float
-    averages: Averages
+    averages: Averages | None
 
     @property
     def _family(self) -> str:
@@ -129,6 +130,11 @@ class IndexResults(WithRatios, LinearResults):
         if not bool(self.estimated.all()):
             lost = ", ".join(str(name) for name in self.params.index[~self.estimated])
             raise ParameterError(f"not estimated: {lost}; average effects need all coefficients")
+        if self.averages is None:
+            raise ParameterError(
+                f"{self.formula!r} is of some rows or of weighted ones, and average effects over "
+                "these were not released; declare it without ``where=`` and ``weights=``"
+            )
         at, beta = names.index(variable), self.params.to_numpy(np.float64)
         slopes = np.array([
             (self._average(beta + h, at) - self._average(beta - h, at)) / (2 * h.sum())
@@ -155,6 +161,7 @@ class IndexResults(WithRatios, LinearResults):
     def _average(self, beta: Array, at: int) -> float:
         """Average effect of a regressor at these coefficients."""
         known = self.averages
+        assert known is not None
         spread = math.sqrt(max(float(beta @ known.cov @ beta), 0.0))
         target = known.outcome
 
@@ -236,7 +243,7 @@ class IndexResults(WithRatios, LinearResults):
 
 
 def index_results(
-    drawn: DrawnIndex, model: IndexModel, averages: Averages, guarantee: Guarantee,
+    drawn: DrawnIndex, model: IndexModel, averages: Averages | None, guarantee: Guarantee,
     notes: tuple[str, ...],
 ) -> IndexResults:  # fmt: skip
     """Table of results of a declared model of an index."""
@@ -246,7 +253,13 @@ def index_results(
     cov[~read] = cov[:, ~read] = math.nan
     noise = np.sqrt(np.maximum(np.diag(drawn.noise), 0))
     k, nobs = len(index), round(max(drawn.nobs, 0.0))
-    clusters = f"Errors are those of {model.groups} clusters of {model.clusters}."
+    said = []
+    if model.groups:
+        said.append(f"Errors are those of {model.groups} clusters of {model.clusters}.")
+    if model.where is not None:
+        said.append(f"It is about rows with {model.where}; their number is released.")
+    if model.weights is not None:
+        said.append(f"Rows are weighted by {model.weights}.")
     return IndexResults(
         params=pd.Series(np.where(read, drawn.params, math.nan), index=index),
         cov=pd.DataFrame(cov, index=index, columns=index),
@@ -254,7 +267,7 @@ def index_results(
         df_inference=math.inf, df_resid=float(max(nobs - k, 1)), nobs=nobs,
         cov_type=model.cov_type, guarantee=guarantee, outcome=model.outcome, formula=model.formula,
         title=f"{model.family.capitalize()} by private scoring: {model.title}", layout=model.terms,
-        notes=((clusters,) if model.groups else ()) + notes + _unread(drawn, index[~read]),
+        notes=(*said, *notes, *_unread(drawn, index[~read])),
         family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
         remainder=drawn.remainder, averages=averages,
     )  # fmt: skip

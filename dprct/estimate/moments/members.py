@@ -90,7 +90,7 @@ def _holding(one: BoundStep, kinds: Kinds, columns: Mapping[str, Column]) -> NDA
     found = kinds.there(one.step.present)
     if one.step.choosing:
         found &= kinds.holds(one.step.choosing)
-    if not found.any() or not _possible(one.step.choosing, columns):
+    if not found.any() or not possible(one.step.choosing, columns):
         raise ParameterError(
             f"{one.step.title!r}: ``where=`` holds for nobody, whatever a row has; give a "
             "condition that holds for some"
@@ -98,7 +98,7 @@ def _holding(one: BoundStep, kinds: Kinds, columns: Mapping[str, Column]) -> NDA
     return found
 
 
-def _possible(condition: str | None, columns: Mapping[str, Column]) -> bool:
+def possible(condition: str | None, columns: Mapping[str, Column]) -> bool:
     """Whether some row that the declared levels allow meets a condition."""
     if condition is None:
         return True

@@ -965,6 +965,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             shown.append("who has a value of " + ", ".join(known))
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
         weights = [s.regression.weights or "" for s in self.steps(schema) if s.weighing]
+        weights += [one.weights for one in self.of_index if one.weights]
         bounded = dict.fromkeys([*self.used(schema), *weights])
         shown.append("the declared bounds and levels of " + ", ".join(bounded))
         shown.append(
@@ -998,7 +999,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             warnings += doubtful_steps(facts, allocation)
         numbers += planned_models(
             facts.models, facts.codings, laws_of_models(facts, allocation), facts.n,
-            self.share_of_models(facts.schema),
+            self.share_of_models(facts.schema), facts.schema,
         )  # fmt: skip
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:

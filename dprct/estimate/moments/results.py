@@ -544,7 +544,8 @@ class Moments(ReleasedMoments):
         terms, used = self._terms(self._parsed(model.formula, "glm"))
         cells, found = self.system(terms, used, None)
         notes = self._fit_notes(None, cells, self._names(terms))
-        return index_results(drawn, model, self._averages(cells, found), self.guarantee, notes)
+        averages = self._averages(cells, found) if model.whole else None
+        return index_results(drawn, model, averages, self.guarantee, notes)
 
     def _averages(self, cells: Sequence[NoisyMoments], found: Sequence[Regressor]) -> Averages:
         """Means and covariance of the regressors of a model, as released."""

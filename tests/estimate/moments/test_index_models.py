@@ -100,6 +100,34 @@ def test_errors_of_clusters_are_those_of_rows() -> None:
     np.testing.assert_allclose(found.bse, raw.bse, rtol=0.15)
 
 
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+def test_conditions_and_weights_are_those_of_rows(family: Any) -> None:
+    """Of some rows, with weights, against maximum likelihood of these rows."""
+    outcome = "visits" if family == "poisson" else "y"
+    data = ROWS.assign(w=np.random.default_rng(2).uniform(1, 4, N))
+    schema = dprct.Schema((*SCHEMA.columns, dprct.Column("w", bounds=(0, 4), **NEVER)))
+    asked = [
+        Regression(f"{outcome} ~ treat + x", family=family, **more)
+        for more in ({"where": "f == 1"}, {"weights": "w"}, {"where": "f == 1", "weights": "w"})
+    ]
+    m = dprct.PrivateMoments(data, schema, formulas=asked, radius="box", **PUBLIC).fit(
+        *LARGE, rng=1)  # fmt: skip
+    for one in asked:
+        found, rows = m.glm(one), data[data["f"] == 1] if one.where else data
+        if one.weights:  # the score of rows as often as their weights in quarters
+            rows = rows.loc[rows.index.repeat(np.rint(4 * rows["w"]).astype(int))]
+        raw = getattr(dprct, family)(one.formula, rows, cov_type="HC1")
+        assert (abs(found.params - raw.params) < 4 * found.bse_noise + 0.1 * raw.bse).all()
+        if one.where:
+            assert abs(found.nobs / (data["f"] == 1).sum() - 1) < 0.02
+        if not one.weights:
+            sampling = np.sqrt(found.bse**2 - found.bse_noise**2)
+            np.testing.assert_allclose(sampling, raw.bse, rtol=0.15)
+        with pytest.raises(ParameterError, match="average effects over these"):
+            found.margins("treat")
+    assert dprct.Moments.from_dict(m.to_dict()).to_dict() == m.to_dict()
+
+
 def test_treatment_may_be_private_and_there_need_be_none() -> None:
     asked = Regression("y ~ treat + x", family="logit")
     raw = dprct.logit("y ~ treat + x", ROWS)
@@ -145,8 +173,11 @@ def test_engines_draw_the_same_bits(engine: str) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-    ({"where": "f == 1"}, {}, "a condition; make a column"),
-    ({"weights": "village"}, {}, "sampling weights"),
+    ({"where": "x > f"}, {}, "computes with columns"),
+    ({"where": "treat == 1"}, {}, "treat has not all of its levels"),
+    ({"where": "f == 2"}, {}, "holds for nobody"),
+    ({"weights": "village"}, {}, "needs bounds, 0 or above"),
+    ({"weights": "y"}, {}, "in its formula"),
     ({"joint": "a"}, {}, "tests across regressions"),
     ({"formula": "income ~ treat"}, {}, "a logit is of an outcome of 0 and 1"),
     ({"formula": "y ~ treat + x | village"}, {}, r"write C\(village\)"),
@@ -175,6 +206,19 @@ def test_the_plan_names_shares_and_errors() -> None:
     parts = {part.part: part for part in plan.draws} if hasattr(plan, "draws") else {}
     assert plan.budget.epsilon == 4
     assert all(" of model 1" in name or name == "moments" for name in parts)
+
+
+def test_errors_of_rare_outcomes_are_planned_from_their_mean() -> None:
+    """Raw errors in the plan are those of rows where 4 % have the outcome."""
+    rare = ROWS.assign(y=(np.random.default_rng(3).random(N) < 0.04).astype(float))
+    raw = dprct.logit("y ~ treat + x", rare).bse["treat"]
+    for facts, right in (({"centre": 0.04}, True), ({"sd": 0.196}, True), ({}, False)):
+        asked = Regression("y ~ treat + x", family="logit")
+        plan = dprct.PrivateMoments(
+            rare, SCHEMA.declare(y=facts), formulas=[asked], **PUBLIC
+        ).plan(4, 1e-6)  # fmt: skip
+        planned = plan.value("std_error_without_privacy", regression=asked.title, term="treat")
+        assert (abs(planned / raw - 1) < 0.2) == right
 
 
 @pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
