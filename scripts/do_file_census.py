@@ -9,6 +9,9 @@ that ``dprct describe --do --draft`` drafts, and that somebody completes with bo
 kind of design alone?  Rows are merged before, all of a paper's files count as one, conditions are
 private, and every column has a value.  What do-files make since the last merge, the study makes.
 
+"An index" asks of the probits, ordered and censored regressions alone what a declared
+``Regression(family=)`` of each is worth, whose rows are people.
+
 Usage: python scripts/do_file_census.py FOLDER
 
 FOLDER holds experiments/Replication*.do and regressions.json (Young's "Channelling Fisher").
@@ -43,6 +46,7 @@ from dprct.schema.conditions import (
     texts,
 )
 from dprct.study.do_columns import on_derived
+from dprct.study.index_verdicts import COMMANDS, UNSERVED
 from dprct.study.moments_verdicts import Served, counts_effects
 from dprct.study.prefill import prefilled
 from dprct.study.verdicts import Released, terms_of, verdicts
@@ -75,6 +79,7 @@ COUNT = re.compile(r"[A-Za-z_]\w*(?:\s*[+-]\s*[A-Za-z_]\w*)+")
 PRICES = frozenset({"Qx"})
 COUNTED = "a price or a count of manipulations, judged by hand to be no arm"
 FITTED = "a prediction that the paper fitted on outcomes"
+OF_INDEX = frozenset({"probit", "oprobit", "ologit", "tobit", "cnreg"})
 RANGES = "a name that only the header writes out"
 
 
@@ -200,7 +205,8 @@ def census(folder: Path) -> dict[str, Counter[str]]:
     for row in json.loads((folder / "regressions.json").read_text("utf-8")):
         key.setdefault(row["paper"], []).append(row)
     home = folder / "experiments"
-    kinds = ("calibrated", "calibrated, these rows alone", "moments", "declared", "as they stand")
+    kinds = ("calibrated", "calibrated, these rows alone", "moments", "declared", "as they stand",
+             "an index")  # fmt: skip
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
     for paper, rows in key.items():
         reading = read_files([(home / f"Replication{paper}.do", home)])
@@ -219,6 +225,8 @@ def census(folder: Path) -> dict[str, Counter[str]]:
             counts["calibrated, these rows alone"][of_these] += 1
             counts["moments"][on_moments(ready, reason)] += 1
             counts["declared"][on_declared(row, reason, outcomes)] += 1
+            if full_name(wanted["command"]) in OF_INDEX:
+                counts["an index"][f"{wanted['command']}: {on_scored(row)}"] += 1
             counts["as they stand"][what_it_needs(row)] += 1
     return counts
 
@@ -529,6 +537,48 @@ def on_declared(row: Regression | None, reason: str, outcomes: Iterable[str] = (
     if "what a bootstrap does" in found.reason:
         return "effects only: bootstrap errors, which robust ones estimate"
     return "effects only: other errors" if found.kind == "effects only" else found.reason
+
+
+def on_scored(row: Regression | None) -> str:
+    """Return what a declared model of an index is worth for a regression, whose rows are people.
+
+    Conditions and everything else are private, and clusters public.
+    """
+    if row is None:
+        return "not in these do-files"
+    row = replace(prepared(multiplied(row)), remade=())
+    if row.command not in COMMANDS:
+        return UNSERVED[row.command]
+    where = rows_of(row) if row.sample else None
+    words = (str(row.outcome), *row.regressors, *row.absorb)
+    if any("*" in word for word in words):
+        return RANGES
+    used = [name for word in words for name in bare_names(word)]
+    factors = {word[2:] for word in row.regressors if word.startswith("i.")}
+    columns = [
+        Column(name, levels=(0.0, 1.0), missing=(), built_from="own")
+        if name in (row.outcome, *row.treatments)
+        else Column(name, levels=(1.0, 2.0, 3.0), missing=(), built_from="own")
+        if name in factors
+        else Column(name, bounds=(-1.0, 1.0), missing=() if name in used else (".",),
+                    built_from="own")
+        for name in dict.fromkeys([*used, *(sorted(named(where)) if where else ())])
+    ]  # fmt: skip
+    columns += [Column(name, "int", missing=(), fate="public") for name in row.cluster]
+    asked = Declared(
+        f"{row.outcome} ~ {' + '.join(terms_of(row))}", where=where, name="it",
+        cluster=row.cluster[0] if row.cluster else None, family=COMMANDS[row.command],
+        cov_type="nonrobust" if row.vce == "classical" else None,
+    )  # fmt: skip
+    schema = Schema(tuple({column.name: column for column in columns}.values()))
+    try:
+        served = Served.planned(MADE_FOR, MomentsSpec(formulas=(asked,)), schema)
+    except DprctError as error:
+        return str(error)
+    fates = dict.fromkeys((column.name for column in schema.columns), "modelled")
+    found = verdicts([row], Released(MADE_FOR, fates, served=served))[0]
+    some = " of some rows, whoever these are" * bool(where)
+    return f"{found.kind}{some}" if found.kind == "valid" else f"{found.kind}: {found.reason}"
 
 
 def interacts(word: str, row: Regression) -> bool:

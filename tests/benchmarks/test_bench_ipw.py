@@ -25,7 +25,7 @@ def test_fit(benchmark: Any, n: int, p: int, what: str) -> None:
     if what.startswith("baseline"):
         benchmark.pedantic(lambda: np.sort(X, axis=0), rounds=3)
         return
-    model = IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1))
+    model = IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1), estimator="ipw")
     # with a seed, rows are put in an order of their own first; a release does not sort
     seed = None if what == "fit" else 1
     found = benchmark.pedantic(lambda: model.fit(1, 1e-7, rng=seed), rounds=3)

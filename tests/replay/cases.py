@@ -450,7 +450,8 @@ def weighting(name: str, given: dict[str, Any], **facts: Any) -> None:
     case(
         dprct.IPW, name,
         **{"private": "y w x t", "deltas": DELTAS, "sizes": (40, 24), **facts},
-        given={"treatment": "t", "covariates": ["w", "x"], "outcome": "y", **given},
+        given={"treatment": "t", "covariates": ["w", "x"], "outcome": "y", "estimator": "ipw",
+               **given},
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from dprct.errors import FormulaError, ParameterError, SchemaError
 from dprct.estimate.effects import levels_of, with_bounds
 from dprct.estimate.experiment import fill_of
 from dprct.estimate.ipw.doubly_robust import (
+    FITS,
     AIPWAllocation,
     AIPWForm,
     expected_aipw,
@@ -97,7 +98,7 @@ class IPWSpec(Spec[Facts]):
     treatment: str
     covariates: tuple[Term, ...]
     outcome: str
-    estimator: Estimator = "ipw"
+    estimator: Estimator | None = None
     estimand: Estimand = "ate"
     neighbors: str = "replace-one"
     noise: Noise = "laplace"
@@ -155,20 +156,31 @@ class IPWSpec(Spec[Facts]):
         yield lambda: share_of(self.treated_share)
         yield lambda: split_of(self.split, facts.n)
         yield self._check_estimator
-        yield lambda: self.form(facts)
+        yield lambda: self._doubly_robust(facts) if self.augmented else self.weighting(facts)
+
+    @property
+    def of_weighting(self) -> str | None:
+        """An option that only weighting has, where one was given."""
+        usual = {one.name: one.default for one in fields(self)}
+        names = ("estimand", "neighbors", "noise", "lam", "split", "hajek", "balance", "overlap",
+                 "errors")  # fmt: skip
+        return next((name for name in names if getattr(self, name) != usual[name]), None)
+
+    @property
+    def augmented(self) -> bool:
+        """Whether the doubly robust effect is asked for, by name or by asking for nothing else."""
+        if self.estimator is not None:
+            return self.estimator == "aipw"
+        own = self.budget_shares is None or FITS in self.budget_shares
+        return self.of_weighting is None and own
 
     def _check_estimator(self) -> None:
-        if self.estimator == "ipw":
-            return
-        usual = {one.name: one.default for one in fields(self)}
-        for name in ("estimand", "neighbors", "noise", "lam", "split", "hajek", "balance",
-                     "overlap", "errors"):  # fmt: skip
-            if getattr(self, name) != usual[name]:
-                raise ParameterError(
-                    f"``{name}={given(getattr(self, name))}`` is for ``estimator='ipw'``; a doubly "
-                    "robust effect is that on everybody, from two folds of half of the rows: "
-                    f"leave ``{name}=`` out"
-                )
+        if self.estimator == "aipw" and (name := self.of_weighting) is not None:
+            raise ParameterError(
+                f"``{name}={given(getattr(self, name))}`` is for ``estimator='ipw'``; a doubly "
+                "robust effect is that on everybody, from two folds of half of the rows: "
+                f"leave ``{name}=`` out"
+            )
 
     def _check_roles(self) -> None:
         if self.outcome == self.treatment or {self.outcome, self.treatment} & set(self.covered):
@@ -195,12 +207,6 @@ class IPWSpec(Spec[Facts]):
         design = covariates_of(self.covariates, columns, fills)
         return Roles(outcome, fill, Treated(column, code, public=public), said, design)
 
-    def form(self, facts: Facts) -> Form | AIPWForm:
-        """Form of a release, as it was asked for."""
-        if self.estimator == "aipw":
-            return self._doubly_robust(facts)
-        return self.weighting(facts)
-
     def _doubly_robust(self, facts: Facts) -> AIPWForm:
         scheme = scheme_of(self.estimand, self.trim, facts.n)
         sizes, size = split_of(self.split, facts.n), self.roles(facts).design.size
@@ -224,10 +230,18 @@ class IPWSpec(Spec[Facts]):
         )  # fmt: skip
 
     def allocation(self, facts: Facts, budget: Budget) -> IPWAllocation | AIPWAllocation:
-        """Return the mechanisms that a budget buys, in the form that is best at it."""
+        """Return the mechanisms that a budget buys, in the form that is best at it.
+
+        Weighting stands in for a doubly robust effect, which was not asked for by name, where the
+        noise of its models would be too large: a function of public facts.
+        """
         require_delta(budget)
-        if self.estimator == "aipw":
-            return self._doubly_robust(facts).allocation(budget)
+        if self.augmented:
+            try:
+                return self._doubly_robust(facts).allocation(budget)
+            except ParameterError:
+                if self.estimator is not None or self.budget_shares is not None:
+                    raise
         form, declared = self.weighting(facts), self.declared(facts)
         if self.hajek is None and self.budget_shares is None:
             form = form.default(budget, declared.treated)
@@ -297,7 +311,12 @@ class IPWSpec(Spec[Facts]):
         ]
         if self.errors == "conditional":
             consequences.append("errors will be conditional on the propensity model")
-        consequences += self._instead(facts, allocation.budget)
+        if self.augmented:
+            consequences.append(
+                "the models of a doubly robust effect would be noise, and weights are used instead"
+            )
+        else:
+            consequences += self._instead(facts, allocation.budget)
         numbers = (
             *notes({ESTIMAND: estimand}),
             *planned_errors(effect, declared, facts.n, self.alphas, of),
@@ -413,10 +432,12 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         levels.
     outcome : str
         The outcome column.
-    estimator : {"ipw", "aipw"}
+    estimator : {"ipw", "aipw"}, optional
         Weighting, or augmented weighting (doubly robust): models of treatment and of the outcome
         are made from released moments of each half of the rows and used on the other half.  For
-        the effect on everybody its error is a small fraction of that of weighting.
+        the effect on everybody its error is a small fraction of that of weighting.  By
+        default it is doubly robust, unless an option of weighting is given, or the models would be
+        noise; :meth:`plan` says which.
     estimand : {"ate", "att", "atc"}
         The average effect on everybody, on the treated, or on the untreated.
     neighbors : {"replace-one", "replace-one-design-public"}

@@ -31,7 +31,9 @@ def missed(
     count = 0
     for _ in range(runs):
         X, t, y = arrays(n, rng, wrong)
-        model = IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1), **options)
+        model = IPW.from_arrays(
+            X, t, y, bounds=(-1, 1), x_bounds=(-1, 1), **{"estimator": "ipw", **options}
+        )
         low, high = model.fit(epsilon, 1e-6, rng=rng).conf_int().to_numpy()[0]
         count += not abs((low + high) / 2 - 0.2) <= (high - low) / 2 * length
     return count

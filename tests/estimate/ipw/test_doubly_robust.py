@@ -195,10 +195,34 @@ def test_the_plan_of_weighting_names_what_the_doubly_robust_error_would_be(
     study: Callable[..., pd.DataFrame], schema: Any
 ) -> None:
     given = {"treatment": "treat", "covariates": ["age"], "outcome": "earnings"}
-    weighted = str(IPW(study(8000), schema, **given).plan(2, 1e-6))
+    weighted = str(IPW(study(8000), schema, estimator="ipw", **given).plan(2, 1e-6))
     robust = IPW(study(8000), schema, estimator="aipw", **given).plan(2, 1e-6)
     expected = robust.value("std_error", outcome="earnings", term="treat")
     assert f"estimator='aipw' would have a standard error of about {expected:.3g}" in weighted
+
+
+def test_it_is_the_default_where_nothing_of_weighting_is_asked_for(
+    study: Callable[..., pd.DataFrame], schema: Any
+) -> None:
+    given = {"treatment": "treat", "covariates": ["age"], "outcome": "earnings"}
+    budget = Budget(2, 1e-6)
+
+    def chosen(n: int, **options: Any) -> bool:
+        model = IPW(study(n), schema, **given, **options)
+        return isinstance(model.spec.allocation(model.facts, budget), AIPWAllocation)
+
+    assert chosen(8000)
+    assert chosen(8000, budget_shares={"fits": 0.5, "effect": 0.4, "variance": 0.1})
+    for weighting in (
+        {"estimand": "att"},
+        {"balance": ["age"]},
+        {"estimator": "ipw"},
+        {"budget_shares": {"effect": 0.6, "variance": 0.2, "gradient": 0.2}},
+    ):
+        assert not chosen(8000, **weighting)
+    assert not chosen(100)
+    few = IPW(study(100), schema, **given).plan(2, 1e-6)
+    assert "would be noise, and weights are used instead" in str(few)
 
 
 def test_the_parts_cost_what_the_fit_claims(

@@ -48,7 +48,9 @@ VARIANTS: list[dict[str, Any]] = [
 def test_every_variant_finds_the_effect(
     study: Callable[..., pd.DataFrame], schema: Schema, options: dict[str, Any]
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(20_000), schema, outcome="earnings", **options)
+    model = IPW.from_formula(
+        FORMULA, study(20_000), schema, outcome="earnings", estimator="ipw", **options
+    )
     result = model.fit(30, 1e-3, rng=1, accept_large_delta=True)
     assert result.params.iloc[0] == pytest.approx(0.2, abs=0.04)
     assert result.guarantee.simulation
@@ -63,7 +65,7 @@ def test_the_naive_difference_is_further_off(
 ) -> None:
     data = study(20_000)
     arms = data.groupby("treat")["earnings"].mean()
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", hajek=True)
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", estimator="ipw", hajek=True)
     found = model.fit(30, 1e-3, rng=1, accept_large_delta=True).params.iloc[0]
     assert abs(arms[1.0] - arms[0.0] - 0.2) > 3 * abs(found - 0.2)
 
@@ -71,7 +73,7 @@ def test_the_naive_difference_is_further_off(
 def test_a_real_fit_is_charged_and_pickles(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(400), schema, outcome="earnings")
+    model = IPW.from_formula(FORMULA, study(400), schema, outcome="earnings", estimator="ipw")
     accountant = Accountant(2, 1e-5)
     result = model.fit(1, 1e-6, accountant=accountant)
     assert accountant.spent == dprct.Budget(1, 1e-6)
@@ -127,6 +129,7 @@ def test_with_a_seed_all_engines_and_orders_of_rows_give_the_same_bits(
             given,
             schema,
             outcome="earnings",
+            estimator="ipw",
             **options,
         )
         result = model.fit(4, 1e-4, rng=3)
@@ -146,11 +149,13 @@ def test_engines_are_held_against_the_schema_at_the_door(
     sentences = []
     for given in (data, pl.from_pandas(data).lazy(), in_duckdb(data)):
         with pytest.raises(SchemaError) as refusal:
-            IPW.from_formula(FORMULA, given, schema, outcome="earnings")
+            IPW.from_formula(FORMULA, given, schema, outcome="earnings", estimator="ipw")
         sentences.append(str(refusal.value))
     assert len(set(sentences)) == 1
     with pytest.raises(ColumnError, match="agee"):
-        IPW.from_formula("treat ~ agee", pl.from_pandas(data).lazy(), schema, outcome="earnings")
+        IPW.from_formula(
+            "treat ~ agee", pl.from_pandas(data).lazy(), schema, outcome="earnings", estimator="ipw"
+        )
 
 
 def test_a_real_fit_of_an_engine_is_charged_once(
@@ -173,7 +178,9 @@ def test_a_table_that_changes_between_door_and_fit_is_refused_before_the_charge(
     connection = duckdb.connect()
     connection.register("given", pl.from_pandas(study(200)).to_arrow())
     connection.sql("create table people as select * from given")
-    model = IPW.from_formula(FORMULA, connection.table("people"), schema, outcome="earnings")
+    model = IPW.from_formula(
+        FORMULA, connection.table("people"), schema, outcome="earnings", estimator="ipw"
+    )
     if gone == "rows":
         connection.sql("delete from people where rowid = 3")
     else:
@@ -188,7 +195,7 @@ def test_a_table_that_changes_between_door_and_fit_is_refused_before_the_charge(
 def test_a_model_does_not_leave_its_process(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings")
+    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings", estimator="ipw")
     for deed in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(ModelPicklingError):
             deed(model)
@@ -207,7 +214,7 @@ def test_hopeless_data_are_mapped_without_an_error(
         "separated": (data["age"] > 0).astype(float),
         "one treated": (np.arange(300) == 7).astype(float),
     }[t]
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", **options)
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", estimator="ipw", **options)
     result = model.fit(5, 1e-4, rng=1)
     assert np.isfinite(result.bse.iloc[0])
     assert result.notes
@@ -217,7 +224,9 @@ def test_an_effect_whose_denominator_is_noise_is_not_estimated(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     data = study(300).assign(treat=0.0)
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", estimand="att")
+    model = IPW.from_formula(
+        FORMULA, data, schema, outcome="earnings", estimator="ipw", estimand="att"
+    )
     result = model.fit(5, 1e-4, rng=1)
     assert np.isnan(result.params.iloc[0])
     assert np.isnan(result.pvalues.iloc[0])
@@ -229,7 +238,7 @@ def test_means_are_not_estimated_where_one_arm_is_empty(
     study: Callable[..., pd.DataFrame], schema: Schema, treat: float
 ) -> None:
     data = study(4000).assign(treat=treat)
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", hajek=True)
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", estimator="ipw", hajek=True)
     assert np.isnan(model.fit(10, 1e-4, rng=1).params.iloc[0])
 
 
@@ -237,7 +246,7 @@ def test_values_behind_the_door_are_clipped(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     data = study(300)
-    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings")
+    model = IPW.from_formula(FORMULA, data, schema, outcome="earnings", estimator="ipw")
     data.loc[:5, ["earnings", "age", "educ"]] = [np.inf, -np.inf, 1e300]
     data.loc[6:9, ["earnings", "age", "treat"]] = np.nan
     assert np.isfinite(model.fit(5, 1e-4, rng=1).params.iloc[0])
@@ -299,7 +308,7 @@ def test_formulas_that_are_no_propensity_model_are_refused(
     study: Callable[..., pd.DataFrame], schema: Schema, formula: str, words: str
 ) -> None:
     with pytest.raises(FormulaError, match=words):
-        IPW.from_formula(formula, study(100), schema, outcome="earnings")
+        IPW.from_formula(formula, study(100), schema, outcome="earnings", estimator="ipw")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +329,7 @@ def test_undeclared_facts_are_refused(
 
     loose = schema.with_columns([replace(schema.column(name), **facts)])
     with pytest.raises(SchemaError, match=words):
-        IPW.from_formula(FORMULA, study(100), loose, outcome="earnings")
+        IPW.from_formula(FORMULA, study(100), loose, outcome="earnings", estimator="ipw")
 
 
 def test_several_rows_a_person_are_refused(study: Callable[..., pd.DataFrame]) -> None:
@@ -333,14 +342,14 @@ def test_several_rows_a_person_are_refused(study: Callable[..., pd.DataFrame]) -
         unit=Unit("person", id="age", max_rows=2),
     )
     with pytest.raises(SchemaError, match="several rows"):
-        IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings")
+        IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings", estimator="ipw")
 
 
 @pytest.mark.parametrize("delta", [0, 1.0])
 def test_a_budget_without_delta_is_refused(
     study: Callable[..., pd.DataFrame], schema: Schema, delta: float
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings")
+    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings", estimator="ipw")
     accountant = Accountant(5, 0.5)
     for deed in (model.plan, partial(model.fit, accountant=accountant)):
         with pytest.raises(ParameterError, match="delta" if delta else "IPW needs a delta above 0"):
@@ -351,7 +360,9 @@ def test_a_budget_without_delta_is_refused(
 def test_a_penalty_that_cannot_be_kept_is_refused_before_the_charge(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = IPW.from_formula(FORMULA, study(100), schema, outcome="earnings", lam=1e-12)
+    model = IPW.from_formula(
+        FORMULA, study(100), schema, outcome="earnings", estimator="ipw", lam=1e-12
+    )
     accountant = Accountant(5, 1e-3)
     with pytest.raises(ParameterError, match="too small"):
         model.fit(1, 1e-6, accountant=accountant)

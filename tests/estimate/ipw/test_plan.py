@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 def test_the_expected_noise_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget, options: dict[str, Any]
 ) -> None:
-    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings", **options)
+    model = IPW.from_formula(
+        "treat ~ age", study(4000), schema, outcome="earnings", estimator="ipw", **options
+    )
     planned = effect_sd(model.spec.allocation(model.facts, budget), 1.0)
     result = model.fit(2, 1e-6, rng=1)
     assert 0.5 < result.bse_noise.iloc[0] / planned < 2
@@ -38,26 +40,34 @@ def test_a_plan_says_what_shapes_the_noise_and_nothing_of_the_data(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
     data = study(1000)
-    plan = IPW.from_formula("treat ~ age", data, schema, outcome="earnings").plan(1, 1e-6)
+    plan = IPW.from_formula("treat ~ age", data, schema, outcome="earnings", estimator="ipw").plan(
+        1, 1e-6
+    )
     text = str(plan)
     assert plan.value("rows", "propensity weights") == 500
     assert plan.value("budget", "effect") == 0.6
     assert (plan.value("trimming"), plan.value("trimming", "largest")) == (0.1, 0.9)
     data[["earnings", "age"]] = -1.0
-    other = IPW.from_formula("treat ~ age", data, schema, outcome="earnings").plan(1, 1e-6)
+    other = IPW.from_formula("treat ~ age", data, schema, outcome="earnings", estimator="ipw").plan(
+        1, 1e-6
+    )
     assert text == str(other)
 
 
 def test_warnings_name_what_will_disappoint(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings")
+    model = IPW.from_formula("treat ~ age", study(100), schema, outcome="earnings", estimator="ipw")
     assert any("most of the confounding" in text for text in model.plan(0.05, 1e-6).warnings)
     assert any("not usable with 100" in text for text in model.plan(0.05, 1e-6).warnings)
-    own = IPW.from_formula("treat ~ age", study(400), schema, outcome="earnings", lam=0.001)
+    own = IPW.from_formula(
+        "treat ~ age", study(400), schema, outcome="earnings", estimator="ipw", lam=0.001
+    )
     assert any("mostly noise" in text for text in own.plan(0.5, 1e-6).warnings)
     assert not any("mostly noise" in text for text in model.plan(0.05, 1e-6).warnings)
-    large = IPW.from_formula("treat ~ age", study(20_000), schema, outcome="earnings")
+    large = IPW.from_formula(
+        "treat ~ age", study(20_000), schema, outcome="earnings", estimator="ipw"
+    )
     assert large.plan(4, 1e-6).warnings == ()
     assert "conditional" not in str(large.plan(4, 1e-6))
 
@@ -65,7 +75,9 @@ def test_warnings_name_what_will_disappoint(
 def test_the_form_is_chosen_by_public_facts_and_said(
     study: Callable[..., pd.DataFrame], schema: Schema
 ) -> None:
-    model = IPW.from_formula("treat ~ age", study(2000), schema, outcome="earnings")
+    model = IPW.from_formula(
+        "treat ~ age", study(2000), schema, outcome="earnings", estimator="ipw"
+    )
     assert model.plan(0.5, 1e-6).facts["form"].startswith("plain")
     said = model.plan(4, 1e-6).facts["form"]
     assert said.startswith("Hajek")
@@ -78,7 +90,9 @@ def test_the_form_is_chosen_by_public_facts_and_said(
 def test_the_expected_error_is_about_what_is_found(
     study: Callable[..., pd.DataFrame], schema: Schema, budget: Budget
 ) -> None:
-    model = IPW.from_formula("treat ~ age", study(4000), schema, outcome="earnings")
+    model = IPW.from_formula(
+        "treat ~ age", study(4000), schema, outcome="earnings", estimator="ipw"
+    )
     effect = expected_effect(model.spec.allocation(model.facts, budget), Declared(1.0))
     planned = effect.standard_error((0.05,))
     assert 0.3 < model.fit(2, 1e-6, rng=1).bse.iloc[0] / planned < 3
@@ -108,7 +122,9 @@ def test_the_width_to_expect_is_about_the_width_found(
 ) -> None:
     sd = float(study(4000).groupby("treat")["earnings"].std().mean())
     facts = schema.declare(earnings={"sd": sd})
-    model = IPW.from_formula("treat ~ age", study(4000), facts, outcome="earnings", hajek=hajek)
+    model = IPW.from_formula(
+        "treat ~ age", study(4000), facts, outcome="earnings", estimator="ipw", hajek=hajek
+    )
     planned = expected_effect(
         model.spec.allocation(model.facts, budget), model.spec.declared(model.facts)
     ).half_width(0.05)
@@ -121,7 +137,9 @@ def test_usable_is_said_by_the_declared_sd(
 ) -> None:
     def warned(sd: float | None = None) -> bool:
         facts = schema if sd is None else schema.declare(earnings={"sd": sd})
-        model = IPW.from_formula("treat ~ age", study(4000), facts, outcome="earnings")
+        model = IPW.from_formula(
+            "treat ~ age", study(4000), facts, outcome="earnings", estimator="ipw"
+        )
         return any("not usable" in text for text in model.plan(2, 1e-6).warnings)
 
     assert not warned()

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 def drawn(data: pd.DataFrame, schema: Schema, epsilon: float, **options: Any) -> Any:
-    model = IPW.from_formula("treat ~ age", data, schema, outcome="earnings", **options)
+    model = IPW.from_formula(
+        "treat ~ age", data, schema, outcome="earnings", estimator="ipw", **options
+    )
     return released(bought(model, epsilon), model._rows(), source(1)), model
 
 
 def bought(model: IPW, epsilon: float) -> IPWAllocation:
     """Return the mechanisms of the form that was asked for."""
-    return model.spec.form(model.facts).allocation(Budget(epsilon, 1e-4))
+    return model.spec.weighting(model.facts).allocation(Budget(epsilon, 1e-4))
 
 
 def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
@@ -41,7 +43,9 @@ def test_without_noise_to_speak_of_it_is_the_textbook_estimate(
     Z = second.Z.chunk(0, 2000)
     u = Z @ found.weights
     less = np.square(Z).sum(axis=1) * found.weight_sd**2 / 2
-    top = (1 - model.spec.form(model.facts).scheme.trim) / model.spec.form(model.facts).scheme.trim
+    top = (1 - model.spec.weighting(model.facts).scheme.trim) / model.spec.weighting(
+        model.facts
+    ).scheme.trim
     weights = np.where(
         second.t,
         1 + np.exp(-u - less).clip(1 / top, top),
@@ -63,7 +67,7 @@ def test_the_variance_is_that_of_influences_about_the_effect(
     rows = model._rows()
     second = rows.part(rows.order()[~random_part(4000, 2000, source(1))])
     (piece,) = Weighted(
-        second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme
+        second, found.weights, found.weight_sd, model.spec.weighting(model.facts).scheme
     ).pieces()
     shifts = {"ate": (1, 1), "att": (1, 0), "atc": (0, 1)}[estimand]
     phi = np.where(piece.t, piece.treated, -piece.control) * piece.y
@@ -81,7 +85,9 @@ def test_balance_is_the_weighted_difference_per_row_of_the_second_part(
     found, model = drawn(data, schema, 30, lam=9.0, hajek=hajek, balance=["age"], split=0.2)
     rows = model._rows()
     second = rows.part(rows.order()[~random_part(4000, 800, source(1))])
-    weighted = Weighted(second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme)
+    weighted = Weighted(
+        second, found.weights, found.weight_sd, model.spec.weighting(model.facts).scheme
+    )
     (piece,) = weighted.pieces()
     (block,) = model.spec.roles(model.facts).design.blocks
     x = second.columns[block]
@@ -121,7 +127,9 @@ def test_the_slope_is_that_of_the_effect_in_the_weights(
     found, model = drawn(data, schema, 30, hajek=False, lam=0.05)
     second = model._rows()
     second = second.part(second.order()[~random_part(20_000, 10_000, source(1))])
-    weighted = Weighted(second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme)
+    weighted = Weighted(
+        second, found.weights, found.weight_sd, model.spec.weighting(model.facts).scheme
+    )
     gradient = sum(
         np.where(p.t, p.treated_slope * p.y, -p.control_slope * p.y) @ p.Z
         for p in weighted.pieces()
@@ -141,7 +149,7 @@ def test_the_noise_of_means_is_that_of_their_sums_over_released_weights(
     second = model._rows()
     second = second.part(second.order()[~random_part(4000, 2000, source(1))])
     (piece,) = Weighted(
-        second, found.weights, found.weight_sd, model.spec.form(model.facts).scheme
+        second, found.weights, found.weight_sd, model.spec.weighting(model.facts).scheme
     ).pieces()
     for arm, weights, noise in (
         (piece.t, piece.treated, found.noises[2]), (~piece.t, piece.control, found.noises[3]),
