@@ -48,7 +48,7 @@ def ols(
     ] = None,
     family: Annotated[
         str | None,
-        typer.Option("--family", help="A declared logit, probit or poisson, by private scoring."),
+        typer.Option("--family", help="A declared logit, probit, cloglog or poisson."),
     ] = None,
     ratios: Annotated[
         bool, typer.Option("--ratios", help="Odds ratios of a logit, rate ratios of a poisson.")

@@ -23,7 +23,7 @@ LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg", "brl"})
 INSTRUMENTAL = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe", "xtivreg"})
 _OTHERS_WORDS = """\
 logit logistic probit dprobit oprobit ologit tobit intreg cnreg poisson nbreg qreg heckman
-mlogit ate
+cloglog mlogit ate
 """
 OTHERS = frozenset(_OTHERS_WORDS.split())
 TESTS = frozenset({"ttest", "ranksum"})
@@ -35,7 +35,7 @@ xtlogit xtprobit xtpoisson xtnbreg xttobit xtgee xtabond xtmixed mixed melogit m
 clogit stcox streg sureg reg3 mvreg manova anova rreg newey newey2 prais biprobit mprobit
 asclogit rologit glm gmm gsem sem truncreg ivprobit ivtobit zip zinb gnbreg ppmlhdfe ppml
 rdrobust rd teffects psmatch2 pscore nnmatch attnd attk atts attr iqreg sqreg bsqreg ivqreg2
-ivqte qreg2 cquad hetprob hetprobit scobit cloglog nl fracreg betareg treatreg etregress
+ivqte qreg2 cquad hetprob hetprobit scobit nl fracreg betareg treatreg etregress
 eregress ivhdfe xtivreg2 reg2hdfe felsdvreg a2reg gllamm rifreg oaxaca leebounds randcmd
 ritest_results csdid did_multiplegt didregress eventdd bayes lassologit dslogit dsregress
 poregress xporegress pdslasso lasso2 rlasso rforest causal_forest synth synth_runner ologit2

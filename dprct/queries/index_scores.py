@@ -1,4 +1,4 @@
-"""Scores and information of models of an index (logit, probit, Poisson), at given coefficients.
+"""Scores and information of models of an index (logit and its like), at given coefficients.
 
 A step of Newton's method asks for two sums over rows: e v, and w v v', where v are the regressors
 of a row, within a public ball, and e and w are public functions of its outcome and of its index.
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     Whole = NDArray[np.int64]
 
-Family = Literal["logit", "probit", "poisson"]
+Family = Literal["logit", "probit", "cloglog", "poisson"]
 
 ONE = 1 << 20
 """A probability of 1, or the largest value of a count, in the steps of residuals."""
@@ -60,8 +60,11 @@ SHIFT = 30
 LONGEST = 1 << 42
 """The sizes of coefficients sum to this at most, so that an index is below 2^62."""
 
-FARTHEST = {"logit": 16, "probit": 3, "poisson": 16}
+FARTHEST = {"logit": 16, "probit": 3, "cloglog": 16, "poisson": 16}
 """Size at which the index of a row is clipped; of a probit residuals grow with it."""
+
+MOST_HAZARD = 3.0
+"""At which exp of the index of a cloglog is clipped: a probability of .95."""
 
 MOST_REGRESSORS = 1 << 8
 
@@ -93,7 +96,8 @@ class Link:
     Notes
     -----
     With the index at step i of ``FINE``: a logit has e = y - p and w = p (1 - p), a probit
-    e = (y - p) d / (p (1 - p)) and w = d^2 / (p (1 - p)), d the normal density, a Poisson
+    e = (y - p) d / (p (1 - p)) and w = d^2 / (p (1 - p)), d the normal density, a cloglog the same
+    with p = 1 - exp(-u) and d = u exp(-u), u = exp clipped at 3, a Poisson
     e = (y - m) / U and w = m / U, m = exp clipped at U.  Each is rounded to 2^-20 once, in a table.
     """
 
@@ -132,6 +136,10 @@ def _tables(family: Family, largest: float) -> tuple[Whole, Whole, Whole]:
     if family == "logit":
         mean = _whole(special.expit(index))
         return -mean, np.full(len(index), ONE), _whole(special.expit(index) * special.expit(-index))
+    if family == "cloglog":
+        u = np.minimum(np.exp(index), MOST_HAZARD)
+        low = -_whole(u)
+        return low, _whole(u / np.expm1(u)) - low, _whole(u * u / np.expm1(u))
     p, q, d = special.ndtr(index), special.ndtr(-index), np.exp(-(index**2) / 2)
     d /= math.sqrt(2 * math.pi)
     low = -_whole(d / q)

@@ -1,4 +1,4 @@
-"""Whether a declared logit, probit or Poisson regression is one of a do-file's."""
+"""Whether a declared logit, probit, cloglog or Poisson regression is one of a do-file's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.model import MomentsSpec
     from dprct.schema.schema import Schema
 
-COMMANDS = {"logit": "logit", "logistic": "logit", "probit": "probit", "poisson": "poisson"}
+COMMANDS = {"logit": "logit", "logistic": "logit", "probit": "probit", "cloglog": "cloglog",
+            "poisson": "poisson"}  # fmt: skip
 """Commands whose coefficients private scoring releases, and their families."""
 
 
@@ -35,7 +36,8 @@ UNSERVED = {
     "melogit": "it has random effects on the log odds, which are no function of these numbers",
     "xtpoisson": "it has effects of units on the log of the mean, which are no function of these "
     "numbers",
-    "cloglog": "its coefficients are those of another link, of which no scores are released",
+    "cloglog": "the fitted means of a cloglog are not those of the arms, and its coefficients are "
+    "not released",
     "nbreg": "its coefficients rest on a law of counts of which no scores are released",
 }
 """Commands of which neither coefficients nor average effects are released, and why."""
@@ -102,7 +104,9 @@ def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, st
         "robust": one.cov_type == "HC1", "cluster": one.clusters == asks != "",
     }  # fmt: skip
     command = Reading(file, one.title, ratios=row.command == "logistic")
-    if alike.get(row.vce, False):
+    # of sampling weights Stata's errors are robust, whether it is said or not
+    implied = "robust" if one.weights and row.vce in ("", "classical") else row.vce
+    if alike.get(implied, False):
         after = ", by private scoring, of covariates within their ball"
         return "valid", "", replace(command, after=after)
     kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}

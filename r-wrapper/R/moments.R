@@ -44,7 +44,7 @@
 #'   gives each an effect of its own.
 #' @param family Of `margins()`: `"logit"` or `"poisson"`, whose average marginal effects of treatment as a
 #'   factor a declared regression has: what Stata's `margins, dydx(treat)` prints after it. Of
-#'   `regression()` and `private_glm()`: `"logit"`, `"probit"` or `"poisson"`, whose coefficients are
+#'   `regression()` and `private_glm()`: `"logit"`, `"probit"`, `"cloglog"` or `"poisson"`, whose coefficients are
 #'   released by private scoring; their odds ratios are `exp(coef())` and `exp(confint())`.
 #' @param margins Of `private_glm()`: the regressor whose average effect on the outcome's mean is returned
 #'   instead of the coefficients.

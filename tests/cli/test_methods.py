@@ -777,7 +777,7 @@ def test_declared_regressions_of_a_study_file(
         ('formula = "income + works ~ cash + age"\n', "", "[[regression]] number 1 lacks formula"),
         ('name = "main"', 'nome = "main"', "unknown key 'nome' in [[regression]] number 1"),
         ('name = "main"', 'name = "adjusted"', "[[regression]]: two regressions are named"),
-        ('name = "main"', 'family = "cloglog"', 'family = "cloglog"'),
+        ('name = "main"', 'family = "mlogit"', 'family = "mlogit"'),
         ('name = "main"', 'where = "works == 1"', "works"),
         ('name = "main"', 'cluster = "village"', 'cluster = "village" is no'),
         ('name = "main"', "name = 3", "[[regression]] number 1 name = 3; give text in quotes"),

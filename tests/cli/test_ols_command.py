@@ -170,7 +170,7 @@ def test_a_declared_logit_is_read_with_ratios_margins_and_tests(
         (["main", "--margins", "arm", "--test", "arm = 0"], "print one thing each"),
         (["main", "--ratios", "--cov-type", "nonrobust"], "neither --where nor --cov-type"),
         (["main", "--family", "probit"], "was not declared as a probit"),
-        (["main", "--family", "tobit"], "allowed: logit, probit, poisson"),
+        (["main", "--family", "tobit"], "allowed: logit, probit, cloglog, poisson"),
         (["main", "--margins", "wage"], "'wage' is no regressor"),
         (["works ~ arm", "--ratios"], "--family and --ratios are of a declared logit"),
     ],

@@ -129,7 +129,7 @@ RUNS = [
     ("ologit loans offer age", NO, "ordered categories"),
     ("oprobit loans offer age", NO, "ordered categories"),
     ("xtprobit works offer age, re i(village)", NO, "effects of units on an index"),
-    ("cloglog takeup offer age", NO, "another link"),
+    ("cloglog takeup offer age", NO, "are not those of the arms"),
     ("nbreg loans offer age, robust", NO, "a law of counts"),
     ("tobit loans offer age, ll(0)", NO, "censored index"),
 ]
@@ -190,7 +190,7 @@ def test_a_valid_logit_is_read_as_the_verdict_says(
     assert run("ols", file, "loans ~ offer + age", "--family", "poisson",
                "--margins", "offer", "--json") == 0  # fmt: skip
     assert json.loads(capsys.readouterr().out)[0]["term"] == "offer"
-    assert run("ols", file, "takeup ~ offer + educ", "--family", "logit") == 2
+    assert run("ols", file, "works ~ offer + educ", "--family", "logit") == 2
     assert "was not declared as a logit" in capsys.readouterr().err
     assert run("ols", file, "takeup ~ offer", "--family", "logit", "--json") == 0  # saturated
     assert [r["term"] for r in json.loads(capsys.readouterr().out)] == ["Intercept", "offer"]

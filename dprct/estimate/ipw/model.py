@@ -551,7 +551,7 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
         treatment: str,
         covariates: Sequence[str | Term],
         outcome: str,
-        estimator: Estimator = "ipw",
+        estimator: Estimator | None = None,
         estimand: Estimand = "ate",
         neighbors: str = "replace-one",
         noise: Noise = "laplace",

@@ -261,12 +261,12 @@ class DrawnIndexContent(TypedDict):
 
 
 class IndexModelContent(TypedDict):
-    """One declared logit, probit or Poisson regression, and what was released of it."""
+    """One declared logit, probit, cloglog or Poisson regression, and what was released of it."""
 
     title: str
     formula: str
     outcome: str
-    family: Literal["logit", "probit", "poisson"]
+    family: Literal["logit", "probit", "cloglog", "poisson"]
     terms: Annotated[tuple[str, ...], {"minItems": 1}]
     largest: Annotated[Above0, "the upper bound of a count; 1 of outcomes of 0 and 1"]
     cov_type: Literal["HC1", "CR1", "nonrobust"]

@@ -88,7 +88,7 @@ class Regression:
         two ways, as by ``cluster(village year)`` of Stata's ``reghdfe`` and ``ivreg2``.
     name : str, optional
         What it is called where its results are asked for.
-    family : {"logit", "probit", "poisson"}, optional
+    family : {"logit", "probit", "cloglog", "poisson"}, optional
         By default least squares.  Of the others the coefficients of all regressors are released, by
         three steps of Newton's method: :meth:`dprct.Moments.glm` has them.  Private covariates are
         then those of rows projected into the ball of the release.

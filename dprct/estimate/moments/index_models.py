@@ -1,4 +1,4 @@
-"""Models of an index (logit, probit, Poisson) by private scoring: public facts, and draws.
+"""Models of an index (logit and its like) by private scoring: public facts, and draws.
 
 Three steps of Newton's method.  The first is least squares over the variance of the outcome, and
 comes from the released moments.  Each of the others adds up scores and information at the
@@ -89,7 +89,7 @@ OF_CLUSTERS: Mapping[str, Fraction] = {
 PART = "{} of model {}"
 """Name of a part of the allocation."""
 
-FAMILIES = ("logit", "probit", "poisson")
+FAMILIES = ("logit", "probit", "cloglog", "poisson")
 
 MOST_REMAINDER = 0.5
 """In errors of a coefficient, by how much the step after the last may move it."""
@@ -101,7 +101,7 @@ TYPICAL_ICC = 0.1
 _FARTHEST_STEP = 3.0
 _TIMES = 2.5
 _LONGEST, _NOISE = 9.0, 0.1  # as of scores of linear regressions
-_ENDS = {"logit": 0.01, "probit": 0.01, "poisson": 1e-3}
+_ENDS = {"logit": 0.01, "probit": 0.01, "cloglog": 0.01, "poisson": 1e-3}
 _FINEST = 2.0**29
 
 
@@ -112,7 +112,7 @@ class IndexModel:
     Parameters
     ----------
     title, formula, outcome : str
-    family : {"logit", "probit", "poisson"}
+    family : {"logit", "probit", "cloglog", "poisson"}
     terms : tuple of str
         Names of all coefficients, the constant first.
     largest : float
@@ -270,7 +270,7 @@ def models_of(
     return tuple(found)
 
 
-_PLANNED = {"logit": 0.2, "probit": 0.6, "poisson": 0.25}
+_PLANNED = {"logit": 0.2, "probit": 0.6, "cloglog": 0.4, "poisson": 0.25}
 """Mean w that a plan takes where nothing is declared, of a count in units of its upper bound."""
 
 
@@ -286,10 +286,8 @@ def _planned_weight(model: IndexModel, outcome: Column) -> float:
         q = 0.5 - math.sqrt(max(0.25 - sd**2, 0.0))
     if q is None or not 0 < q < 1:
         return _PLANNED[model.family]
-    if model.family == "logit":
-        return 0.9 * q * (1 - q)
-    density = math.exp(-(float(special.ndtri(q)) ** 2) / 2) / math.sqrt(2 * math.pi)
-    return 0.9 * density**2 / (q * (1 - q))
+    _, slope = linked(model.family, q)
+    return float(0.9 * slope**2 / (q * (1 - q)))
 
 
 def planned_models(
@@ -552,6 +550,20 @@ class Start:
     nobs: float
 
 
+def linked(family: Family, mean: Any) -> tuple[Array, Array]:
+    """Return the index at which the mean of an outcome is this, and the slope of the mean there."""
+    mean = np.asarray(mean, np.float64)
+    if family == "poisson":
+        return np.log(mean), mean
+    if family == "logit":
+        return np.asarray(special.logit(mean)), mean * (1 - mean)
+    if family == "cloglog":
+        hazard = -np.log1p(-mean)
+        return np.log(hazard), (1 - mean) * hazard
+    index = np.asarray(special.ndtri(mean))
+    return index, np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
+
+
 def start_of(
     model: IndexModel, cells: Sequence[NoisyMoments], outcome: Regressor,
     regressors: Sequence[Regressor], coding: Coding,
@@ -568,15 +580,8 @@ def start_of(
     ones = rows_of(cells, Regressor("Intercept"))
     q = float(np.einsum("gi,gij,gj->", w, system.P, ones)) / max(system.n, 1.0)
     least = _ENDS[model.family] * model.largest
-    if model.family == "poisson":
-        q = min(max(q, least), model.largest)
-        level, slope = math.log(q), q
-    else:
-        q = min(max(q, least), 1 - least)
-        level = float(special.logit(q) if model.family == "logit" else special.ndtri(q))
-        slope = q * (1 - q)
-        if model.family == "probit":
-            slope = math.exp(-(level**2) / 2) / math.sqrt(2 * math.pi)
+    q = min(max(q, least), model.largest if model.family == "poisson" else 1 - least)
+    level, slope = (float(one) for one in linked(model.family, q))
     b[0] -= q
     v = _of_steps(coding, b / slope)
     limit = _FARTHEST_STEP / coding.unit

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.index_models import MOST_REMAINDER
+from dprct.estimate.moments.index_models import MOST_REMAINDER, linked
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize, special
 from dprct.results.base import LinearResults
@@ -56,11 +56,11 @@ class Averages:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class IndexResults(WithRatios, LinearResults):
-    """A logit, probit or Poisson regression by private scoring, noise in every interval.
+    """A logit, probit, cloglog or Poisson regression by private scoring, noise in every interval.
 
     Parameters
     ----------
-    family : {"logit", "probit", "poisson"}
+    family : {"logit", "probit", "cloglog", "poisson"}
     estimated : (k,) Series of bool
         Whether a coefficient is read: the noise of the information passes the gate, and another
         step would move it by less than half of its error.
@@ -184,6 +184,8 @@ class IndexResults(WithRatios, LinearResults):
     def _mean(self, index: Array) -> Array:
         if self.family == "poisson":
             return np.asarray(np.exp(np.minimum(index, 60.0)))
+        if self.family == "cloglog":
+            return np.asarray(-np.expm1(-np.exp(np.minimum(index, 60.0))))
         return np.asarray(special.expit(index) if self.family == "logit" else special.ndtr(index))
 
     def _density(self, index: Array) -> Array:
@@ -191,6 +193,8 @@ class IndexResults(WithRatios, LinearResults):
             return self._mean(index)
         if self.family == "probit":
             return np.exp(-(index**2) / 2) / math.sqrt(2 * math.pi)
+        if self.family == "cloglog":
+            return np.exp(index - np.exp(np.minimum(index, 60.0)))
         return np.asarray(special.expit(index) * special.expit(-index))
 
     def lincom(self, wanted: str | Mapping[str, float]) -> LinearResults:
@@ -315,15 +319,9 @@ def saturated_results(
     sure = (mean - away > 0) & ((mean + away < 1) | (family == "poisson"))
     read = np.full(len(mean), bool(np.isfinite(mean).all() and sure.all()))
     mean = np.where(read, mean, 0.5)
-    if family == "poisson":
-        link, slope = np.log(mean), 1 / mean
-    elif family == "logit":
-        link, slope = special.logit(mean), 1 / (mean * (1 - mean))
-    else:
-        link = special.ndtri(mean)
-        slope = math.sqrt(2 * math.pi) * np.exp(link**2 / 2)
+    link, slope = linked(family, mean)
     back = np.linalg.inv(X)
-    beta, turn = back @ link, back @ (slope[:, None] * X)
+    beta, turn = back @ link, back @ (X / slope[:, None])
     cov = turn @ linear.cov.to_numpy(np.float64) @ turn.T
     noise = np.full(len(mean), math.nan)
     if linear.bse_noise is not None:

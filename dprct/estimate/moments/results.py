@@ -483,7 +483,7 @@ class Moments(ReleasedMoments):
         )  # fmt: skip
 
     def glm(self, formula: str | Regression, *, family: Family | None = None) -> IndexResults:
-        """Return a declared logit, probit or Poisson regression, by private scoring.
+        """Return a declared logit, probit, cloglog or Poisson regression, by private scoring.
 
         Parameters
         ----------
@@ -491,7 +491,7 @@ class Moments(ReleasedMoments):
             One that the release declared with ``family=``: its formula, its ``Regression`` or its
             name.  Of a formula of treatment and subgroups alone that has a coefficient for each
             of their groups, the coefficients follow from released means, declared or not.
-        family : {"logit", "probit", "poisson"}, optional
+        family : {"logit", "probit", "cloglog", "poisson"}, optional
             Which of them, where a formula was declared with several, or with none.
 
         Returns

@@ -151,7 +151,7 @@ def moments_margins(moments: Moments, formula: Any, family: str = "logit") -> Re
 def moments_glm(
     moments: Moments, formula: Any, family: str | None = None, margins: str | None = None
 ) -> Record:
-    """Return a declared logit, probit or Poisson regression, or a regressor's average effect."""
+    """Return a declared logit, probit, cloglog or Poisson, or a regressor's average effect."""
     (asked,) = declared_of(formula)
     found: Any = moments.glm(asked, family=family)  # type: ignore[arg-type]
     shown = found if margins is None else found.margins(margins)

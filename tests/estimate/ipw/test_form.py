@@ -116,7 +116,7 @@ def test_the_hajek_form_is_the_default_where_denominators_are_far_from_their_noi
 
 
 def test_a_budget_without_delta_is_refused() -> None:
-    with pytest.raises(ParameterError, match="delta > 0"):
+    with pytest.raises(ParameterError, match="delta above 0"):
         made().allocation(Budget(1))
 
 
