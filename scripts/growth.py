@@ -125,7 +125,7 @@ def _ipw(n: int, p: int) -> Callable[[], object]:
     X = rng.uniform(-1, 1, (n, p))
     t = rng.random(n) < 1 / (1 + np.exp(-X[:, 0]))
     y = (0.2 * t + 0.4 * X[:, 0]).clip(-1, 1)
-    model = dprct.IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1))
+    model = dprct.IPW.from_arrays(X, t, y, bounds=(-1, 1), x_bounds=(-1, 1), estimator="ipw")
     return lambda: model.fit(1, 1e-7)
 
 

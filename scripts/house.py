@@ -195,7 +195,8 @@ def main() -> None:
         method = dprct.IPW  # a lazy name: its look-up is a part of importing
 
         def weigh() -> None:
-            options = {"outcome": "re78", "treatment": "treat", "covariates": list(PEOPLE)}
+            options = {"outcome": "re78", "treatment": "treat", "covariates": list(PEOPLE),
+                       "estimator": "ipw"}  # fmt: skip
             method(table, schema, **options).fit(epsilon=2, delta=1e-5).summary()
 
         paths: dict[str, Callable[[], Any]] = {

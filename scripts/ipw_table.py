@@ -32,8 +32,9 @@ def row(study: Study, epsilon: float, draws: int) -> str:
     for draw in range(draws):
         sample = study.sample(draw, samples)
         model = IPW.from_arrays(
-            sample.X, sample.t, sample.y, bounds=study.bounds, x_bounds=study.x_bounds
-        )
+            sample.X, sample.t, sample.y, bounds=study.bounds, x_bounds=study.x_bounds,
+            estimator="ipw",
+        )  # fmt: skip
         result = model.fit(epsilon, 1e-5, rng=rng)
         form = model.plan(epsilon, 1e-5).facts["form"].partition(":")[0]
         low, high = result.conf_int().to_numpy()[0]

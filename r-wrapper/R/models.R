@@ -143,7 +143,8 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #'   and compared instead of levels.
 #' @param predictors What ridge weights match besides the outcome before treatment: names of columns,
 #'   or weights named by these, as in `c(age = 1, "beer(1984(1)1988)" = 2)`.
-#' @param estimator `"ipw"`, weights alone, or `"aipw"`, the doubly robust form of `ipw()`.
+#' @param estimator `"ipw"`, weights alone, or `"aipw"`, the doubly robust form of `ipw()`, which is the
+#'   default where nothing else asks for weights.
 #' @param estimand,hajek,balance,overlap,errors Whose effect is estimated; the form of the estimate;
 #'   what else is released; whether standard errors contain the error of the propensity model.
 #' @param treated_share Share of the rows that are treated, known from elsewhere: it decides the form
