@@ -324,6 +324,7 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
             formulas=tuple(
                 Declared(
                     one.formula,
+                    family=one.family or None,  # type: ignore[arg-type]
                     where=one.where or None,
                     weights=one.weights or None,
                     cluster=one.cluster or None,

@@ -109,6 +109,7 @@ def declarable(
 def _declared(one: Printed) -> Regression:
     return Regression(
         one.formula,
+        family=one.family or None,  # type: ignore[arg-type]
         where=one.where or None,
         weights=one.weights or None,
         cluster=one.cluster or None,  # type: ignore[arg-type]

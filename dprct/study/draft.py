@@ -314,8 +314,8 @@ def _regressions(filled: Prefill) -> str:
 
 def regression_lines(one: Printed) -> list[str]:
     """Return a regression as a study file declares it."""
-    keys = {"formula": one.formula, "where": one.where, "weights": one.weights,
-            "cov_type": one.cov_type}  # fmt: skip
+    keys = {"formula": one.formula, "family": one.family, "where": one.where,
+            "weights": one.weights, "cov_type": one.cov_type}  # fmt: skip
     lines = [f"{key} = {_text(value)}" for key, value in keys.items() if value]
     if one.cluster:
         several = len(one.cluster) > 1

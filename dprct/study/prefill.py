@@ -13,6 +13,7 @@ from dprct.dofile.varlists import bare_names, is_plain
 from dprct.errors import FormulaError
 from dprct.schema.conditions import as_in_stata, condition, named, reduced
 from dprct.study.do_columns import named_columns, on_derived
+from dprct.study.index_verdicts import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,6 +66,8 @@ class Printed:
         Whether the effects of persons count, as of ``areg``.
     crossed : bool
         Whether it has a product of treatment.
+    family : str
+        That of a logit and its like, whose coefficients are released; empty of least squares.
     """
 
     formula: str
@@ -75,6 +78,7 @@ class Printed:
     cov_type: str = ""
     count_effects: bool = False
     crossed: bool = False
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,12 @@ def prefilled(
         and _is_of_column(row, known)
         and any(_factor_of(word) in row.treatments for word in row.regressors)
     ]
+    models = [
+        row
+        for row in rows
+        if row.command in COMMANDS and row not in margins and _is_of_column(row, known)
+        and len(row.cluster) <= 1
+    ]  # fmt: skip
     arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
     chosen = tuple(dict.fromkeys(arms))
     outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
@@ -163,7 +173,7 @@ def prefilled(
     samples = {row.sample for row in experiment}
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     cluster = next((name for name, _ in clusters.most_common() if name in known), "")
-    inside = _words([*experiment, *margins])
+    inside = _words([*experiment, *margins, *models])
     made = tuple(one for one in made if one.name in inside)
     parents = {name for one in made for name in one.parents}
     return Prefill(
@@ -175,7 +185,8 @@ def prefilled(
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [row for row in (*experiment, *margins) if _is_served(row)],
+            [(row, "") for row in (*experiment, *margins) if _is_served(row)]
+            + [(row, COMMANDS[row.command]) for row in models if _is_served(row)],
             known,
             {*chosen, *outcomes},
             {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
@@ -286,14 +297,16 @@ def _of_persons(row: Regression) -> bool:
 
 
 def _printed(
-    rows: Sequence[Regression], known: set[str], others: set[str], moved: set[str], *, robust: str
-) -> tuple[Printed, ...]:
+    rows: Sequence[tuple[Regression, str]], known: set[str], others: set[str], moved: set[str], *,
+    robust: str,
+) -> tuple[Printed, ...]:  # fmt: skip
     """Every regression once; of two that differ in errors alone, the clustered, then the robust.
 
-    ``robust`` are errors of rows where others are clustered.
+    ``rows`` have the family with which a regression is declared; ``robust`` are errors of rows
+    where others are clustered.
     """
-    found: dict[tuple[str, str, str], list[Regression]] = {}
-    for row in rows:
+    found: dict[tuple[str, str, str, str], list[Regression]] = {}
+    for row, family in rows:
         products = {word: _multiplied(word, row, known) for word in row.regressors}
         made = [term for terms in products.values() for term in terms or ()]
         plain = tuple(word for word, terms in products.items() if terms == ())
@@ -314,18 +327,20 @@ def _printed(
             (unit,) = row.absorb
             others_of = [term for term in right if term != f"C({unit})"]
             formula = f"{row.outcome} ~ {' + '.join(others_of)} | {unit}"
-        found.setdefault((formula, where, weights), []).append(row)
+        found.setdefault((formula, where, weights, family), []).append(row)
     return tuple(_once(*key, of, robust) for key, of in found.items())
 
 
 def _once(
-    formula: str, where: str, weights: str, rows: Sequence[Regression], robust: str
+    formula: str, where: str, weights: str, family: str, rows: Sequence[Regression], robust: str
 ) -> Printed:
     """Return a regression that several rows run, with the errors that one step has for it."""
     cluster = next((row.cluster for row in rows if row.cluster), ())
-    classical = all(row.vce == "classical" and row.command in _LINEAR for row in rows)
+    own = COMMANDS if family else _LINEAR
+    classical = all(row.vce == "classical" and row.command in own for row in rows)
     crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
-    if where or weights or crossed:  # classical errors of these are not offered
+    # classical errors of these are not offered, but where they are the inverse information
+    if weights or ((where or crossed) and not family):
         classical = False
     return Printed(
         formula,
@@ -335,7 +350,8 @@ def _once(
         weights,
         "" if cluster else "nonrobust" if classical else robust,
         all(row.command == "areg" and _of_persons(row) for row in rows),
-        crossed,
+        crossed and not family,
+        family,
     )
 
 

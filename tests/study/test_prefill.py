@@ -18,7 +18,7 @@ from dprct.estimate.moments.model import MomentsSpec
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
 from dprct.schema.made import made_columns
-from dprct.study.draft import draft
+from dprct.study.draft import draft, regression_lines
 from dprct.study.prefill import Prefill, prefilled
 from dprct.study.study import load_study
 from dprct.study.verdicts import terms_of
@@ -128,10 +128,13 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ hoe", "where": "women == 1", "cov_type": "HC1"},
         {"formula": "wet ~ hoe + rain", "cov_type": "nonrobust"},
         {"formula": "wet ~ seed + C(soil)", "cluster": ["village", "phone"]},
+        {"formula": "wet ~ seed + hoe", "family": "probit", "cov_type": "nonrobust"},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])
     spec = MomentsSpec(
-        formulas=tuple(dprct.Regression(**one) for one in document["regression"]),
+        formulas=tuple(
+            dprct.Regression(**one) for one in document["regression"] if "family" not in one
+        ),
         assignment=design,
         **document["moments"],
     )
@@ -212,8 +215,10 @@ def test_products_and_logits_with_factors_are_offered_and_conditions_on_outcomes
         ("kids ~ aid + age", ""),
         ("kids ~ aid + age + aid:age", ""),
         ("work ~ C(aid) + age", ""),
+        ("late ~ aid + age", ""),
         ("kids ~ aid + age", "girl == 1"),
     }
+    assert [one.formula for one in found.regressions if one.family] == ["late ~ aid + age"]
 
 
 def test_products_of_factors_are_covariates() -> None:
@@ -230,3 +235,25 @@ def test_products_of_factors_are_covariates() -> None:
     assert not any(one.crossed for one in found.regressions)
     for row, formula in zip(rows, formulas, strict=True):
         assert formula == f"kids ~ {' + '.join(terms_of(row))}"
+
+
+def test_logits_and_their_like_are_drafted_with_their_family() -> None:
+    """But where treatment is a factor, whose average effect a linear regression has."""
+
+    def ran(command: str, *words: str, **more: Any) -> Regression:
+        return Regression("a.do", 3, command, "y", (*words, "age"), (words[0],), **more)
+
+    rows = [
+        ran("logit", "t", vce="robust", sample="girl==1"),
+        ran("probit", "t", vce="cluster", cluster=("v",), weights="pweight=w"),
+        ran("cloglog", "t", vce="classical"),
+        ran("logit", "i.t", vce="robust"),
+        ran("probit", "t", vce="classical", cluster=("v", "g")),
+    ]
+    found = prefilled(rows, ["y", "t", "age", "v", "g", "w", "girl"])
+    assert [regression_lines(one)[1:] for one in found.regressions] == [
+        ['formula = "y ~ C(t) + age"'],
+        ['formula = "y ~ t + age"', 'family = "logit"', 'where = "girl == 1"'],
+        ['formula = "y ~ t + age"', 'family = "probit"', 'weights = "w"', 'cluster = "v"'],
+        ['formula = "y ~ t + age"', 'family = "cloglog"', 'cov_type = "nonrobust"'],
+    ]
