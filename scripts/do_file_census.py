@@ -327,7 +327,7 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
                     family=one.family or None,  # type: ignore[arg-type]
                     where=one.where or None,
                     weights=one.weights or None,
-                    cluster=one.cluster or None,
+                    cluster=one.clusters,
                     cov_type=one.cov_type or None,  # type: ignore[arg-type]
                     count_effects=one.count_effects or None,
                 )

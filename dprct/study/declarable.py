@@ -112,7 +112,7 @@ def _declared(one: Printed) -> Regression:
         family=one.family or None,  # type: ignore[arg-type]
         where=one.where or None,
         weights=one.weights or None,
-        cluster=one.cluster or None,  # type: ignore[arg-type]
+        cluster=one.clusters,
         cov_type=one.cov_type or None,  # type: ignore[arg-type]
         count_effects=one.count_effects or None,
     )

@@ -80,6 +80,13 @@ class Printed:
     crossed: bool = False
     family: str = ""
 
+    @property
+    def clusters(self) -> str | tuple[str, str] | None:
+        """These variables, as :class:`dprct.Regression` takes them."""
+        if not self.cluster:
+            return None
+        return self.cluster[0] if len(self.cluster) == 1 else (self.cluster[0], self.cluster[1])
+
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
