@@ -43,7 +43,8 @@ def people(n: int = 400) -> pd.DataFrame:
 
 def model(data: pd.DataFrame | None = None, **options: Any) -> IPW:
     given = people() if data is None else data
-    return IPW(given, SCHEMA, treatment="t", covariates=["x"], outcome="y", **options)
+    asked = {"estimator": "ipw", **options}
+    return IPW(given, SCHEMA, treatment="t", covariates=["x"], outcome="y", **asked)
 
 
 def test_a_table_shows_nothing_and_stays_here() -> None:

@@ -522,7 +522,7 @@ def listed_terms(columns: Sequence[str], schema: Schema) -> tuple[Regressor, ...
     found: dict[Key, Regressor] = {}
     for name in columns:
         if name in schema.names and not checked_column(schema, name).is_text:
-            regressors = (Regressor(name, (Atom(name),)),)
+            regressors: tuple[Regressor, ...] = (Regressor(name, (Atom(name),)),)
         else:
             text = name if name not in schema.names or name.isidentifier() else f"`{name}`"
             regressors = regressors_of(f"~ {text}", schema)
