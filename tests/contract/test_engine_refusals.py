@@ -54,7 +54,9 @@ if TYPE_CHECKING:
 
 TEXT, NUMBER = "secret-918273645", 7417
 NAN = float("nan")
-BEYOND = r"x: a whole number of 2\^53 or more, which a double does not tell from the next.*; correct"
+BEYOND = (
+    r"x: a whole number of 2\^53 or more, which a double does not tell from the next.*; correct"
+)
 NO_NUMBER, NO_TEXT = "'x' holds .*, the schema says numbers; give", "'x' holds .* text; give"
 
 BOUNDED = Column("x", bounds=(0.0, 1.0), missing=(".",), bins=4)
