@@ -190,6 +190,7 @@ _TAKES: Mapping[str, str] = {
     "a list of numbers": "numbers with commas between them",
     "a list of texts or numbers": "values with commas between them",
     "two numbers in brackets": "two numbers, such as 0, 40",
+    "two texts in brackets": "two names with a comma between them",
     "a table of numbers": "by name, such as income: 0.6; works: 0.4",
     "a table of whole numbers": "by name, such as income: 3",
     "a table": "by name, such as income: 0.05",

@@ -117,7 +117,7 @@ def asked_from(document: Mapping[str, Any], release: ReleaseSection) -> Asked:
     return asked_of(document, release)
 
 
-FROM_FILE = "from file: confirm"
+FROM_FILE = "from file: confirm it by its name in [header] columns"
 """How an open point ends that is about facts of a header."""
 
 _FEW = 8
@@ -617,10 +617,10 @@ def in_brief(points: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> few = ["column 'age' has no fate", "column 'age': type byte from file: confirm"]
+    >>> few = ["column 'age' has no fate", f"column 'age': type byte {FROM_FILE}"]
     >>> in_brief(few) == few
     True
-    >>> many = [f"column 'x{k}': type byte from file: confirm" for k in range(60)]
+    >>> many = [f"column 'x{k}': type byte {FROM_FILE}" for k in range(60)]
     >>> [point.split(" come")[0] for point in in_brief([few[0], *many])][1]
     'the header: types, formats, labels and label sets of 60 columns'
     """

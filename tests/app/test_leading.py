@@ -11,6 +11,7 @@ from dprct.app.points import explained
 from dprct.app.words import label, plain
 from dprct.errors import StudyError
 from dprct.study.methods import METHODS
+from dprct.study.study import FROM_FILE
 
 if TYPE_CHECKING:
     from dprct.app.desk import Desk
@@ -161,7 +162,7 @@ def test_points_lead_to_their_fields() -> None:
             "columns", "age", "bounds",
         ),
         "covariate: column 'age' has no declared missing policy": ("columns", "age", "missing"),
-        "column 'age': type byte from file: confirm": ("header", "confirm"),
+        f"column 'age': type byte {FROM_FILE}": ("header", "confirm"),
         "[release] epsilon = -1; give more": ("release", "epsilon"),
         "[design] lacks kind; write kind = ...": ("design", "kind"),
         "something else": (),

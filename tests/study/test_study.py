@@ -213,7 +213,10 @@ def test_the_facts_of_the_header_are_confirmed_together_or_one_by_one(
     assert [problem.split(":")[0] for problem in found] == [
         "column 'unit'", "column 'got'", "column 'age'", "the file ('_dta')",
     ]  # fmt: skip
-    assert all(problem.endswith("from file: confirm") for problem in found)
+    assert all(
+        problem.endswith("from file: confirm it by its name in [header] columns")
+        for problem in found
+    )
     for part in ("type byte", "format %8.0g", "variable label", "label set 'yesno' of 3 codes",
                  "labelled missing codes .a"):  # fmt: skip
         assert part in found[1]
