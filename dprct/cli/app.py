@@ -42,11 +42,12 @@ def app(
     Nothing leaves the machine. Of a .dta file only the header is read until you open the data on
     the page. It ends when its last window is closed, or with Ctrl-C.
     """
-    from dprct.app.desk import opened
-    from dprct.app.server import require, serve
-    from dprct.schema.schema import Schema
-    from dprct.study.do_files import read_do
-    from dprct.study.prefill import prefilled
+    with working("starting"):  # a sign of life before anything large is loaded
+        from dprct.app.desk import opened
+        from dprct.app.server import require, serve
+        from dprct.schema.schema import Schema
+        from dprct.study.do_files import read_do
+        from dprct.study.prefill import prefilled
 
     require()
     if treatment and not do:
@@ -60,7 +61,7 @@ def app(
         filled = prefilled(reading, schema.names)
     place = file.with_suffix(".toml") if study is None else study
     is_new = not place.exists()
-    with working("reading"):
+    with working(f"reading {file.name}"):
         desk = opened(file, place, filled, tuple(do or ()))
     if is_new:
         complain(f"note: wrote {place}, a study file with blanks", "yellow")

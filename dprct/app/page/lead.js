@@ -87,7 +87,8 @@ export function showOpen(place, points) {
         : `Names, types, formats and labels of ${some.length} columns are to be confirmed.`), why(some[0]))];
     }
     if (some[0].column && some.length > 1) {
-      return [element("li", {}, `${state.labels[some[0].at[2]]} of ${some.length} columns: `,
+      const what = state.labels[some[0].at[2]];
+      return [element("li", {}, some[0].at[2] === "fate" ? `Say what these ${some.length} columns are: ` : `${what} of ${some.length} columns: `,
         ...some.slice(0, MOST).flatMap((point) => [link(point, point.column), " "]),
         some.length > MOST ? `and ${some.length - MOST} more ` : "", why(some[0]))];
     }
