@@ -11,6 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dprct
@@ -20,7 +21,7 @@ from .test_bad_arguments import BAD
 from .test_results_at_length import OFFERS, SUBJECTS, Asked, own_fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 QUICK = 2
@@ -63,7 +64,38 @@ class Senseless(Asked):
             plt.close("all")
 
 
-@pytest.mark.parametrize("name", [*SUBJECTS, *own_fits()])
+FAR = (10, 1e-6)
+
+
+def released_fits() -> dict[str, Callable[[], Any]]:
+    """Return what no subject of the contract has: declared regressions, scores, a doubly robust
+    effect, and a file that carries regressions.
+    """
+    rng, n = np.random.default_rng(3), 8_000
+    data = pd.DataFrame({"t": rng.permutation(n) % 2.0, "x": rng.uniform(-1, 1, n)})
+    data["y"] = (data["t"] + data["x"] + rng.normal(size=n)).clip(-3, 3)
+    data["w"], data["b"] = -data["y"], (data["y"] > 0) * 1.0
+    two: Any = {"type": "byte", "levels": (0.0, 1.0), "missing": ()}
+    number: Any = {"bounds": (-3, 3), "sd": 1.0, "missing": ()}
+    schema = dprct.Schema((
+        dprct.Column("t", fate="public", **two), dprct.Column("b", fate="withheld", **two),
+        *(dprct.Column(name, fate="modelled", **number) for name in ("x", "y", "w")),
+    ))  # fmt: skip
+    known: Any = {"assignment": dprct.Complete("t", counts=n // 2)}
+    of, public = dprct.Regression, known | {"neighbors": "replace-one-design-public"}
+    joint = [of("y ~ t + x", joint="both"), of("w ~ t", joint="both", name="alone"), "y ~ t*x"]
+    logit = [of("b ~ t + x", family="logit")]
+    weighted: Any = {"outcome": "y", "treatment": "t", "covariates": ["x"], "estimator": "aipw"}
+    carried = ["y ~ t + x", "w ~ t"]
+    return {
+        "declared": lambda: dprct.PrivateMoments(data, schema, formulas=joint, **public).fit(*FAR),
+        "scored": lambda: dprct.PrivateMoments(data, schema, formulas=logit, **public).fit(*FAR),
+        "aipw": lambda: dprct.IPW(data, schema, **weighted).fit(*FAR),
+        "carried": lambda: dprct.Calibrated(data, schema, formulas=carried, **known).fit(*FAR),
+    }
+
+
+@pytest.mark.parametrize("name", [*SUBJECTS, *own_fits(), *released_fits()])
 @pytest.mark.parametrize(
     "most", [QUICK, pytest.param(len(BAD), marks=pytest.mark.torture)], ids=["some", "all"]
 )
@@ -74,7 +106,7 @@ def test_a_method_refuses_in_a_sentence_or_works(
 
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
-    own = own_fits()
+    own = own_fits() | released_fits()
     asked = Senseless(tmp_path)
     asked.most = most
     with warnings.catch_warnings():
