@@ -22,7 +22,8 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="The protected file, also saved again or as .tab or .csv; or results (.json)."
+            help="The protected file, also saved again or as .tab or .csv; results (.json); or "
+            "the folder of a package."
         ),
     ],
     certificate: Annotated[
@@ -56,11 +57,22 @@ def verify(
     or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries
     the file needs is said, and looked up where there is a ledger. With --do, every regression of
     the do-files is valid on FILE, returns the effects only, is an artefact, or cannot run.
+
+    Of a package every file is compared with its manifest, every release is checked as above, and
+    the numbers of its valid regressions are computed and compared with its expected.csv.
     """
     from dprct.release import verify as verification
 
     if expect is not None and not do:
         raise ParameterError("--expect needs --do: give the do-files whose numbers it holds")
+    if file.is_dir():
+        if certificate or do:
+            raise ParameterError(
+                "a package has its own certificates, do-files and numbers: give it without "
+                "--certificate, --do and --expect"
+            )
+        _verify_package(file, ledger, as_json=as_json)
+        return
     with working("verifying"):
         found = verification.verify(file, certificate, ledger=ledger)
     document = found.to_dict()
@@ -75,6 +87,39 @@ def verify(
         show_verdicts(worth)
     differ = do is not None and expect is not None and _differ(worth, file, certificate, expect)
     if not found or differ:
+        raise typer.Exit(1)
+
+
+def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None:
+    """Check every file of a package, its releases, and the numbers that it promises."""
+    from dprct.release.verify import verify as verified
+    from dprct.study.data_sets import packed_others
+    from dprct.study.package import packed
+    from dprct.study.verdicts import of_file
+
+    with working("verifying"):
+        found = packed(folder)
+        if found.changed is not None:
+            complain(f"{folder.name!r} is not the package as it was written{found.changed}", "red")
+            raise typer.Exit(1)
+        files = [file for file, _ in found.releases]
+        checked = [verified(file, ledger=ledger) for file in files]
+        worth = [of_file(found.do_files, file, None, packed_others(file)) for file in files]
+    if as_json:
+        documents = [
+            {**one.to_dict(), "regressions": [row.to_dict() for row in rows]}
+            for one, rows in zip(checked, worth, strict=True)
+        ]
+        say(json.dumps({"releases": documents}, indent=2))
+    for one, rows in zip(checked, worth, strict=True) if not as_json else ():
+        say(str(one))
+        show_verdicts(rows)
+    differ = [
+        _differ(rows, file, None, numbers)
+        for rows, (file, numbers) in zip(worth, found.releases, strict=True)
+        if numbers is not None
+    ]
+    if any(differ) or not all(checked):
         raise typer.Exit(1)
 
 

@@ -283,15 +283,71 @@ def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None
         )
 
 
-def _changed(target: Path, dataset_id: str) -> str | None:
-    """Difference between a folder and the package of its manifest; None if there is none."""
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a package that somebody else was given says that it holds.
+
+    Parameters
+    ----------
+    releases : tuple of (Path, Path or None)
+        Of its data sets, each with the numbers of its valid regressions.
+    do_files : tuple of Path
+        Those of the authors.
+    changed : str or None
+        What is not as its manifest says.
+    """
+
+    releases: tuple[tuple[Path, Path | None], ...]
+    do_files: tuple[Path, ...]
+    changed: str | None
+
+
+def packed(folder: Path) -> Packed:
+    """Read the manifest of a package; FileError where there is none."""
+    stated = _stated(folder)
+    if stated is None:
+        raise FileError(
+            f"{folder.name!r} is a folder without the {MANIFEST} of a package; give a package that "
+            "``dprct package`` wrote, or one file"
+        )
+    files, places = stated["files"], stated["places"]
+    if not {*places} <= {*files}:
+        raise FileError(f"{folder.name!r}: its {MANIFEST} does not list its releases; ask for it")
+    profile = _OTHER_PROFILE if _OTHER_PROFILE in files else PROFILE
+    theirs = [name for name in files if name.endswith(".do") and name not in {*_OWN, profile}]
+    stems = [PurePosixPath(place.removesuffix(SUFFIX)).stem for place in places]
+    numbers = [EXPECTED, *(f"{stem}.{EXPECTED}" for stem in stems[1:])]
+    return Packed(
+        tuple(
+            (folder / place, folder / name if name in files else None)
+            for place, name in zip(places, numbers, strict=True)
+        ),
+        tuple(folder / name for name in theirs),
+        _changed(folder, stated["dataset_id"]),
+    )
+
+
+def _stated(target: Path) -> dict[str, Any] | None:
+    """Return what the manifest of a package states; None if there is no such thing."""
     try:
         stated: Any = json.loads(content(target / MANIFEST))
-        if stated["dataset_id"] != dataset_id:
-            return f" (it is that of data set {str(stated['dataset_id'])[:80]!r})"
-        files = {str(name): str(sha256) for name, sha256 in stated["files"].items()}
+        return {
+            "dataset_id": str(stated["dataset_id"]),
+            "files": {str(name): str(sha256) for name, sha256 in stated["files"].items()},
+            "places": [str(one["place"]) for one in stated["data_sets"]],
+        }
     except (FileError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _changed(target: Path, dataset_id: str) -> str | None:
+    """Difference between a folder and the package of its manifest; None if there is none."""
+    stated = _stated(target)
+    if stated is None:
         return f" (it has no {MANIFEST})"
+    if stated["dataset_id"] != dataset_id:
+        return f" (it is that of data set {stated['dataset_id'][:80]!r})"
+    files = stated["files"]
     found = {
         (Path(place) / name).relative_to(target).as_posix()
         for place, folders, names in os.walk(target)

@@ -528,6 +528,8 @@ def test_numbers_of_valid_regressions_are_expected_where_no_table_is_declared(
         ran = run(*words)
         assert ran.code == 0, ran.err
         assert f"every number of {count} is that of {numbers.name}" in ran.err
+        whole = run("verify", made)
+        assert (whole.code, f"every number of {count} is that" in whole.err) == (0, True)
         fit = ols("price ~ graft", *read_dta(made / "data" / f"{place}.dta"))
         told = f"main.do:6 regress robust,,price,graft,estimate,{float(fit.params['graft'])!r}"
         text = numbers.read_text()

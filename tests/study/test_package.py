@@ -211,6 +211,7 @@ def test_certificate_readme_and_report_give_the_verdicts(package: Path) -> None:
 def test_a_reader_of_the_package_can_check_it(package: Path, run: Callable[..., Any]) -> None:
     again = run("verify", package / "data" / "shops.dta", "--do", package / "main.do", "--json")
     assert [row["verdict"] for row in json.loads(again.out)["regressions"]] == KINDS
+    assert run("verify", package).code == 0
     numbers = run("table", package / "study.toml", "--expect", package / "expected.csv")
     assert numbers.code == 0, numbers.err
     assert "every number is that of expected.csv" in numbers.out

@@ -197,6 +197,24 @@ def test_its_numbers_are_those_that_are_read_off(packed: Path, run: Callable[...
     assert "expected 1.5" in again.err
 
 
+def test_a_whole_package_is_verified(packed: Path, tmp_path: Path, run: Callable[..., Any]) -> None:
+    package = packed / "wells_package"
+    whole = run("verify", package)
+    assert whole.code == 0
+    assert "byte for byte" in whole.out
+    assert "every number of 16" in whole.err
+    assert json.loads(run("verify", package, "--json").out)["releases"][0]["verified"]
+    other = tmp_path / "other"
+    shutil.copytree(package, other)
+    (other / "tables.do").write_text(DO + "* more\n")
+    changed = run("verify", other)
+    assert changed.code == 1
+    assert "'tables.do' was changed" in changed.err
+    (other / "package.json").unlink()
+    assert "without the package.json of a package" in run("verify", other).err
+    assert run("verify", package, "--do", package / "tables.do").code == 2
+
+
 def test_the_program_prints_every_valid_regression(
     packed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
