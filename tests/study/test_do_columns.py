@@ -237,12 +237,15 @@ def test_check_ends_with_what_could_be_declared(
     )
     ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
     assert ran.code == 0, ran.err
-    end = ran.out[ran.out.index("declare this regression: epsilon 4 gives errors ") :]
+    end = ran.out[ran.out.index("declare these 2 regressions: epsilon 4 gives errors ") :]
     first, _, block = end.partition("\n")
     assert first.endswith("times those without privacy, of all that is declared then")
     assert tomllib.loads(block) == {
         "derived": {"old": "where(missing(age), 1, age > 60)"},
-        "regression": [{"formula": "woman ~ grant + old"}],
+        "regression": [
+            {"formula": "woman ~ grant + old"},
+            {"formula": "woman ~ grant", "family": "probit", "cov_type": "nonrobust"},
+        ],
     }
     (folder / "more.do").write_text("use shops, clear\nreg y grant, robust\n")
     ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
