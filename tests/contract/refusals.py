@@ -405,7 +405,7 @@ IPW: dict[str, Any] = {
     "method": "IPW", "delta": 1e-3, "outcome": "y", "treatment": "t", "covariates": ["x", "k", "s"],
     "lists": ("how many rows each person has",),
 }  # fmt: skip
-case(**IPW, name="ATE", private="y t x k s id")
+case(**IPW, name="ATE", private="y t x k s id", estimator="ipw")
 case(**IPW, name="in an engine", private="y t x k", engine=True)
 case(**IPW | {"outcome": "g"}, name="a constant", private="g t x",
      facts=policy(1.0, "g") | AT_ZERO)  # fmt: skip
