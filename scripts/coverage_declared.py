@@ -145,7 +145,7 @@ CASES = (
     *(Case("private weights, lognormal", n, weights=True, own=True) for n in (2000, 10000)),
     Case("two ways, 60 villages of 50 and 40 markets", 3000, cluster=50, crossed=40),
     Case("two ways, 12 villages of 250 and 40 markets", 3000, cluster=250, crossed=40),
-    Case("two ways, the same, people assigned", 3000, within=50, crossed=40),
+    Case("two ways, 60 villages, 40 markets, people assigned", 3000, within=50, crossed=40),
     Case("private treatment and weights", 10000, weights=True, own=True, hidden=True),
 )  # fmt: skip
 

@@ -305,8 +305,9 @@ def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
     parts = []
     for one in filled.regressions:
-        public = one.where and one.crossed
-        note = ["only if all columns of its where are public: it has a product"] if public else []
+        what = "a product" if one.crossed else "an instrument" if "[" in one.formula else ""
+        public = what and one.where
+        note = [f"only if all columns of its where are public: it has {what}"] if public else []
         lines = ["", _places(one.places), *note, *regression_lines(one)]
         parts += [f"# {line}".rstrip() for line in lines]
     return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""

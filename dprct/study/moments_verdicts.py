@@ -41,7 +41,7 @@ from dprct.study.index_verdicts import (
     released_models,
     saturated_verdict,
 )
-from dprct.study.prefill import MARGINS, sampling_weights
+from dprct.study.prefill import INSTRUMENTED, MARGINS, sampling_weights
 from dprct.study.reading import Reading
 
 Names = tuple[str, ...]
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from dprct.schema.schema import Schema
 
 _EQUAL = re.compile(r"\(?(?P<name>[A-Za-z_]\w*)==(?P<level>-?\d+(?:\.\d*)?)\)?")
-_IV = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
@@ -271,7 +270,7 @@ class Served:
         if self.withheld:
             clusters = row.cluster if row.vce == "cluster" else ()
             served = any({*one.clusters} == {*clusters} for one in self.steps)
-            plain = not (row.endogenous or where or ":" in formula)
+            plain = not (where or ":" in formula) and len(row.instruments) < 2
             remedy = f'declare it: [[regression]] formula = "{formula}"' if served and plain else ""
             return "artefact", f"it is not declared, and {self.withheld}", remedy
         try:
@@ -332,7 +331,7 @@ class Served:
             if row.command == "probit":
                 remedy += ', or this one, with family = "probit"'
             return why, remedy if linear and isinstance(row.outcome, str) else ""
-        known = _IV if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
+        known = INSTRUMENTED if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
         if row.command not in known or isinstance(row.outcome, list):
             return f"{row.command} is not a linear regression that moments serve", ""
         if row.command == "xtreg" and not row.absorb:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dprct.study.do_columns import Derived
 
 _LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
+INSTRUMENTED = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 _MOST_SETS = 6
 MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
 """Commands after which ``margins`` finds effects on the outcome's mean, and their families."""
@@ -170,6 +171,11 @@ def prefilled(
         and len(row.cluster) <= 1
     ]  # fmt: skip
     arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
+    late = [
+        replace(row, treatments=row.instruments)
+        for row in rows
+        if _has_instrument(row, known, {*treatments, *arms})
+    ]
     chosen = tuple(dict.fromkeys(arms))
     outcomes = tuple(dict.fromkeys(str(row.outcome) for row in experiment))
     sets = Counter(
@@ -180,7 +186,7 @@ def prefilled(
     samples = {row.sample for row in experiment}
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     cluster = next((name for name, _ in clusters.most_common() if name in known), "")
-    inside = _words([*experiment, *margins, *models])
+    inside = _words([*experiment, *margins, *models, *late])
     made = tuple(one for one in made if one.name in inside)
     parents = {name for one in made for name in one.parents}
     return Prefill(
@@ -192,11 +198,15 @@ def prefilled(
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [(row, "") for row in (*experiment, *margins) if _is_served(row)]
+            [(row, "") for row in (*experiment, *margins, *late) if _is_served(row)]
             + [(row, COMMANDS[row.command]) for row in models if _is_served(row)],
             known,
             {*chosen, *outcomes},
-            {*chosen, *(str(row.outcome) for row in rows if row.treatments)},
+            {
+                *chosen,
+                *(str(row.outcome) for row in rows if row.treatments),
+                *(word for row in late for word in (str(row.outcome), *row.endogenous)),
+            },
             robust="HC1" if cluster else "",
         ),
         derived=made,
@@ -293,7 +303,18 @@ def _is_served(row: Regression) -> bool:
         and not (
             row.command == "reghdfe" and {*row.absorb} & {*row.cluster} and not _of_persons(row)
         )
-        and not (row.groups or row.endogenous or row.steps or row.unknown)
+        and not (row.groups or row.steps or row.unknown)
+    )
+
+
+def _has_instrument(row: Regression, known: set[str], arms: set[str]) -> bool:
+    """Whether a regression of columns of the file has one instrument, which was assigned."""
+    names = (row.outcome, *row.endogenous)
+    return (
+        row.command in INSTRUMENTED
+        and len(row.endogenous) == len(row.instruments) == 1
+        and {*row.instruments} <= arms
+        and all(name in known and name not in row.derived for name in (*names, *row.instruments))
     )
 
 
@@ -314,7 +335,8 @@ def _printed(
     """
     found: dict[tuple[str, str, str, str], list[Regression]] = {}
     for row, family in rows:
-        products = {word: _multiplied(word, row, known) for word in row.regressors}
+        words = [word for word in row.regressors if word not in row.endogenous]
+        products = {word: _multiplied(word, row, known) for word in words}
         made = [term for terms in products.values() for term in terms or ()]
         plain = tuple(word for word, terms in products.items() if terms == ())
         covariates = _terms(replace(row, regressors=plain), known, others)
@@ -329,6 +351,9 @@ def _printed(
             if word in row.treatments or _factor_of(word) in row.treatments
         ]
         right = dict.fromkeys([*arms, *covariates, *made])
+        right |= {
+            f"[{d} ~ {z}]": None for d, z in zip(row.endogenous, row.instruments, strict=False)
+        }
         formula = f"{row.outcome} ~ {' + '.join(right)}"
         if _of_persons(row):
             (unit,) = row.absorb

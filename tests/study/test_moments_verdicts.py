@@ -306,6 +306,8 @@ name = "as xtreg"
 [[regression]]
 formula = "age ~ aid"
 cluster = ["village", "team"]
+[[regression]]
+formula = "wage ~ age + [work ~ aid]"
 [header]
 confirm = true
 [columns.wage]
@@ -347,6 +349,11 @@ DECLARED = [
     ("reg age aid", "valid", '"age ~ aid, classical errors"'),
     ("reg age aid, robust", "valid", '"age ~ aid, robust errors"'),
     ("reg age aid, cluster(village)", "effects only", "age ~ aid"),
+    ("ivregress 2sls wage age (work = aid), vce(cluster village)", "valid",
+     '"wage ~ age + [work ~ aid]"'),
+    ("ivreg2 wage age (work = aid), cluster(village)", "valid", ""),
+    ("ivreg2 wage age (work = aid), robust", "effects only", ""),
+    ("ivreg2 wage (work = aid), cluster(village)", "artefact", "[work ~ aid]"),
     ("reg age aid, vce(cluster team village)", "valid", '"age ~ aid, cluster village and team"'),
     ("reg age aid, vce(cluster town team)", "effects only", "age ~ aid"),
     ("xtreg wage aid, fe i(town) cluster(village)", "valid", '"as xtreg"'),
@@ -497,10 +504,11 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
             assert remedy in one.remedy
             if one.kind in ("valid", MARGINAL):
                 title = one.remedy.split('"')[1]
-                of = moments.ols(title)
+                late = "[" in title
+                of = moments.iv(title) if late else moments.ols(title)
                 if one.kind == MARGINAL:
                     of = moments.margins(title, family=one.remedy.split()[-1])
-                assert "aid" in of.params.index
+                assert ("work" if late else "aid") in of.params.index
 
 
 def test_a_logit_with_plain_treatment_is_not_served_where_its_factor_is_declared() -> None:

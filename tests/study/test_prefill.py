@@ -98,6 +98,9 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         "reg crop seed both rain\nreg crop seed [pw=phone]\nxtreg crop seed, fe i(soil)\n"
         "reg wet hoe if women == 1\nreg wet hoe rain\nreg wet rain\nreg crop seed hoe\n"
         "reghdfe wet seed, absorb(soil) cluster(village phone)\n"
+        "ivregress 2sls crop rain (wet = seed), vce(cluster village)\n"
+        "ivreg2 crop (wet = seed) if women == 1, robust\nivreg2 crop (wet = seed hoe), robust\n"
+        "ivreg2 crop (wet = diary), robust\n"
     )
     study = folder / "study.toml"
     ran = command_line(main)(
@@ -110,7 +113,9 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
     block = text[text.index("# [moments]\n# neighbors") : text.index("\n# The tables of the paper")]
     assert "# tables.do, line 6; more.do, line 12\n# [[regression]]\n" in block
     lines = [line.removeprefix("# ") for line in block.splitlines()]
-    document = tomllib.loads("\n".join("#" + x if ", line " in x else x for x in lines))
+    document = tomllib.loads(
+        "\n".join("#" + x if ", line " in x or x.startswith("only if") else x for x in lines)
+    )
     village = {"cluster": "village"}
     assert document["regression"] == [
         {"formula": "crop ~ seed + hoe + rain + C(soil)", **village},
@@ -128,6 +133,8 @@ def test_the_regressions_of_do_files_are_offered_as_one_step_serves_them(
         {"formula": "wet ~ hoe", "where": "women == 1", "cov_type": "HC1"},
         {"formula": "wet ~ hoe + rain", "cov_type": "nonrobust"},
         {"formula": "wet ~ seed + C(soil)", "cluster": ["village", "phone"]},
+        {"formula": "crop ~ rain + [wet ~ seed]", **village},
+        {"formula": "crop ~ [wet ~ seed]", "where": "women == 1", "cov_type": "HC1"},
         {"formula": "wet ~ seed + hoe", "family": "probit", "cov_type": "nonrobust"},
     ]
     design = BlockCluster(["seed", "hoe"], block="soil", cluster="village", shares=[0.3, 0.3])

@@ -348,6 +348,17 @@ class Step:
         return None if self.weighing else self.regression.weights
 
     @property
+    def meaning(self) -> tuple[Any, ...]:
+        """What it is, in whatever order and by whatever name: what has the same is drawn once."""
+        regressors = self.treatment, self.controls, self.covariates
+        of = self.regression
+        return (
+            self.outcome, *(frozenset(key_of(one.atoms) for one in part) for part in regressors),
+            frozenset(self.absorbed), self.clusters, self.two_ways, self.cov_type, self.counted,
+            self.where, self.choosing, of.weights, self.beside, self.products, self.unit,
+        )  # fmt: skip
+
+    @property
     def terms(self) -> tuple[tuple[int, int], ...]:
         """Which treatment each coefficient is of, and which feature it is multiplied by, or -1."""
         alone = [(k, -1) for k in range(len(self.treatment))]
@@ -834,9 +845,11 @@ def _stages_of(
     if reduced.choosing:
         return "it has an instrument, among people of a private condition"
     where = regression.inside(schema)
-    return (
-        replace(reduced, beside=(first.outcome,), where=where),
-        replace(first, beside=(reduced.outcome,), where=where),
+    both = reduced.outcome, first.outcome
+    beside = tuple(name for name in both if schema.column(name).missing != ())
+    return tuple(
+        replace(one, beside=tuple(name for name in beside if name != one.outcome), where=where)
+        for one in (reduced, first)
     )
 
 

@@ -333,8 +333,12 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the declared regressions that one step serves, outcome by outcome."""
-        found = self.served(schema).values()
-        steps = [step for one in found if not isinstance(one, str) for step in one]
+        found = self.served(schema)
+        steps = [step for one in found.values() if not isinstance(one, str) for step in one]
+        own = {step.meaning: step for step in steps if step.regression in found}
+        # a stage of instruments that is declared by itself is that regression
+        steps = [step if step.regression in found else own.get(step.meaning, step)
+                 for step in steps]  # fmt: skip
         titles = [step.title for step in steps]
         return tuple(step for at, step in enumerate(steps) if step.title not in titles[:at])
 

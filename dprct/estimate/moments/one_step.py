@@ -333,12 +333,16 @@ def _check_nested(
 
 def with_instruments(steps: Steps, asked: Sequence[tuple[Regression, Step, Step]]) -> Steps:
     """Return the steps with the regressions that have an instrument: title, two of its steps."""
-    places = {one.step.title: at for at, one in enumerate(steps.bound)}
+    places = {one.step.meaning: at for at, one in enumerate(steps.bound)}
+    titles = {one.step.title: at for at, one in enumerate(steps.bound)}
     found = []
     for regression, reduced, first in asked:
+        at, of_first = (
+            places[one.meaning] if one.meaning in places else titles[one.title]
+            for one in (reduced, first)
+        )
         here = Instrumented(
-            regression.title, regression.parsed.text, first.outcome, places[reduced.title],
-            places[first.title],
+            regression.title, regression.parsed.text, first.outcome, at, of_first
         )  # fmt: skip
         one, other = steps.bound[here.reduced], steps.bound[here.first]
         if not one.joint:

@@ -132,6 +132,23 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             yield from errors_of_estimate(error, alone, noise, unit=unit, **of)
             why = "without privacy and covariates"
             yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
+    why = (
+        "times that without privacy, at most: errors without privacy follow from what is declared "
+        f"(sd, icc) and an R squared of {GUESS:g}, and where rows are explained better, so that "
+        "they are half of these, privacy costs this much"
+    )
+    dearer = [
+        _of_half(*each, one.kept)
+        for one in allocation.planned
+        for each in zip(one.error, one.unadjusted, one.alone, strict=True)
+    ]
+    yield PlannedNumber("error, if half", max(dearer), why=why)
+
+
+def _of_half(error: float, unadjusted: float, alone: float, kept: float) -> float:
+    """Error over that without privacy, where the latter is half of what is planned."""
+    sampling = unadjusted**2 * (1 - max(kept, 0.0))
+    return math.sqrt(max(4 * error**2 - 3 * sampling, 0.0)) / alone
 
 
 def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[str]:

@@ -120,6 +120,23 @@ def test_it_is_found_saved_and_planned(tmp_path: Any) -> None:
         m.iv("d ~ x + [y ~ z]")
 
 
+def test_a_stage_that_is_declared_by_itself_is_drawn_once() -> None:
+    first = Regression("d ~ z + x", name="first stage")
+    m = model(formulas=[FORMULA, first, Regression(FORMULA, name="late")])
+    assert [one.step.title for one in m.facts.steps.bound] == ["y ~ x + z", "first stage"]
+    assert len(m.facts.steps.crosses) == 1
+    found = m.fit(8, 1e-6)
+    ratio = found.ols("y ~ x + z").params["z"] / found.ols("first stage").params["z"]
+    assert found.iv("late").params["d"] == pytest.approx(ratio)
+    # rows without an outcome are none of the first stage of a regression on it
+    apart = SCHEMA.declare(y={"missing": (".",), "missing_policy": "public"})
+    both = PrivateMoments(
+        ROWS, apart, formulas=[FORMULA, first], assignment=m.spec.assignment,
+        neighbors="replace-one-design-public",
+    )  # fmt: skip
+    assert len(both.facts.steps.bound) == 3
+
+
 @pytest.mark.parametrize(
     ("formula", "words"),
     [

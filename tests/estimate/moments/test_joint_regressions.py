@@ -112,11 +112,12 @@ def test_true_nulls_are_rejected_at_the_level(size: int, ratio: float, alike: fl
     V = 3 * (1 + 2 * (alike > 0)) * ((1 - alike) * np.eye(size) + alike)
     half, rejected, draws = np.linalg.cholesky(V + np.eye(size)), 0, 1500
     names = [str(k) for k in range(size)]
-    plain, raised = WaldTest(0.0, 0.0, size, math.inf, ""), kappa(ratio, JOINT_ALPHA)
+    plain = WaldTest(0.0, 0.0, size, math.inf, "")
+    raised = {level: kappa(ratio, level) for level in (0.05, JOINT_ALPHA)}
     for _ in range(draws):
         noise = rng.normal(size=(size, size)) * ratio
         S = V + np.triu(noise) + np.triu(noise, 1).T
-        laws: Any = [SimpleNamespace(spreads=[ratio], kappa=lambda _: raised) for _ in names]
+        laws: Any = [SimpleNamespace(spreads=[ratio], kappa=raised.get) for _ in names]
         found = _jointly(plain, half @ rng.normal(size=size), laws, S, np.eye(size))
         rejected += found.pvalue < 0.05
     assert 0.015 < rejected / draws < 0.068
