@@ -102,7 +102,7 @@ def test_what_a_page_points_at_exists(lost: Callable[[str, Path], list[str]], pa
     ("lost", "wrong", "right"),
     [
         (links, "[a](docs/nothing.md)", "[a](docs/ipw.md)"),
-        (links, "[a](docs/ipw.md#nothing)", "[a](docs/ipw.md#defaults)"),
+        (links, "[a](docs/ipw.md#nothing)", "[a](docs/ipw.md#defaults-of-weighting)"),
         (files, "see `scripts/nothing.py`", "see `scripts/ipw_table.py`"),
         (files, "NOTHING.md says more", "SECURITY.md says more"),
         (targets, "`make nothing`", "`make demo`"),
