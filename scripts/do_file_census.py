@@ -151,7 +151,8 @@ def spelled(condition: str) -> str:
 
 def prepared(row: Regression) -> Regression:
     """Return a regression on data that were merged, and whose columns were made, before."""
-    return replace(row, steps=(), derived={}, unknown=(), dataset=MADE_FOR, sources=())
+    ready = replace(row, steps=(), derived={}, unknown=(), numbered=())
+    return replace(ready, dataset=MADE_FOR, sources=())
 
 
 def on_calibrated(row: Regression) -> Verdict:
@@ -365,7 +366,7 @@ def in_study(row: Regression, served: Served | None, names: dict[str, str], arms
     if served is None:
         return "nothing is drafted"
     fates = dict.fromkeys((column.name for column in served.schema.columns), "modelled")
-    found = verdicts([ready], Released(MADE_FOR, fates, served=served))[0]
+    found = verdicts([ready], Released(MADE_FOR, fates, served=served, never=frozenset(fates)))[0]
     if found.kind in ("valid", "effects only"):
         return "valid" if found.kind == "valid" else "effects only: other errors"
     if "uses the rows" in found.reason:

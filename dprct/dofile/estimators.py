@@ -187,7 +187,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         doubts.append("not in the header: " + " ".join(absent[:_MOST_NOTED]))
     outcomes = [known(name) for name in parts.outcomes]
     status = "unread" if not outcomes else "partly" if doubts else "read"
-    rows = _rows_of(sample, [*outcomes, *parts.regressors])
+    rows = Rows.of(sample, [*outcomes, *parts.regressors])
     regressors, categories = indicators(tuple(map(known, parts.regressors)), memory, rows)
     regressors = tuple(
         _uncoded(word, memory, rows) if word.startswith("i.") else word
@@ -244,6 +244,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         level=known(parsed.option("level", 1) or place.level).strip(),
         made=as_made | _made(memory, of_rows),
         categories=categories,
+        numbered=tuple(rows.asked),
     )
 
 
@@ -275,8 +276,36 @@ def _factors(text: str) -> list[str]:
     return found
 
 
+@dataclass(slots=True)
+class Rows:
+    """The rows of a regression: the conditions that they meet, and what is asked of them besides.
+
+    Parameters
+    ----------
+    asked : dict
+        Columns that must have a value for what is taken to hold.
+    """
+
+    met: frozenset[str]
+    asked: dict[str, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sample: str, listed: Sequence[str]) -> Rows:
+        """Return those of a sample in which variables have values."""
+        names = {name for word in listed for name in bare_names(word)}
+        return cls(_parts_of(sample) | {f"{name}!=." for name in names})
+
+    def meet(self, condition: str) -> bool:
+        """Whether all meet a condition, or do where the columns that it asks for have values."""
+        left = [part for part in _parts_of(condition) if part not in self.met]
+        if any(not part.endswith("!=.") for part in left):
+            return False
+        self.asked |= dict.fromkeys(part.removesuffix("!=.") for part in left)
+        return True
+
+
 def indicators(
-    listed: Sequence[str], memory: Memory, rows: frozenset[str]
+    listed: Sequence[str], memory: Memory, rows: Rows
 ) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return regressors with indicators of ``tabulate, generate()`` as ``i.column``.
 
@@ -287,11 +316,9 @@ def indicators(
     for stub, (column, condition) in memory.dummies.items():
         mine = {word: _numbers_of(word, stub) for word in found}
         numbers = sorted(number for of in mine.values() for number in of)
-        if not numbers or not _parts_of(condition) <= rows:
+        if not numbers or numbers != [*range(numbers[0], numbers[-1] + 1)]:
             continue
-        if numbers != [*range(numbers[0], numbers[-1] + 1)]:
-            continue
-        if numbers[0] <= 2 <= numbers[-1]:
+        if numbers[0] <= 2 <= numbers[-1] and rows.meet(condition):
             first = next(word for word in found if mine[word])
             found = dict.fromkeys(
                 f"i.{column}" if word == first else word
@@ -311,7 +338,7 @@ def _of_xi(word: str) -> str:
     return f"{found[1]}##{found[2] or 'c.'}{found[3]}" if found else word
 
 
-def _uncoded(word: str, memory: Memory, rows: frozenset[str]) -> str:
+def _uncoded(word: str, memory: Memory, rows: Rows) -> str:
     """Return the columns whose values ``encode`` or ``egen group()`` numbers, in a word.
 
     As factors they are the same where all rows are those that were numbered; what is absorbed or
@@ -319,7 +346,7 @@ def _uncoded(word: str, memory: Memory, rows: frozenset[str]) -> str:
     """
     factor = word.startswith("i.")
     made_of, condition = memory.codes.get(word.removeprefix("i."), ("", ""))
-    if not made_of or not _parts_of(condition) <= rows or ("#" in made_of and not factor):
+    if not made_of or ("#" in made_of and not factor) or not rows.meet(condition):
         return word
     return made_of if factor else factors_in(made_of)[0]
 
@@ -328,12 +355,6 @@ def _parts_of(condition: str) -> frozenset[str]:
     """Return the conditions of which all hold, spelled in one way."""
     parts = condition.replace(" ", "").replace("~=", "!=").split("&")
     return frozenset(part.replace("<.", "!=.") for part in parts if part)
-
-
-def _rows_of(sample: str, listed: Sequence[str]) -> frozenset[str]:
-    """Return conditions that all rows of a regression meet; its variables have values there."""
-    names = {name for word in listed for name in bare_names(word)}
-    return _parts_of(sample) | {f"{name}!=." for name in names}
 
 
 def _numbers_of(word: str, stub: str) -> list[int]:

@@ -214,7 +214,8 @@ class Memory:
             for name in self.expand_each([new]):
                 names.append(name)
                 made_of = f"collapse ({statistic}) {old or name} by {by or 'all'}"
-                self.derived[name] = made_of[:300]
+                if not self.prepared:
+                    self.derived[name] = made_of[:300]
         if self.columns is not None:
             self.columns = [*self.expand(by), *names]
 

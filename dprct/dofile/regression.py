@@ -88,6 +88,8 @@ class Regression:
         with the reason why they are none.
     categories : dict of str to int
         Columns that stand for indicators of ``tabulate, generate()``, with their number.
+    numbered : tuple of str
+        Columns that had a value in the rows whose values are numbered so.
     """
 
     file: str
@@ -118,6 +120,7 @@ class Regression:
     level: str = ""
     made: dict[str, Made] = field(default_factory=dict)
     categories: dict[str, int] = field(default_factory=dict)
+    numbered: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""

@@ -77,6 +77,11 @@ class Members(Score):
     vector p_jl = a_jc a_lc, j <= l.  Those of two arms have sum p_jl p'_jl = ((a_c a_d)^2 + sum_j
     a_jc^2 a_jd^2) / 2, which is never negative, so that the square of what moves is at most the
     sum of both squares.
+    *Classical errors.*  Released is the sum of e^2 alone, over the members whose cells count, with
+    one clip C of all cells.  What a person adds lies within 0 and C^2, whoever comes, stays or
+    goes, and so moves by C^2 at most.  What it is multiplied by, the inverse of sum g z z', is a
+    function of the release before.
+
     A cluster's sum of e over members moves by 2 b at most, as |m_c| <= b and both ends are rounded
     in one way.  Where treatment is private, each coefficient's sum of a_c e over a cluster is
     clipped, and moves by the largest less the smallest a_c e of all arms of the place: 0, which is
@@ -208,6 +213,9 @@ class Members(Score):
 
     def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
         """Return the squares, as far as anything may move them that has weights in these cells."""
+        if self.counted is not None:
+            moved = [[int(c) ** 2 * int(n) for c, n in zip(most, self.counted, strict=True)]]
+            return OnGrid(np.array(moved, dtype=object), holds=self.holds)
         counts = np.logical_or.reduce(self._by_arm(self.counts[None]))[0]
         if self.clusters and self.arms > 1:
             each = zip(self._between(), most, strict=True)

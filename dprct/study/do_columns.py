@@ -160,6 +160,7 @@ def on_derived(row: Regression, names: Mapping[str, str], products: Collection[s
         instruments=words(row.instruments),
         absorb=words(row.absorb),
         cluster=words(row.cluster),
+        numbered=words(row.numbered),
         sample=_replaced(_WORD, row.sample, found),
         groups=_replaced(_WORD, row.groups, found),
         weights=_replaced(_WORD, row.weights, found),

@@ -296,7 +296,11 @@ def _is_served(row: Regression) -> bool:
     """Whether moments have its coefficients and, where these are robust, its errors."""
     return (
         # effects of persons are counted by none where errors are those of persons
-        (row.command != "xtreg" or _of_persons(row))
+        (
+            row.command != "xtreg"
+            or _of_persons(row)
+            or (row.vce == "classical" and row.absorb != ())
+        )
         and row.status == "read"
         and row.intercept
         and len(row.cluster) <= 2
@@ -372,7 +376,7 @@ def _once(
     classical = all(row.vce == "classical" and row.command in own for row in rows)
     crossed = any(_is_crossed(word, row) for row in rows for word in row.regressors)
     # classical errors of these are not offered, but where they are the inverse information
-    if weights or ((where or crossed) and not family):
+    if weights or (crossed and not family):
         classical = False
     return Printed(
         formula,

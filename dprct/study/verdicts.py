@@ -8,7 +8,7 @@ import operator
 import re
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dprct import disk
 from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
@@ -124,6 +124,8 @@ class Released:
         Blocks of the design that the released effects leave out.
     categories : mapping of str to int
         How many levels columns are declared to have.
+    never : set of str
+        Columns that are declared to have a value in every row.
     """
 
     name: str
@@ -137,6 +139,7 @@ class Released:
     key: str | None = None
     pooled: frozenset[str] = frozenset()
     categories: Mapping[str, int] = field(default_factory=dict)
+    never: frozenset[str] = frozenset()
 
     def part(self, name: str) -> MergedFile | None:
         """Return the part of a name that a do-file uses, None if it is none."""
@@ -370,7 +373,11 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
 
 
 def _other_categories(row: Regression, released: Released) -> Verdict | None:
-    """Say of indicators that are taken for ``i.column`` that there are more or fewer levels."""
+    """Say of indicators that are taken for ``i.column`` that they may be others."""
+    for name in row.numbered:
+        if name not in released.never:
+            reason = f"it has indicators of the rows with a value of {name}, which may be missing"
+            return Verdict(row, "artefact", reason, f'missing = "never" for {name}, if it never is')
     for name, number in row.categories.items():
         declared = released.categories.get(name, number)
         if declared != number:
@@ -379,8 +386,12 @@ def _other_categories(row: Regression, released: Released) -> Verdict | None:
     return None
 
 
-def _number_of_levels(schema: Schema) -> dict[str, int]:
-    return {one.name: len(one.levels) for one in schema.columns if one.levels}
+def _of_factors(schema: Schema) -> dict[str, Any]:
+    """Return what a schema says of indicators that do-files make."""
+    return {
+        "categories": {one.name: len(one.levels) for one in schema.columns if one.levels},
+        "never": frozenset(one.name for one in schema.columns if one.missing == ()),
+    }
 
 
 def _lacked_by_parts(name: str, row: Regression, released: Released) -> str:
@@ -736,7 +747,7 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         moments = Served.planned(name, spec, schema)
         return verdicts(
             rows,
-            Released(study.data.name, served, served=moments, categories=_number_of_levels(schema)),
+            Released(study.data.name, served, served=moments, **_of_factors(schema)),
         )
     read = read_do(do, header, treatments=treatments, dataset=study.data.name, others=known)
     rows = all_on_derived(read, study.derived, treatments or ())
@@ -744,7 +755,7 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     released = Released(
         study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
     )
-    released = replace(released, categories=_number_of_levels(schema))
+    released = replace(released, **_of_factors(schema))
     return verdicts(rows, replace(released, parts=others.parts, key=others.key))
 
 

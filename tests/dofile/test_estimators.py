@@ -84,6 +84,12 @@ RIGHT = ("t", "x")
             "egen g = group(a b) if y < .\ntab g if y<., gen(g)\nreg y t g2-g9",
             {"regressors": ("t", "i.a##i.b")},
         ),
+        (
+            "tab v if x<. & a==1, gen(d)\nreg y t d2-d9 if a==1",
+            {"regressors": ("t", "i.v"), "numbered": ("x",)},
+        ),
+        ("tab v if y<., gen(d)\nreg y t d2-d9", {"regressors": ("t", "i.v"), "numbered": ()}),
+        ("tab v if a==1, gen(d)\nreg y t d2-d9", {"regressors": ("t", "d2-d9"), "numbered": ()}),
         ("tab v, gen(d)\nreplace v = 1\nreg y t d2-d9", {"regressors": ("t", "d2-d9")}),
         ("reg y i.t##c.x z1 - z4", {"regressors": ("i.t##c.x", "z1-z4")}),
         ("stcox t x", {"command": "stcox", "outcome": "", "status": "unread"}),

@@ -132,3 +132,6 @@ def test_who_matched_in_a_merge_was_chosen_before_data_are_prepared(tmp_path: Pa
         read_files([(file, tmp_path)], prepared=known)[0].sample for known in (False, True)
     )
     assert (plain, prepared) == ("_m!=2 & x==1", "x==1")
+    file.write_text("use a\ncollapse y t, by(school)\nreg y t\n", "utf-8")
+    made = [read_files([(file, tmp_path)], prepared=known)[0].derived for known in (False, True)]
+    assert (bool(made[0]), bool(made[1])) == (True, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -232,6 +233,46 @@ def test_no_person_moves_a_vector_further_and_some_as_far(
                 assert int(max(abs(moved))) <= most_of_one
                 largest[at] = max(largest[at], (square / l2_squared) ** 0.5)
     assert (largest > reached).all(), largest
+
+
+@pytest.mark.parametrize(
+    ("conditions", "reached"), [(LEVELS[:1], 0.99), (LEVELS, 0.99), (MIXED, 0.6)]
+)
+def test_classical_errors_of_members_are_one_number_that_a_person_moves_as_said(
+    conditions: tuple[str, ...], reached: float
+) -> None:
+    """Who stays, comes, goes, or leaves one regression and joins another; a cell does not count."""
+    rng, kinds, largest = np.random.default_rng(7), kinds_of(conditions), 0.0
+    people = pd.DataFrame(PEOPLE, columns=["y", "female", "age", "town"])
+    told = read(people, PublicCells(1, np.zeros(len(people), np.int64)), kinds)
+    counted = np.array([True, True, False, True])
+    for c in (GRID // 8, GRID, GRID // 8, 2 * GRID):
+        cell = rng.permutation(4)[:3]
+        others = rng.integers(0, len(people), 2)
+        scores = [
+            replace(score(rng, kinds.holds(text)), counted=counted, counts=counted)
+            for text in conditions
+        ]
+        most, centre = [[c] * 4 for _ in scores], [[int(rng.choice([0, GRID]))] * 4] * len(scores)
+        vector, found = Vector(tuple(s.squares([c] * 4) for s in scores)), []
+        for person in range(len(people)):
+            at = [person, *others]
+            r = told.residuals(0)[at]
+            rows = ResidualRows([r.astype(np.int32)], cell, None, (), told.kinds[at])
+            which, joint = [0] * len(scores), [True] * len(scores)
+            squares = _open(rows.squares(which, scores, centre, most, joint))
+            clipped = np.clip(r - centre[0][0], -c, c) ** 2 * counted[cell]
+            plain = [int(clipped[rows.chosen(one)].sum()) for one in scores]
+            assert list(squares) == [x for s, v in zip(scores, plain, strict=True)
+                                     for x in s.squares([c] * 4).rounded([v])]  # fmt: skip
+            found.append(np.array(squares, dtype=object))
+        _, l2_squared, most_of_one = vector.sensitivities
+        for one, other in itertools.combinations(found, 2):
+            square = int(((one - other) ** 2).sum())
+            assert square <= l2_squared
+            assert int(max(abs(one - other))) <= most_of_one
+            largest = max(largest, (square / l2_squared) ** 0.5)
+    assert largest > reached
 
 
 def secret(

@@ -727,6 +727,11 @@ for engine in (False, True):
              {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'"),
                            dprct.Regression("y ~ t + w", where="g == 'b' & x >= 1"), "y ~ t + w"],
               "assignment": dprct.Simple("t")}, private="y w x g", engine=engine)  # fmt: skip
+declared("classical errors of people whom private columns choose",
+         {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'", cov_type="nonrobust"),
+                       dprct.Regression("w ~ t", where="g == 'b' & x >= 1", cov_type="nonrobust"),
+                       dprct.Regression("y ~ t + w", where="x >= 1")],
+          "assignment": dprct.Simple("t")}, private="y w x g")  # fmt: skip
 for engine in (False, True):
     declared("a dose, products with a public column" + ", in Polars" * engine,
              {"formulas": ["y ~ arm + w", dprct.Regression("w ~ arm:block + block", name="by")],

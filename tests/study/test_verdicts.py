@@ -13,6 +13,7 @@ import pytest
 from dprct.certificate.valid_groups import ValidGroups
 from dprct.certificate.valid_regressions import Validity
 from dprct.cli import main
+from dprct.dofile import Regression
 from dprct.io.stata import read_dta, write_dta
 from dprct.results.ols import ols
 from dprct.schema import Column, Schema
@@ -352,3 +353,14 @@ def test_a_study_that_leaves_its_blocks_out_says_so_in_its_verdicts(farm: Path) 
         "valid: for the difference in means, n.r. for the adjusted one (rain); "
         "the release compares whole arms; on the original rain may move it"
     )
+
+
+def test_indicators_of_rows_with_a_value_are_factors_where_it_is_never_missing() -> None:
+    row = Regression("a.do", 1, "regress", "y", ("t",), ("t",), dataset="a.dta", numbered=("x",))
+    known = {"y": "modelled", "t": "public"}
+    strict, declared = (
+        verdicts([row], Released("a.dta", known, never=never))[0].reason
+        for never in (frozenset[str](), frozenset({"x"}))
+    )
+    assert "a value of x, which may be missing" in strict
+    assert "a value of x" not in declared

@@ -212,10 +212,12 @@ class BoundStep:
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         weight = self.step.weighing
         if self.chosen is not None:
+            counts = np.any(whole != 0, axis=0)
             return Members(
                 reach, whole, self.blocks, bool(self.clusters), self.loads,
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
-                counts=np.any(whole != 0, axis=0), by=by, arms=self.chosen.arms,
+                counts=counts, by=by, arms=self.chosen.arms,
+                counted=counts if self.classical else None,
                 weighing=None if weight is None else features.index(weight),
             )  # fmt: skip
         return Score(

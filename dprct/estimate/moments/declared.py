@@ -700,8 +700,6 @@ def steps_of(
         return "a person has several rows, and private columns choose people"
     if unit in absorbed and regression.cov_type == "nonrobust":
         return f"each {schema.unit.name} has an effect, which classical errors would take for noise"
-    if members and regression.cov_type == "nonrobust":
-        return "it has classical errors, among people of a private condition"
     if members and products:
         return (
             f"{products[0][0]} is a product with a covariate, among people of a private condition"

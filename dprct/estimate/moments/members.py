@@ -223,6 +223,8 @@ class Law:
         Of the sum of loads, what members have.
     least : float
         Largest ratio of the gate to the number of members of an arm: usable below 1.
+    gram : (q, q) array
+        The covariance of the coefficients where residuals of members have the variance 1.
     """
 
     theta: Array
@@ -231,6 +233,7 @@ class Law:
     psi: Array
     share: float
     least: float
+    gram: Array
 
     @property
     def usable(self) -> bool:
@@ -266,7 +269,8 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     ]  # fmt: skip
     if not (level > gate * np.array(noise)).all():
         lost = np.full((q, q), math.nan)
-        return Law(lost[0], lost, np.zeros(1 + q), np.zeros_like(bound.weights), math.nan, math.inf)
+        nothing = np.zeros_like(bound.weights)
+        return Law(lost[0], lost, np.zeros(1 + q), nothing, math.nan, math.inf, lost)
     inverse = np.linalg.inv(G)
     means = inverse @ s
     K = _to_coefficients(bound)
@@ -281,6 +285,7 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
         psi,
         float(p[0] / n.sum()),
         max(GATE * np.array(noise) / level),
+        K @ inverse[1:, 1:] @ K.T,
     )
 
 

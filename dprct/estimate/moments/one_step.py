@@ -919,7 +919,12 @@ def _planned_members(
     if bound.chosen.arms > 1:
         d = between_arms(bound, reach, (place.centre - middle) / half)
     move = _moved(d, c) if bound.clusters else c * c
-    om = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
+    om: Any = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
+    if bound.classical:
+        alike = (n * share, n * share, 1.0)
+        c = _clip_at(bound, place, sd, reach, icc, squares, alike)
+        left = max(n * share - bound.coefficients, 1.0)
+        om = c * c / squares / left * rows / (n * share) ** 2
     kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     ideal = guess if bound.step.covariates else 0.0
     errors = Planned(
@@ -1188,7 +1193,7 @@ def _later(
     """Return the score of squares, and its clips: of members they are known after the effects."""
     if isinstance(score, Members):
         score = replace(score, centre=tuple(centre))
-    if not isinstance(read, Law) or not read.usable:
+    if not isinstance(read, Law) or not read.usable or bound.classical:
         return score, clip.squares
     first = dict[tuple[int, ...], int]()  # cells that are alike have the same bits
     loads = score.weights[0] * 0 if score.loads is None else score.loads
@@ -1220,13 +1225,18 @@ def _drawn_members(
     rows = float(bound.n)
     if not bound.chosen.everybody:
         rows *= law.share / bound.chosen.loads[0]
+    covariance = law.covariance * half**2
+    noise = np.sqrt(np.diag(covariance))
+    basis = np.eye(q) if law.usable else np.full((q, q), math.nan)
+    if bound.classical:
+        left = max(bound.n * law.share - bound.coefficients, 1.0)
+        unit = part.unit / GRID * half**2 / left
+        sampling, spread = (x * unit * law.gram for x in (*units, sd))
+        return DrawnStep(law.theta * half, sampling, spread, noise, basis, covariance, rows)
     length = float(np.sqrt((law.psi**2).sum(axis=0)).max()) if law.usable else 1.0
     scale = part.unit / GRID * (length / FINEST * half) ** 2
     scale *= bound.inflated(rows) if law.usable else 1.0
     sampling, spread = _matrices(bound, score, units, sd, scale)
-    covariance = law.covariance * half**2
-    noise = np.sqrt(np.diag(covariance))
-    basis = np.eye(q) if law.usable else np.full((q, q), math.nan)
     return DrawnStep(law.theta * half, sampling, spread, noise, basis, covariance, rows)
 
 

@@ -128,7 +128,7 @@ def test_errors_that_contradict_another_option_are_refused(options: Any, words: 
     ("one", "words"),
     [
         (Regression("y ~ treat*x", **CLASSICAL), "with classical errors"),
-        (Regression("y ~ treat", where="x > 0", **CLASSICAL), "people of a private condition"),
+        (Regression("y ~ treat*x", where="x > 0", **CLASSICAL), "with classical errors"),
         (Regression("y ~ treat + x", cov_type="CR1"), "no clusters were assigned"),
     ],
 )

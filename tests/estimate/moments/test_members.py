@@ -127,6 +127,37 @@ def test_without_noise_two_arms_are_two_means() -> None:
     assert hc0 * n / (n - 2) == pytest.approx(plain.bse["treat"] ** 2, rel=1e-9)
 
 
+@pytest.mark.parametrize(("formula", "where", "query", "terms"), CONDITIONS[:3])
+def test_classical_errors_of_people_of_a_private_condition(
+    formula: str, where: str, query: str, terms: list[str]
+) -> None:
+    plain = dprct.ols(formula.replace("| block", "+ C(block)"), ROWS.query(query),
+                      cov_type="nonrobust")  # fmt: skip
+    one = Regression(formula, where=where, name="them", cov_type="nonrobust")
+    released = model(formulas=[one, "y ~ t1 + t2 | block"]).fit(30, 1e-6)
+    found = released.ols("them")
+    near(found, plain, terms)
+    assert found.cov_type == "nonrobust"
+    gap = found.lincom("t2 - t1").bse.iloc[0]
+    assert gap == pytest.approx(plain.lincom("t2 - t1").bse.iloc[0], rel=0.25)
+
+
+def test_without_noise_classical_errors_of_members_are_those_of_least_squares() -> None:
+    from dprct.estimate.moments.members import law_of
+
+    one = Regression("y ~ treat", where="female == 1", name="women", cov_type="nonrobust")
+    facts = model(assignment=PEOPLE, formulas=[one]).facts
+    bound, cells = facts.steps.bound[0], facts.steps.cells.codes
+    g, a = ROWS["female"] == 1, bound.weights[0, cells]
+    r = ROWS["y"] - 1
+    sums = np.array([(g * a * r).sum(), (g * r).sum(), (g * a).sum(), g.sum()])
+    law = law_of(bound, sums, np.full(4, 1e-9))
+    e = (r - (law.means[0] + law.means[1] * a))[g]
+    plain = dprct.ols("y ~ treat", ROWS[g], cov_type="nonrobust")
+    found = (e**2).sum() / (g.sum() - 2) * law.gram[0, 0]
+    assert found == pytest.approx(plain.bse["treat"] ** 2, rel=1e-9)
+
+
 def test_clusters_have_the_errors_of_clusters() -> None:
     one = Regression("y ~ treat + x", where="female == 1", name="women")
     m = model(assignment=VILLAGES, formulas=[one], cov_type="CR1").fit(20, 1e-6)
