@@ -729,8 +729,7 @@ for engine in (False, True):
               "assignment": dprct.Simple("t")}, private="y w x g", engine=engine)  # fmt: skip
 declared("classical errors of people whom private columns choose",
          {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'", cov_type="nonrobust"),
-                       dprct.Regression("w ~ t", where="g == 'b' & x >= 1", cov_type="nonrobust"),
-                       dprct.Regression("y ~ t + w", where="x >= 1")],
+                       dprct.Regression("w ~ t", where="g == 'b' & x >= 1", cov_type="nonrobust")],
           "assignment": dprct.Simple("t")}, private="y w x g")  # fmt: skip
 for engine in (False, True):
     declared("a dose, products with a public column" + ", in Polars" * engine,
