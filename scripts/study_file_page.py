@@ -14,25 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from dprct.annotations import STUDY_FILE
+from dprct.app.forms import KINDS, LISTED
 from dprct.app.words import FACTS, meanings
-from dprct.estimate import Regression
-from dprct.schema.columns import Unit
 from dprct.schema.facts import BuiltFrom, Fate, Role
 from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of, titled
-from dprct.study.declared_tables import TableSpec
-from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS, STRICT
-from dprct.study.readme import Availability
-from dprct.study.release_section import PackageSpec
-from dprct.study.sections import (
-    DesignSection,
-    ReleaseSection,
-    Scope,
-    TotalBudget,
-    is_required,
-    keys_of,
-)
-from dprct.study.study import Declaration, Header
+from dprct.study.sections import is_required, keys_of
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
@@ -81,10 +68,8 @@ What a formula says can also be written as keys, except for `ipw`, whose covaria
 | method | makes | reads besides `[release]` and the columns |
 |---|---|---|
 """
-SECTIONS: tuple[tuple[str, Any, str], ...] = (
-    (
-        "[study]",
-        Scope,
+SECTIONS: Mapping[str, str] = {
+    "study": (
         "A file of hundreds of columns needs no table for each: name those of the study, and give "
         'the others one fate. `[columns."hh_*"]` declares facts of every column whose name fits; a '
         "column's own table goes before the patterns that fit it, and a later pattern before an "
@@ -95,26 +80,25 @@ SECTIONS: tuple[tuple[str, Any, str], ...] = (
         "plan say so, and rows outside it are not read by any method. It is for protected files. "
         'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
         "whose cells are private. Files are merged before: `[study.merge]` is refused, and says "
-        "with which command.",
+        "with which command."
     ),
-    ("[release]", ReleaseSection, ""),
-    ("[budget]", TotalBudget, ""),
-    ("[unit]", Unit, ""),
-    ("[header]", Header, ""),
-    ("[declared]", Declaration, ""),
-    ("[design]", DesignSection, ""),
-    ("[informed]", InformedSection, "For `published_hybrid` and `published_gen_model`."),
-    (
-        "[[regression]]",
-        Regression,
+    "release": "",
+    "budget": "",
+    "unit": "",
+    "header": "",
+    "declared": "",
+    "design": "",
+    "informed": "For `published_hybrid` and `published_gen_model`.",
+    "regression": (
         'For `method = "moments"`: one for each regression with more than a formula, which '
         "`formulas` of `[moments]` lists. One step serves it, and its name is what `dprct ols` "
-        "takes ([private moments](private_moments.md)).",
+        "takes ([private moments](private_moments.md))."
     ),
-    ("[[table]]", TableSpec, "One for each table that is made of a protected file."),
-    ("[availability]", Availability, ""),
-    ("[package]", PackageSpec, "For `dprct package`, and for the verdicts of `dprct check`."),
-)
+    "table": "One for each table that is made of a protected file.",
+    "availability": "",
+    "package": "For `dprct package`, and for the verdicts of `dprct check`.",
+}
+"""What is said at the head of each section."""
 
 
 COLUMN: Mapping[str, str] = {
@@ -257,10 +241,12 @@ def page() -> str:
         ]
         lines.append(f"| `{method}` | {makes} | {', '.join(parts) or 'nothing'} |")
     lines += examples()
-    for title, kind, about in SECTIONS:
+    for name, about in SECTIONS.items():
+        kind = KINDS.get(name) or LISTED[name]
+        title = f"[{name}]" if name in KINDS else f"[[{name}]]"
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, explained(kind))
-        if kind is Scope:
+        if name == "study":
             lines += [*columns(), "", "## `[derived]`", "", DERIVED]
     for method, model in STRICT.items():
         if method not in parts_of(method):

@@ -199,7 +199,7 @@ function showMade(found) {
   ];
   if (rows.length) {
     parts.push(element("h4", { text: "Estimates, with intervals of 95 % that hold sampling and privacy noise" }),
-      forest(rows.slice(0, 24), "Released estimates"),
+      ...byOutcome(rows.slice(0, 24)).map((some) => forest(some, `Released estimates: ${some[0].name}`)),
       element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],
         rows.map((one) => [one.name, one.estimate, one.error, one.low, one.high]))));
   }
@@ -216,4 +216,14 @@ function showMade(found) {
     found.certificate ? element("pre", { id: "certificate", text: found.certificate }) : null));
   $("made").replaceChildren(...parts.filter(Boolean));
   $("made").hidden = false;
+}
+
+// outcomes have units of their own, and so has each picture
+function byOutcome(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const of = row.name.split(": ")[0];
+    groups.set(of, [...(groups.get(of) || []), row]);
+  }
+  return [...groups.values()];
 }
