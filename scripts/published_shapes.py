@@ -5,11 +5,11 @@ Usage: python scripts/published_shapes.py [runs, 40 by default]
 
 The 30 were drawn by a seed from the regressions that the census calls valid (see
 do_file_census.py, whose FOLDER is meant): how many arms, covariates and levels of blocks each has,
-whether errors are clustered, whether a condition chooses rows.  Numbers of rows and clusters and
-the law of the outcome are drawn by the same seed, for no do-file tells them.  Nothing of a paper's
-data is here.  Printed is how often the released 95 % interval at epsilon 4 holds the coefficient
-that the author's least squares have on the same rows, and the true effect; and the released
-standard error over the author's robust or clustered one.
+whether errors are clustered or classical, whether a condition chooses rows.  Numbers of rows and
+clusters and the law of the outcome are drawn by the same seed, for no do-file tells them.  Nothing
+of a paper's data is here.  Printed is how often the released 95 % interval at epsilon 4 holds the
+coefficient that the author's least squares have on the same rows, and the true effect; and the
+released standard error over the author's.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ SEED, DRAWN, EPSILON, DELTA = 33, 30, 4.0, 1e-6
 KINDS = ("normal", "binary", "skewed", "zero-inflated")
 FIELDS = (
     "number", "paper", "arms", "covariates", "blocks", "clusters", "size", "condition", "outcome",
+    "errors",
 )  # fmt: skip
 BOUNDS = {"normal": (-6.0, 6.0, 1.0, 0.0), "binary": (0.0, 1.0, 0.5, 0.5),
           "skewed": (0.0, 15.0, 2.2, 1.6), "zero-inflated": (0.0, 15.0, 1.5, 0.5)}  # fmt: skip
@@ -77,6 +78,7 @@ def shape_of(number: int, paper: str, row: Any, rng: np.random.Generator) -> tup
     return (
         number, paper, min(len(row.treatments), 4), covariates, blocks, groups, size,
         int(bool(row.sample or row.groups)), KINDS[int(rng.integers(len(KINDS)))],
+        "classical" if row.vce in ("", "classical") else "robust",
     )  # fmt: skip
 
 
@@ -142,26 +144,30 @@ def release(shape: dict[str, str], data: pd.DataFrame, seed: int) -> tuple[Any, 
         design = dprct.BlockCluster(arms, block="block", cluster="v", icc=0.15)
     formula = f"y ~ {' + '.join([*arms, *covariates])}{' | block' if blocked else ''}"
     where = "wave == 1" if int(shape["condition"]) else None
+    classical = shape["errors"] == "classical"
+    asked = Regression(formula, where=where, cov_type="nonrobust" if classical else None)
     model = PrivateMoments(
-        data, schema, assignment=design, formulas=[Regression(formula, where=where)],
-        neighbors="replace-one-design-public",
+        data, schema, assignment=design, formulas=[asked], neighbors="replace-one-design-public",
     )  # fmt: skip
-    found = model.fit(EPSILON, DELTA, rng=seed).ols(Regression(formula, where=where))
+    found = model.fit(EPSILON, DELTA, rng=seed).ols(asked)
     use = data[data["wave"] == 1] if where else data
     columns = [np.ones(len(use)), *(use[name] for name in (*arms, *covariates))]
     columns += [use["block"] == one for one in sorted(set(use["block"]))[1:]] if blocked else []
     raw, errors = least_squares(
         np.column_stack(columns).astype(float), use["y"].to_numpy(),
-        use["v"].to_numpy() if clustered else np.arange(len(use)),
+        use["v"].to_numpy() if clustered else np.arange(len(use)), classical=classical,
     )  # fmt: skip
     here = slice(1, 1 + len(arms))
     return found.conf_int().loc[arms].to_numpy(), raw[here], found.bse[arms] / errors[here]
 
 
-def least_squares(X: Any, y: Any, cluster: Any) -> tuple[Any, Any]:
-    """Return coefficients, and their robust or clustered errors."""
+def least_squares(X: Any, y: Any, cluster: Any, *, classical: bool) -> tuple[Any, Any]:
+    """Return coefficients, and their classical, robust or clustered errors."""
     bread = np.linalg.inv(X.T @ X)
     beta = bread @ X.T @ y
+    if classical:
+        s2 = ((y - X @ beta) ** 2).sum() / (len(y) - X.shape[1])
+        return beta, np.sqrt(s2 * np.diag(bread))
     _, of = np.unique(cluster, return_inverse=True)
     scores = np.zeros((of.max() + 1, X.shape[1]))
     np.add.at(scores, of, X * (y - X @ beta)[:, None])

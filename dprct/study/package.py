@@ -60,7 +60,15 @@ from dprct.study.package_allowed import (
     software,
 )
 from dprct.study.package_page import VALID as VALID_KINDS
-from dprct.study.package_page import Held, OnFile, OnMoments, Side, released, report_page
+from dprct.study.package_page import (
+    Held,
+    OnFile,
+    OnMoments,
+    Side,
+    cells_of,
+    released,
+    report_page,
+)
 from dprct.study.protect import (
     identity_of,
     protected_certificate,
@@ -68,6 +76,7 @@ from dprct.study.protect import (
     released_file,
     texts_beside,
 )
+from dprct.study.published_numbers import beside_released, published_numbers
 from dprct.study.readme import PackageNote
 from dprct.study.verdicts import of_moments, of_table
 
@@ -75,6 +84,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate
+    from dprct.study.package_page import Cell
+    from dprct.study.published_numbers import Published
     from dprct.study.study import Study
     from dprct.study.verdicts import Others, Verdict
 
@@ -107,6 +118,8 @@ class Contents:
         Other data files that regressions use, with what became of each.
     held : tuple of Held
         The protected files, that of the study first.
+    published : tuple of Published
+        Numbers that the paper prints.
     """
 
     target: Path
@@ -118,6 +131,7 @@ class Contents:
     roots: tuple[str, ...]
     datasets: Mapping[str, str]
     held: tuple[Held, ...]
+    published: tuple[Published, ...] = ()
 
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
@@ -165,6 +179,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         roots=roots(texts, reading.undefined),
         datasets=_datasets(used, data, folder),
         held=held,
+        published=() if spec.published is None else published_numbers(home / spec.published),
     )
 
 
@@ -518,6 +533,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
         together=_together(contents.held, sides),
         disjoint=first.disjoint,
+        published=beside_released(contents.published, found, _all_cells(found, sides)),
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
         made=made_columns(found, [one.study for one in contents.held]),
@@ -532,6 +548,14 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         texts |= texts_beside(one.study, side.certificate, table, one.papers, own, numbers)
         texts[one.papers[0]] = _study_text(one.study, one.place)
     return texts
+
+
+def _all_cells(found: Sequence[Verdict], sides: Sequence[Side]) -> dict[tuple[int, str], Cell]:
+    """Return the released numbers of all data sets."""
+    cells: dict[tuple[int, str], Cell] = {}
+    for side in sides:
+        cells |= cells_of(found, side.on, side.on.level, side.regressions)[0]
+    return cells
 
 
 def _about_added(contents: Contents) -> dict[str, str]:

@@ -160,6 +160,8 @@ class PackageNote:
         Versions of Stata and packages of other authors that do-files name.
     makers : mapping of str to sequence of str
         The confidential files, with the do-files that save each.
+    published : tuple of (str, str, str, str, str)
+        Numbers of the paper: place, coefficient, what was printed, what was released, the gap.
     """
 
     place: str
@@ -179,6 +181,7 @@ class PackageNote:
     made: tuple[str, ...] = ()
     software: tuple[Sequence[str], Sequence[str]] = ((), ())
     makers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    published: tuple[tuple[str, str, str, str, str], ...] = ()
 
 
 def readme(
@@ -220,6 +223,7 @@ def readme(
             else certificate.regressions,
             "file" if has_rows(certificate) else "moments",
         ),
+        *_published(package),
         *_package(package),
         *_rerun(
             f"{command} --expect {_argument(expected)}", certificate, package, checked=bool(tables)
@@ -419,6 +423,26 @@ def _regressions(found: Sequence[RegressionWorth], released: str) -> Iterator[st
         command = code(f"{one.command} {one.outcome}".strip(), cell=True)
         said = f"{one.verdict}: {one.reason}" if one.reason else one.verdict
         yield f"| {place} | {plain(one.table)} | {command} | {plain(said)} |"
+    yield ""
+
+
+def _published(package: PackageNote | None) -> Iterator[str]:
+    """Yield the numbers of the paper beside the released ones."""
+    if package is None or not package.published:
+        return
+    yield "## Published numbers and released ones"
+    yield ""
+    yield (
+        "The published numbers were computed on the confidential data, and stand in the article: "
+        "they are no part of the release, and its guarantee is not about them. The gap is in "
+        "released errors, which hold sampling and privacy noise."
+    )
+    yield ""
+    yield "| Do-file and line | Coefficient | Published (error) | Released (error) | Gap |"
+    yield "|---|---|---|---|---|"
+    for place, term, printed, found, gap in package.published:
+        cells = (code(place, cell=True), code(term, cell=True), printed, found, gap)
+        yield f"| {' | '.join(cells)} |"
     yield ""
 
 

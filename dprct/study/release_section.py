@@ -169,6 +169,9 @@ class PackageSpec:
         Study files of other confidential data sets of ``folder`` about the same people: with the
         same ``dataset_id``, ``[unit]`` and ``[budget]``, and their data next to this study's.
         Each is protected by itself, and all are charged to the one ledger.
+    published : str
+        A .csv, next to the study file, of numbers that the paper prints, which README-data.md sets
+        beside the released ones: its columns are file, line, outcome, term, estimate, error.
     disjoint : str
         Why nobody is in two of the data sets of ``studies``, such as two states: each then has a
         ``dataset_id``, ledger and budget of its own, and budgets do not add.
@@ -186,6 +189,7 @@ class PackageSpec:
     studies: tuple[str, ...] = ()
     merge: tuple[str, ...] = ()
     disjoint: str | None = None
+    published: str | None = None
 
     def files(self, home: Path) -> tuple[Path, ...]:
         """Return the do-files, or folders of them, of a study file that lies in ``home``."""
@@ -210,13 +214,16 @@ def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
         ("public", found.public),
         ("unread", found.unread),
         ("output", () if found.output is None else (found.output,)),
+        ("published", () if found.published is None else (found.published,)),
         ("studies", found.studies),
         ("merge", found.merge),
     ):
         for name in names:
             _check_inside(name, f"{_PACKAGE} {key}")
     needing = [
-        key for key in ("public", "unread", "output", "studies", "merge") if getattr(found, key)
+        key
+        for key in ("public", "unread", "output", "studies", "merge", "published")
+        if getattr(found, key)
     ]
     if found.folder is None and needing:
         raise StudyError(

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 import dprct
+from dprct.schema.made import made_columns, with_made
 from dprct.study.sections import Scope
 
 from .neighbours import (
@@ -36,10 +37,12 @@ GIVEN: dict[type, list[dict[str, Any]]] = {}
 
 
 def case(method: Any, name: str, *, private: str, public: str = "", given: dict[str, Any],
-         engine: bool = False, sample: str | None = None, **facts: Any) -> None:  # fmt: skip
+         engine: bool = False, sample: str | None = None, derived: Mapping[str, str] | None = None,
+         **facts: Any) -> None:  # fmt: skip
     """Register a case; ``private`` and ``public`` are names of columns, with spaces between.
 
-    Of a ``sample``, the method gets the rows that a study file with this condition gives it.
+    Of a ``sample``, the method gets the rows that a study file with this condition gives it, and
+    with ``derived`` the columns that a study file makes by these expressions.
     """
     GIVEN.setdefault(method, []).append(given)
     words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
@@ -47,6 +50,8 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     def make(table: Any, schema: Any) -> Any:
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
+        if derived is not None:
+            table, schema = _with_derived(table, schema, derived)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
         return method(data, schema, **given)
 
@@ -56,6 +61,13 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     CASES[words] = Case(
         words, make, tuple(private.split()), tuple(public.split()), **facts
     )  # fmt: skip
+
+
+def _with_derived(table: Any, schema: Any, derived: Mapping[str, str]) -> tuple[Any, Any]:
+    """Return a table with the columns that a study file makes of it, and their schema."""
+    made = made_columns(derived, schema.columns, lambda one: replace(one, fate="modelled"))
+    table = with_made(table, derived, {column.name: column for column in schema.columns})
+    return table, replace(schema, columns=(*schema.columns, *made))
 
 
 def _scales(**sd: float) -> dict[str, dict[str, float]]:
@@ -702,6 +714,11 @@ declared("blocks, other things read off the moments",
          {"formulas": ["y ~ t + w | block", "y ~ w + x"], "columns": ["g"],
           "assignment": dprct.Block("t", block="block"), "cov_type": "HC1"},
          private="y w x g", public="t block")  # fmt: skip
+MADE = {"late": "where(w > 0.5, 1, 0)", "sum": "w + x", "w2": "w ** 2"}
+declared("columns that the study makes",
+         {"formulas": ["y ~ t + w2", "sum ~ t", dprct.Regression("y ~ t + w", where="late == 1")],
+          "assignment": dprct.Simple("t")},
+         derived=MADE)  # fmt: skip
 for engine in (False, True):
     declared("conditions on public columns" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", where="pair >= 200 & pair < 450"),

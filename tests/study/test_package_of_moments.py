@@ -244,6 +244,29 @@ def test_the_readme_says_what_an_editor_asks(packed: Path) -> None:
         assert re.sub(r"\s+", " ", said) in re.sub(r"\s+", " ", text)
 
 
+def test_published_numbers_stand_beside_the_released(
+    packed: Path, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(packed, home)
+    text = STUDY.replace('folder = "rep"\n', 'folder = "rep"\npublished = "paper.csv"\n')
+    (home / "study.toml").write_text(text)
+    head = "file,line,outcome,term,estimate,error\n"
+    for row, said in (("", "no list of"), ("tables.do,6,litres,pump,x,1\n", "no number")):
+        (home / "paper.csv").write_text((head if row else "a,b\n") + row)
+        ran = run("package", home / "study.toml", "--yes")
+        assert ran.code == 2
+        assert said in ran.err
+    (home / "paper.csv").write_text(
+        head + "tables.do,6,litres,pump,3.01,0.55\ntables.do,12,litres,pump,2.9,\n"
+    )
+    ran = run("package", home / "study.toml", "--yes")
+    assert ran.code == 0, ran.err
+    about = (home / "wells_package" / "README-data.md").read_text("utf-8")
+    assert re.search(r"\| `tables.do:6` \| `pump on litres` \| 3.01 \(0.55\) \| [\d.]+ \(", about)
+    assert "| 2.9 | not released (artefact) |  |" in about
+
+
 def test_a_second_package_charges_nothing(packed: Path, run: Callable[..., Any]) -> None:
     before = (packed / "rep" / "data" / "wells.ledger.json").read_bytes()
     again = run("package", packed / "study.toml", "--yes", "--custodian", packed / "page.html")
