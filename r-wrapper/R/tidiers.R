@@ -51,6 +51,19 @@ glance.dprct_estimate <- function(x, ...) {
   x$glance
 }
 
+# modelsummary prints all digits of what its own table of statistics does not name.
+#' @exportS3Method modelsummary::glance_custom
+glance_custom.dprct_estimate <- function(x, ...) {
+  tolerate(...)
+  rows <- glance(x)
+  is_fraction <- vapply(rows, function(value) is.double(value) && value %% 1 != 0, NA)
+  ours <- rows[setdiff(names(rows)[is_fraction %in% TRUE], c("r.squared", "adj.r.squared"))]
+  if (length(ours)) as.data.frame(lapply(ours, function(value) format(signif(value, 3L))))
+}
+
+#' @exportS3Method modelsummary::glance_custom
+glance_custom.dprct_result <- glance_custom.dprct_estimate
+
 #' @rdname tidiers
 #' @method tidy dprct_result
 #' @export

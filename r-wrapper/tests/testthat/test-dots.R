@@ -13,7 +13,7 @@ shared_generics <- c(
   "coef", "vcov", "nobs", "df.residual", "formula", "confint", "predict", "augment", "tidy", "glance",
   "residuals", "fitted", "deviance", "sigma", "weights", "terms", "model.frame", "model.matrix",
   "variable.names", "case.names", "labels", "bread", "estfun", "as_tibble", "update",
-  "get_predict", "get_coef", "get_vcov"
+  "get_predict", "get_coef", "get_vcov", "glance_custom"
 )
 
 # What the functions need that pass their dots on to Python, by the names of their arguments.

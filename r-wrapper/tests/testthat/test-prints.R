@@ -116,6 +116,8 @@ test_that("intervals of paths and shapes have the names of broom", {
   expect_true(all(wide$noise.low < narrow$noise.low & narrow$noise.high < wide$noise.high))
   expect_error(noise_band(1), "synthetic_control", class = "dprct_parameter_error")
   effect <- fit(shapes(), 50, rng = 1)
+  said <- dprct:::glance_custom.dprct_result(effect) # which modelsummary asks
+  expect_true(is.character(said$average) && nchar(said$average) < 8L && is.null(said$nobs))
   wide <- tidy(effect, conf.int = TRUE)
   expect_equal(unlist(wide[1L, c("conf.low", "conf.high")]), confint(effect)[1L, ], ignore_attr = TRUE)
   expect_true(all(wide$conf.low < wide$estimate & wide$estimate < wide$conf.high))
