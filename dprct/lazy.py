@@ -57,7 +57,9 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     def found(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        setattr(import_module(package), name, value)
+        return value
 
     return found
 
