@@ -505,13 +505,15 @@ def _cate(run: Runs) -> Iterator[Item]:
     yield item(
         "setups A to E",
         "Table 1",
-        "covariances of E are not printed: .5 of neighbours; the authors' are in their repository",
+        "covariances of E are not printed: .5 of neighbours; the authors' notebook has another E: "
+        "three numbers and three 0/1 features of one fixed matrix, noise that grows with x1",
         UNUSED,
     )
     yield item(
         "voting data",
         "section 5.1.2: 148,160 people, 11 covariates",
-        "the people of another experiment, 4 covariates",
+        "the people of another experiment, 4 covariates; the authors' notebook reads the file of "
+        "xnie/rlearner (section 2 of Nie and Wager)",
         UNUSED,
     )
     yield item(

@@ -433,8 +433,8 @@ def _cate(summary: pd.DataFrame) -> str:
         "4. The authors' file is `dp_cate_simulation_final.csv` of FengshiNiu/DP-CATE, the "
         "repository that the paper names (footnote of section 5): means of 25 fits of DP-EBM, as "
         "its figures have (Figure 2). On A to D its errors are 0.6 to 1.2 times ours. Its E has "
-        'other covariances and its voting data 11 covariates, where ours have 4. "B, constant '
-        "effect\" is ours, not the paper's.\n\n"
+        "three 0/1 features and its voting data 11 covariates, where ours have none and 4. "
+        '"B, constant effect" is ours, not the paper\'s.\n\n'
         + _not_found(by)
         + "More in [heterogeneous_effects.md](heterogeneous_effects.md)."
     )
