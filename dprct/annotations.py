@@ -316,6 +316,11 @@ WRONG = object()
 """What :meth:`Door.read` returns of a value that no alternative takes."""
 
 
+def _marked(what: str, of: str, more: str = "") -> str:
+    """Words that other doors have otherwise, marked; what is marked inside stays marked alone."""
+    return f"``{what}``{of}{more}" if "``" in of else f"``{what}{of}{more}``"
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """Where values come from.
@@ -405,13 +410,13 @@ class Door:
         if kind.name == "Mapping":
             of = f" of {self._several(kind.items[1])}" if kind.items else ""
             is_named = bool(kind.items) and [one.name for one in kind.items[0]] == ["str"]
-            return f"a table{of}" if self.in_toml else f"``a dict{of}{' by name' * is_named}``"
+            return f"a table{of}" if self.in_toml else _marked("a dict", of, " by name" * is_named)
         if kind.name in LISTS and kind.is_fixed:
             several = f"{_COUNTS[len(kind.items)]} {self._several(kind.items[0])}"
             return f"{several} in brackets" if self.in_toml else several
         if kind.name in LISTS:
             of = f" of {self._several(kind.items[0])}" if kind.items else ""
-            return f"a list{of}" if self.in_toml else f"``a list{of}``"
+            return f"a list{of}" if self.in_toml else _marked("a list", of)
         plain = PLAIN.get(kind.name, _OTHER)
         return plain.toml if self.in_toml else plain.one
 
