@@ -323,6 +323,8 @@ _ABSOLUTE = re.compile(
 _COMMENT = re.compile(r"\s*(?:\*|//)")
 _PATH_OF = re.compile(r"\$\{?(\w{1,32})\}?[\\/]")
 _MOST_PLACES = 500
+_MOMENTS = ".moments.json"
+"""How released moments end, which stand where the confidential file stood."""
 
 
 def elsewhere(texts: Mapping[str, str], there: Sequence[str]) -> list[Elsewhere]:
@@ -333,9 +335,13 @@ def elsewhere(texts: Mapping[str, str], there: Sequence[str]) -> list[Elsewhere]
     >>> text = 'use "C:\\Users\\me\\farms.dta", clear'
     >>> elsewhere({"main.do": text}, ["data/farms.dta"])
     [Elsewhere(file='main.do', line=1, path='C:\\Users\\me\\farms.dta', here='data/farms.dta')]
+    >>> elsewhere({"main.do": text}, ["farms.moments.json"])[0].here
+    'farms.moments.json'
     """
     by_base = {name.rpartition("/")[2].casefold(): name for name in there}
-    by_stem = {name.removesuffix(".dta"): full for name, full in by_base.items()}
+    by_stem = {
+        name.removesuffix(".dta").removesuffix(_MOMENTS): full for name, full in by_base.items()
+    }
     found: list[Elsewhere] = []
     for file, text in texts.items():
         for number, line in enumerate(text.split("\n"), 1):
@@ -344,7 +350,7 @@ def elsewhere(texts: Mapping[str, str], there: Sequence[str]) -> list[Elsewhere]
             for match in _ABSOLUTE.finditer(line):
                 path = (match["a"] or match["b"]).strip()
                 base = re.sub(r"\\+", "/", path).rpartition("/")[2].casefold()
-                here = by_base.get(base, "") or by_stem.get(base, "")
+                here = by_base.get(base, "") or by_stem.get(base.removesuffix(".dta"), "")
                 found.append(Elsewhere(file, number, path, here))
                 if len(found) >= _MOST_PLACES:
                     return found
