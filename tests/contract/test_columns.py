@@ -228,7 +228,7 @@ icc cluster_mean_bounds
 index_bounds attrition neighbors covariate_release legal gamma options estimand noise lam trim split
 shares budget_shares alphas hajek treated overlap errors clip bins parts propensity learner
 cov_type outcome_share treated_share
-changes estimator
+changes estimator propensity_model
 treatment_time donors donor_weights bound protect_treated mean_effect pre_fit placebos perturb c
 scale norm_bound outcome_bound intercept sampling classical override families x_method
 missing_outcomes noise_on centre radius default_bins allocation B v alpha sigma_min sigma_max sigma
