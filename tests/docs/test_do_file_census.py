@@ -42,8 +42,8 @@ def test_the_page_has_the_counts(script: ModuleType, shared: Path, checkout: Pat
     assert stated.pop("all") == (966, 966, 966, 966)
     reasons = {reason for kind in KINDS for reason in found[kind]}
     assert stated == {reason: tuple(found[kind][reason] for kind in KINDS) for reason in reasons}
-    part = text.partition("| an index |")[2].partition("### One study")[0]
-    of_index = {w: int(n) for w, n in re.findall(r"^\| ([^|]+) \| (\d+) \|$", part, re.MULTILINE)}
+    own = text.partition("| an index |")[2].partition("### One study")[0]
+    of_index = {w: int(n) for w, n in re.findall(r"^\| ([^|]+) \| (\d+) \|$", own, re.MULTILINE)}
     assert of_index.pop("all of an index") == sum(of_index.values()) == 61
     assert of_index == found["an index"]
     as_they_are = found["as they stand"]
