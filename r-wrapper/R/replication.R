@@ -63,6 +63,7 @@ checkout_of <- function(checkout, here = getwd()) {
 
 # A process of its own: the experiments divide their work among several.
 run_papers <- function(checkout, words) {
+  force(checkout) # it may be refused, which needs no Python
   python <- dprct_config()$executable
   if (is.null(python)) ensure_bridge()
   said <- suppressWarnings(system2(python, c("-m", "papers", words),
