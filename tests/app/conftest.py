@@ -267,12 +267,18 @@ class Window:
         """Wait until an expression is true."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            with contextlib.suppress(LeftError):
+            with contextlib.suppress(AssertionError):  # of a page that is not whole yet
                 if found := self.js(f"!!({code})"):
                     return found
             time.sleep(0.1)
         said = self.js("document.body ? document.body.innerText.slice(0, 1500) : ''")
         raise AssertionError(f"never true: {code}\n{said}")
+
+    def reload(self) -> None:
+        """Load the page anew, and wait until it is the new one that shows the study."""
+        self.js("window.isOld = true")
+        self.browser.call("Page.reload", self.session)
+        self.until("!window.isOld && document.body && document.body.dataset.revision")
 
     def ready(self) -> None:
         self.until("document.body && document.body.dataset.revision")

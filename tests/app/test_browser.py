@@ -188,9 +188,7 @@ def test_an_observational_study_is_killed_reloaded_and_resumed(
     page.click("#take")
     assert begun.wait(60)
     # charged, and not written: a reload and a second window say so, and neither can release again
-    page.js("delete document.body.dataset.revision")
-    page.browser.call("Page.reload", page.session)
-    page.ready()
+    page.reload()
     for window in (page, other):
         window.step(6)
         window.until(f"!{hidden('working')}")
@@ -279,9 +277,7 @@ def test_a_server_killed_in_mid_charge_leaves_one_truth(survey: Path, chromium: 
                 continue
             states = [one["state"] for one in desk.state()["ledger"]["entries"]]
             assert states == ["crashed", "saved"]
-            page.js("delete document.body.dataset.revision")
-            page.browser.call("Page.reload", page.session)
-            page.ready()
+            page.reload()
             page.until(f"!{hidden('lost')}")
             page.click("#lost button")
             page.until(f"!{hidden('made')}")
@@ -366,9 +362,7 @@ def test_a_reload_keeps_the_step_and_closing_ends_the_server(
     window.ready()
     window.step(2)
     window.roles(age="out")
-    window.js("delete document.body.dataset.revision")
-    window.browser.call("Page.reload", window.session)
-    window.ready()
+    window.reload()
     window.until(f"!{hidden('step-2')}")
     assert window.js("document.getElementById('role-age').value") == "out"
     assert not window.js("document.getElementById('undo').disabled")
