@@ -311,7 +311,9 @@ class Desk:
             names = now.header.names
             arms, files = roles_of(now.document, names).of("treatment"), self._do_files(now)
             if not arms or not files:
-                raise StudyError("name your do-files in step 1, and here which column is treatment")
+                raise StudyError(
+                    "name your do-files in step 1, and say here which column is treatment"
+                )
             dataset = Path(now.document["data"]).name
             reading = read_do([*files], now.header, treatments=[*arms], dataset=dataset)
             self.edit(revision, from_do_files(now.document, prefilled(reading, names, arms)))

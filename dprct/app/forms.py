@@ -115,7 +115,7 @@ def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
 
 
 _FORMULAS: Mapping[str, str] = {
-    "ipw": "Who took part, then ~, then what tells who took part, such as trained ~ age + school.",
+    "ipw": "Who took part, then ~, then what explains it, such as trained ~ age + school.",
     "cate": "The outcome, then ~, then what the effect may vary with, such as wage ~ age + school.",
     "private_additive": "The outcome, then ~, then what its mean may vary with.",
     "private_ate": "Outcomes, then ~, then treatment, such as income + works ~ cash.",

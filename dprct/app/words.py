@@ -118,13 +118,17 @@ HELP: Mapping[tuple[str, str], str] = {
     ("release", "epsilon"): "What this release may cost: small is safe and noisy.",
     ("release", "delta"): "The probability of an exception to the promise: 0, or far below one "
     "over the number of people.",
-    ("release", "zeta"): "For numbers without bins: the more rows, the more bins, by this power.",
-    ("release", "outcome_share"): "Which part of epsilon keeps the means of main answers within "
+    ("release", "zeta"): "For numbers without bins: their number of bins grows with this power of "
+    "the number of rows.",
+    ("release", "outcome_share"): "The share of epsilon for the means of main answers within "
     "their bins. If empty, a quarter.",
-    ("release", "confirm"): "The plan refuses what would mostly be noise. This releases it all the "
-    "same.",
+    ("release", "confirm"): "The plan refuses a release that would be mostly noise. This makes it "
+    "anyway.",
     ("release", "accept_large_delta"): "Plan and certificate then begin with what that means.",
-    ("release", "output"): "Its name, beside your data. If empty, it is called after them.",
+    (
+        "release",
+        "output",
+    ): "Its name, in the folder of your data. If empty, it is named after them.",
     ("release", "keep"): "Notes of the .dta file that may be published, such as note1.",
     ("release", "formula"): "Outcomes, then ~, then treatment and covariates, such as income ~ "
     "cash + age. C(village) stands for a dummy of each village.",
@@ -133,42 +137,42 @@ HELP: Mapping[tuple[str, str], str] = {
     ("unit", "max_rows"): "Only where somebody has several rows: the most that anybody has. They "
     "are protected together, and noise grows with this number.",
     ("budget", "epsilon"): "The most that all releases of these data may ever cost together. If "
-    "empty, what this release costs.",
+    "empty, the cost of this release.",
     ("budget", "delta"): "The same for delta.",
     ("budget", "relation"): "Which promise every release has to keep: replace-one, or "
     "replace-one-design-public. If empty, any.",
-    ("budget", "separate"): "Why the same data may have another budget besides that of a ledger "
-    "that lies beside them. The certificate says it.",
-    ("header", "columns"): "If not of all: the names of those that you confirm, such as hh_*. _dta "
-    "stands for what the file says of itself.",
+    ("budget", "separate"): "Why these data may have a second budget, besides that of the ledger "
+    "next to them. The certificate states the reason.",
+    ("header", "columns"): "If not all: the names of those that you confirm, such as hh_*. _dta "
+    "stands for the label and notes of the file itself.",
     ("declared", "by"): "A name or an office. The certificate names it.",
     ("study", "columns"): "If not all: their names. hh_* stands for all that begin so.",
     ("study", "rest"): "What becomes of all other columns.",
     ("study", "sample"): "Rows that meet a condition, such as attrit == 0 & round > 1. Its columns "
     "must be public.",
-    ("package", "do"): "In the folder of the data: step 5 then says of each of their regressions "
-    "what it will be worth.",
-    ("package", "folder"): "The folder of your replication files, beside the data. What may be "
-    "published of it is copied.",
+    ("package", "do"): "In the folder of the data. Step 5 then gives a verdict on each of their "
+    "regressions.",
+    ("package", "folder"): "The folder of your replication files, next to the data. Those that may "
+    "be published are copied.",
     ("design", "kind"): "It decides which errors are valid.",
     ("design", "arms"): "Columns of 0 and 1, one for each arm. Or, where one column holds the "
     "group, its groups, the control group first.",
     ("design", "arm"): "Where the group is a text or a code in one column: that column.",
-    ("design", "block"): "The column that says in which block somebody is; several are combined.",
-    ("design", "cluster"): "The column that says in which cluster somebody is, such as a village.",
+    ("design", "block"): "The column that says in which block a row is; several are combined.",
+    ("design", "cluster"): "The column that says in which cluster a row is, such as a village.",
     ("design", "largest"): "The most rows that a cluster can have. It is needed to protect whole "
     "clusters.",
     ("calibrated", "specifications"): "Other covariates with which the paper runs the regression: "
     "it returns the same effects with them.",
-    ("calibrated", "alphas"): "Sizes of the tests whose intervals are to be valid.",
+    ("calibrated", "alphas"): "Sizes of tests for which intervals are valid, such as 0.05.",
     ("moments", "formulas"): "One for each regression, such as income ~ cash + age. They are "
-    "public, and choose where the noise goes.",
-    ("ipw", "treatment"): "The column of who took part, with 0 and 1.",
-    ("table", "outcomes"): "One row, or one column, of the table each.",
+    "public, and decide which numbers get the least noise.",
+    ("ipw", "treatment"): "The column that says who took part, as 0 or 1.",
+    ("table", "outcomes"): "Each is a row, or a column, of the table.",
     ("table", "arms"): "Treatment columns of 0 and 1.",
     ("table", "covariates"): "Such as age or C(village).",
-    ("table", "blocks"): "Of each of their values there is a dummy.",
-    ("table", "control"): "If there is one: the column of the control group.",
+    ("table", "blocks"): "Each of their values gets a dummy.",
+    ("table", "control"): "The column of the control group, if there is one.",
     ("table", "errors"): "HC1, HC0, HC2, HC3, nonrobust or cluster.",
     ("table", "cluster"): "The column by which errors are clustered.",
     ("table", "weights"): "The column of weights.",
@@ -179,8 +183,8 @@ HELP: Mapping[tuple[str, str], str] = {
     "all (complete).",
     ("table", "adjust"): "For several tests: bonferroni, holm, westfall-young or romano-wolf.",
     ("table", "families"): "Tests that are adjusted together: all, outcome or arm.",
-    ("table", "draws"): "Of westfall-young and romano-wolf.",
-    ("table", "seed"): "Of westfall-young and romano-wolf.",
+    ("table", "draws"): "Number of draws, for westfall-young and romano-wolf.",
+    ("table", "seed"): "Seed of the draws, for westfall-young and romano-wolf.",
 }
 """What a field is for, where what the documentation says is for other readers."""
 
@@ -209,14 +213,14 @@ METHOD_NAMES: Mapping[str, tuple[str, str]] = {
                 "of effects are computed, with covariates and subgroups."),
     "private_ate": ("Average effects, as numbers", "Differences in means between the arms, with "
                     "as little noise as there can be."),
-    "cate": ("How an effect varies", "The effect of treatment along age, schooling and the like."),
-    "ipw": ("The effect of what people chose", "Adjusted for covariates that tell who took part, "
-            "by weights."),
+    "cate": ("How an effect varies", "The effect of treatment by age, schooling and the like."),
+    "ipw": ("The effect of what people chose", "Adjusted for covariates that explain who took "
+            "part."),
     "mv_histogram": ("A file of a few columns together", "Made-up rows from the table of all "
                      "combinations of a few columns."),
     "marginals": ("A file, column by column", "Made-up rows in which each column is right by "
-                  "itself, and none goes with another."),
-    "private_additive": ("How a mean varies", "The mean of an outcome along age, schooling and the "
+                  "itself, and columns are unrelated."),
+    "private_additive": ("How a mean varies", "The mean of an outcome by age, schooling and the "
                          "like."),
     "synthetic_control": ("Synthetic control", "The path of one treated unit without treatment, "
                           "made of others whose series stay private."),

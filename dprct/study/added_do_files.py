@@ -52,7 +52,7 @@ def valid_do(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[Sid
             table = f", {comment(row.table)}" if row.table else ""
             lines += ["", f"* {comment(row.file)}:{row.line}{table}", stata_line(one)]
     if not open_place:
-        lines += ["", "* There is none: README-data.md says why of each."]
+        lines += ["", "* No regression is valid: README-data.md gives the reason for each."]
     return "\n".join(lines) + "\n"
 
 

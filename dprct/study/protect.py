@@ -242,11 +242,13 @@ def protected(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None
 
 
 def _of_several(study: Study) -> str:
-    """What a person with several rows pays, where each row is promised by itself; empty if none."""
+    """What a person with several rows pays, where rows are protected singly; empty if none."""
     unit = study.protected
     if not study.promises or unit.name == "person" or unit.id is not None:
         return ""
-    return f"each {unit.name} is promised by itself; for a whole person give [unit] id and max_rows"
+    return (
+        f"each {unit.name} is protected by itself; for a whole person give [unit] id and max_rows"
+    )
 
 
 def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: Plan) -> None:

@@ -266,7 +266,7 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     else:
         yield (
             f"{code(_name(certificate))} holds released numbers, and no row of the confidential "
-            "data: the regressions of the do-files are read off it, with errors that hold "
+            "data: the regressions of the do-files are computed from it, with errors that contain "
             f"sampling and privacy noise. {beside} what is guaranteed."
         )
     yield ""
@@ -345,8 +345,8 @@ def _provenance(package: PackageNote | None) -> Iterator[str]:
         said = f"made by {' and '.join(map(code, programs))}, from files that are not included"
         if not programs:
             said = (
-                "made before the do-files of this package run: no program of it saves that file, "
-                "and what made it is not included"
+                "made before the do-files of this package run: none of them saves this file, and "
+                "the program that made it is not included"
             )
         yield f"- {code(name)}: {said}"
     yield ""
@@ -409,7 +409,7 @@ def _regressions(found: Sequence[RegressionWorth], released: str) -> Iterator[st
         "A valid regression returns released effects of treatment with their errors, which hold "
         "the noise: differences in means, or adjusted effects where it was declared so, as its "
         "entry says; what was not released is n.r. "
-        "Of the others it is said why they do not. Numbers of an artefact mean nothing, whatever "
+        "For each of the others the reason is given. Numbers of an artefact mean nothing, whatever "
         "Stata prints."
     )
     yield ""
@@ -433,9 +433,9 @@ def _published(package: PackageNote | None) -> Iterator[str]:
     yield "## Published numbers and released ones"
     yield ""
     yield (
-        "The published numbers were computed on the confidential data, and stand in the article: "
-        "they are no part of the release, and its guarantee is not about them. The gap is in "
-        "released errors, which hold sampling and privacy noise."
+        "The published numbers are those of the article, computed on the confidential data. They "
+        "are not part of the release, and its guarantee does not cover them. The gap is in units "
+        "of the released error, which contains sampling and privacy noise."
     )
     yield ""
     yield "| Do-file and line | Coefficient | Published (error) | Released (error) | Gap |"

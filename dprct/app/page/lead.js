@@ -218,8 +218,8 @@ export function showHead() {
   $("source").textContent = state.error ? "" : (state.label ? `${state.label}. ` : "")
     + (state.from_header
       ? "All that you see comes from the header of the file: no row is read until you open the data in step 6."
-      : "A file of this kind has no header, so that it was read once. What was taken from its rows, and is shown here: "
-        + "how many there are, and which columns hold text, dates, numbers or whole numbers alone. These are facts of the "
+      : "A file of this kind has no header, so it was read once. Taken from its rows, and shown here, are "
+        + "their number, and which columns hold text, dates, numbers or whole numbers alone. These are facts of the "
         + "data: check that each would be the same whoever had answered.");
   $("broken").hidden = !state.error;
   $("broken").textContent = state.error;

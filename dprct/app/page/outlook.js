@@ -136,7 +136,7 @@ async function look(step) {
 function waits() {
   const things = state.error ? 0 : new Set(state.open.map((one) => one.at.join())).size;
   $("quick").replaceChildren(element("p", { class: "hint", text: things
-    ? `What this does to the error stands here as soon as nothing is open (${things} open).` : "" }));
+    ? `What this does to the error is shown here once nothing is open (${things} open).` : "" }));
 }
 
 function showOutlook() {

@@ -96,7 +96,7 @@ function showModal() {
   $("offered-words").textContent = found.words;
   $("offered-note").textContent = found.note;
   const whom = typeof state.rows === "number" ? ` (${count(state.rows)} rows)` : "";
-  $("for-ever").textContent = `What is charged stays charged, to everybody in these data${whom}, for ever: `
+  $("for-ever").textContent = `The charge is final, for everybody in these data${whom}: `
     + "a release cannot be taken back.";
   $("confirm").checked = false;
   $("take").disabled = true;

@@ -133,16 +133,15 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             why = "without privacy and covariates"
             yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
     why = (
-        "times that without privacy, at most: errors without privacy follow from what is declared "
-        f"(sd, icc) and an R squared of {GUESS:g}, and where rows are explained better, so that "
-        "they are half of these, privacy costs this much"
+        "times that without privacy, at most, if the error without privacy is half of what is "
+        f"planned, because covariates explain more than the planned R squared of {GUESS:g}"
     )
     dearer = [
         _of_half(*each, one.kept)
         for one in allocation.planned
         for each in zip(one.error, one.unadjusted, one.alone, strict=True)
     ]
-    yield PlannedNumber("error, if half", max(dearer), why=why)
+    yield PlannedNumber("error, better fit", max(dearer), why=why)
 
 
 def _of_half(error: float, unadjusted: float, alone: float, kept: float) -> float:
