@@ -1,4 +1,4 @@
-"""Log odds of treatment made of moments: least squares, and what normal log odds make of them."""
+"""Log odds of treatment from moments: least squares, corrected as for normal log odds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def raised(S: Array, least: float) -> tuple[Array, Array]:
 
 
 def log_odds(q: float, slopes: Array, S: Array, error: float) -> tuple[float, Array]:
-    """Return the mean of log odds, and their slopes on the covariates.
+    """Mean of log odds, and their slopes on the covariates.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def log_odds(q: float, slopes: Array, S: Array, error: float) -> tuple[float, Ar
     S : (k, k) array
         Covariance matrix of the covariates.
     error : float
-        What noise is expected to add to the variance that the slopes explain.
+        Expected contribution of noise to the variance that the slopes explain.
 
     Notes
     -----

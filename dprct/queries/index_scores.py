@@ -168,7 +168,7 @@ class IndexMap:
     square : int
         B^2, which |v|^2 of no row in the ball passes.
     some : Some or None
-        Whom of these a condition chooses, and with which weight; None where all count alike.
+        Which of these a condition selects, and their weights; None where all count alike.
 
     Notes
     -----
@@ -301,7 +301,7 @@ class IndexMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Some:
-    """Whom a condition chooses, and with which weight; public.
+    """Rows that a condition selects, and their weights; public.
 
     Parameters
     ----------

@@ -289,14 +289,15 @@ def wald_test(estimate: Array, cov: Array, hypothesis: str, df_denom: float = ma
 def noisy_test(
     estimate: Array, metric: Array, cov: Array, hypothesis: str, df_denom: float
 ) -> WaldTest:
-    """Return the test that (q,) differences are 0, of a covariance that was released with noise.
+    """Test that (q,) differences are 0, with a covariance that was released with noise.
 
     Parameters
     ----------
     metric : (q, q) array
-        In which they are measured: positive, and wide where the covariance is mostly noise.
+        Scale of the differences: positive definite, and large where the covariance is mostly
+        noise.
     cov : (q, q) array
-        Covariance as released, its diagonal raised.
+        Covariance as released, its diagonal inflated.
 
     Notes
     -----

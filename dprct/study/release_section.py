@@ -170,11 +170,11 @@ class PackageSpec:
         same ``dataset_id``, ``[unit]`` and ``[budget]``, and their data next to this study's.
         Each is protected by itself, and all are charged to the one ledger.
     published : str
-        A .csv, next to the study file, of numbers that the paper prints, which README-data.md sets
-        beside the released ones: its columns are file, line, outcome, term, estimate, error.
+        A .csv, next to the study file, with the numbers that the paper prints.  README-data.md sets
+        them beside the released ones.  Columns: file, line, outcome, term, estimate, error.
     disjoint : str
-        Why nobody is in two of the data sets of ``studies``, such as two states: each then has a
-        ``dataset_id``, ledger and budget of its own, and budgets do not add.
+        The reason why nobody is in two of the data sets of ``studies``, such as "two states".  Each
+        then has its own ``dataset_id``, ledger and budget, and budgets do not add up.
     merge : list of str
         The confidential files, next to ``data`` and named without their folder, that were merged
         one to one by the id of ``[unit]`` to make ``data``.  The protected columns go back into

@@ -1,4 +1,4 @@
-"""Propensities by a logit: what is released of treatment and features, and the log odds from it."""
+"""Propensities by a logit: released moments of treatment and features, and the log odds."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 def treatment_layout(terms: Terms) -> TreatmentMoments:
-    """Return the moments that a logit of treatment on the features is made of."""
+    """Moments from which a logit of treatment on the features is estimated."""
     return TreatmentMoments.of([_coordinates(terms, j) for j in range(terms.features)])
 
 
 def _coordinates(terms: Terms, j: int) -> Array:
-    """Return the numbers (K, c) of the levels of a feature: its middles, and levels apart."""
+    """Coordinates (K, c) of the levels of a feature: midpoints of bins, or indicators."""
     ordered, size = terms.ordered(j), terms.encodings[j].size
     apart = np.eye(size)[:, ordered or 1 :]
     return np.column_stack([terms.points(j), apart]) if ordered else apart
 
 
 def noise_of_logit(terms: Terms, layout: TreatmentMoments, sd: float, n: int) -> float:
-    """Return the noise of the features' moments over what features are expected to add to them.
+    """Noise of the features' moments, relative to what features are expected to add to them.
 
     Notes
     -----
@@ -62,7 +62,7 @@ class TreatmentSums:
     n : int
         Rows; public.
     sd : float
-        Of the noise of a moment.
+        Standard deviation of the noise of a moment.
     """
 
     moments: Array
@@ -80,13 +80,13 @@ def released_treatment(
 
 @dataclass(frozen=True, eq=False)
 class LogOdds:
-    """Propensities whose log odds are linear in the features, made of released moments.
+    """Propensities whose log odds are linear in the features, from released moments.
 
     Parameters
     ----------
     sums : TreatmentSums
     trim : float
-        Within which and 1 less which the share of the treated is kept.
+        The share of the treated is kept within [trim, 1 - trim].
 
     Notes
     -----
@@ -102,7 +102,7 @@ class LogOdds:
 
     @cached_property
     def _fitted(self) -> tuple[float, list[Array]]:
-        """Mean log odds, and what every level of a feature adds to them."""
+        """Mean log odds, and the contribution of every level of a feature."""
         layout = treatment_layout(self.terms)
         mean, k, n, sd = self.sums.moments / self.sums.n, layout.width - 2, *self._noise
         first = mean[-2] * STEPS / layout.constant
@@ -136,7 +136,7 @@ class LogOdds:
         return np.asarray(special.expit(index))
 
     def table(self) -> pd.DataFrame:
-        """Return the log odds as a table: their mean, and what every level adds."""
+        """Table of log odds: their mean, and the contribution of every level."""
         rows = [("average log odds", "", self.average)]
         for j, levels in enumerate(self._fitted[1]):
             named = zip(self.terms.labels(j), levels, strict=True)

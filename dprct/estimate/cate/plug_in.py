@@ -1,4 +1,4 @@
-"""The plug-in learner: a function of the outcome for each arm, and their difference."""
+"""The plug-in learner: an outcome function for each arm, and their difference."""
 
 from __future__ import annotations
 

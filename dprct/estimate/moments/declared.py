@@ -349,7 +349,7 @@ class Step:
 
     @property
     def meaning(self) -> tuple[Any, ...]:
-        """What it is, in whatever order and by whatever name: what has the same is drawn once."""
+        """Identity without names and the order of terms; equal regressions are drawn once."""
         regressors = self.treatment, self.controls, self.covariates
         of = self.regression
         return (
@@ -734,7 +734,7 @@ def steps_of(
 
 
 def _in_two_ways(members: str | None, products: Sequence[Any], unit: str | None) -> str:
-    """What errors clustered in two ways are not offered with; empty if nothing is there."""
+    """Feature that two-way clustered errors cannot be combined with; empty if there is none."""
     if unit is not None:
         return "a person may have several rows"
     if members:

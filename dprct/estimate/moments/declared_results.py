@@ -171,14 +171,14 @@ class JointResults(GaussianResults):
 def _jointly(
     plain: WaldTest, estimate: Array, laws: Sequence[Combined], sampling: Array, noise: Array
 ) -> WaldTest:
-    """Return the test of combinations, of which the sampling covariance was released with noise.
+    """Test of combinations whose sampling covariance was released with noise.
 
-    Each direction is measured by the released covariance and K times the noise of variances beside
-    it, so that directions that are mostly noise do not decide: without noise it is the Wald test.
-    Variances are raised by kappa of the level of the test, .05 or ``JOINT_ALPHA``.  Simulated with
-    2 to 8 restrictions, noise of .2 to 4 times that of the coefficients, and covariances of nothing
-    to a hundred times that: the 5 % test rejects at most .058 of true nulls, the 1 % test .013
-    (docs/declared_regressions.md).
+    Differences are scaled by the released covariance plus K times the noise of its variances, so
+    that directions that are mostly noise do not decide; without noise it is the Wald test.
+    Variances are inflated by kappa of the level of the test, .05 or ``JOINT_ALPHA``.  Simulated
+    with 2 to 8 restrictions, noise of .2 to 4 times that of the coefficients, and covariances of
+    nothing to a hundred times that: the 5 % test rejects at most .058 of true nulls, the 1 % test
+    .013 (docs/declared_regressions.md).
     """
     spreads = np.array([float(law.spreads[0]) for law in laws])
     found = []
@@ -326,7 +326,7 @@ class DeclaredForm(AndersonRubin):
         return float(value**2 / self.variance(y, d)[0])
 
     def variance(self, y: float, d: float) -> tuple[float, float]:
-        """Return the variance of a direction, raised, and that of the noise of coefficients."""
+        """Return the variance of a direction, inflated, and that of the noise of coefficients."""
         square = np.array([y * y, 2 * y * d, d * d])
         parts = self.reduced, self.cross, self.first
         om = math.hypot(*(square * [one.spread[0, 0] for one in parts]))

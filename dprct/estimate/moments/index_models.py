@@ -190,7 +190,7 @@ def unserved(one: Regression, schema: Schema) -> str:
 
 
 def _unweighed(one: Regression, schema: Schema) -> str:
-    """Why the weights of a model are not served; empty if they are."""
+    """Reason why the weights of a model are not served; empty if they are."""
     if one.weights is None:
         return ""
     column = schema.column(one.weights)
@@ -206,7 +206,7 @@ def _unweighed(one: Regression, schema: Schema) -> str:
 
 
 def _unmet(one: Regression, schema: Schema) -> str:
-    """Why the condition of a model is not served; empty if it is."""
+    """Reason why the condition of a model is not served; empty if it is."""
     if one.condition is None:
         return ""
     if asked_of(one.condition) is None:
@@ -233,7 +233,7 @@ def _unmet(one: Regression, schema: Schema) -> str:
 
 
 def _some(model: IndexModel, schema: Schema) -> Some | None:
-    """Whom a model's condition chooses, and with which weight."""
+    """Rows that a model's condition selects, and their weights."""
     if model.whole:
         return None
     columns = {column.name: column for column in schema.columns}
