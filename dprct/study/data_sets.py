@@ -51,6 +51,11 @@ MADE_BY = "column made by the study: "
 
 _DEEPEST = 8
 
+_UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, DprctError,
+)  # fmt: skip
+"""What a document of a stranger may end in, which is then as if it were not there."""
+
 
 def studies_of(study: Study) -> tuple[Study, ...]:
     """Return the study, and those of the other data sets of its package, in order."""
@@ -321,15 +326,7 @@ def packed_others(file: Path) -> Others:
             for one in stated["data_sets"]
         ]
         made = {str(one["place"]): _checked(one.get("derived", {})) for one in stated["data_sets"]}
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        DprctError,
-    ):
+    except _UNREADABLE:
         return Others()
     headers: dict[str, list[str]] = {}
     parts: dict[str, MergedFile] = {}
@@ -359,15 +356,7 @@ def others_beside(file: Path, certificate: Path | None = None) -> Others:
         facts = {str(name): str(said) for name, said in told["facts"].items()}
         made = {n.removeprefix(MADE_BY): x for n, x in facts.items() if n.startswith(MADE_BY)}
         return replace(found, derived=_checked(made))
-    except (
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        DprctError,
-    ):
+    except _UNREADABLE:
         return found
 
 
