@@ -304,7 +304,7 @@ def of_do_files(table: str) -> bool:
 
 
 def mismatches(
-    path: Path, study: str, entries: Iterable[Mapping[str, Any]], *, of_do: bool
+    path: Path, study: str, entries: Iterable[Mapping[str, Any]], *, of_do: bool = False
 ) -> tuple[Mismatch, ...]:
     """Return the numbers that differ from ``expected.csv``, or are on one side only.
 

@@ -15,7 +15,7 @@ from dprct.dofile import Regression
 from dprct.schema import Column, Schema
 from dprct.study.added_do_files import stata_line
 from dprct.study.expected_regressions import entries
-from dprct.study.package_page import cells_of
+from dprct.study.package_page import OnFile, cells_of
 from dprct.study.study import load_study
 from dprct.study.verdicts import Released, of_file, of_study, of_table, verdicts
 
@@ -178,12 +178,12 @@ def test_a_do_file_and_the_report_on_it(release: Release, tmp_path: Path) -> Non
         assert [one.kind for one in found] == ["valid", "valid", "effects only"]
         line = "ivregress 2sls score urban (joined = offer), vce(robust) small"
         assert stata_line(found[0]) == line
-        listed = entries(found, release.protected, release.schema)
+        listed = entries(found, OnFile(release.protected, release.schema))
         errors = [one["value"] for one in listed if one["statistic"] == "std.error"]
         assert errors == pytest.approx([delta_method(release)] * 2, rel=1e-9)
     else:
         assert "regress score and joined on offer with vce(robust)" in one.remedy
-    cells, failed = cells_of(found, release.protected, release.schema, 0.05)
+    cells, failed = cells_of(found, OnFile(release.protected, release.schema), 0.05)
     score, joined = effects_of(release)
     assert not failed
     assert cells[0, "joined"].estimate == pytest.approx(score / joined, rel=1e-9)

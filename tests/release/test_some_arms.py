@@ -18,6 +18,7 @@ from dprct.schema import Column, Schema
 from dprct.study.added_do_files import stata_line
 from dprct.study.do_files import read_do
 from dprct.study.expected_regressions import entries
+from dprct.study.package_page import OnFile
 from dprct.study.valid_files import STATA, R, valid_texts
 from dprct.study.verdicts import Verdict, of_table
 
@@ -128,7 +129,10 @@ def test_numbers_of_a_verdict_are_those_of_its_rows(releases: dict[str, Release]
     release = releases["joint"]
     found = verdicts_of(release, "reg meals cash if food == 0, vce(robust)")
     assert stata_line(found[0]) == "regress meals cash if food == 0, vce(robust)"
-    listed = {e["statistic"]: e["value"] for e in entries(found, release.protected, release.schema)}
+    listed = {
+        e["statistic"]: e["value"]
+        for e in entries(found, OnFile(release.protected, release.schema))
+    }
     told = release.estimates
     assert listed["estimate"] == pytest.approx(told.params["cash"], abs=1e-9)
     assert listed["std.error"] == pytest.approx(told.bse["cash"], rel=1e-3)

@@ -14,6 +14,7 @@ from dprct.cli import main
 from dprct.errors import StudyError
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.expected_regressions import entries
+from dprct.study.package_page import OnFile
 from dprct.study.protect import open_points
 from dprct.study.study import load_study
 from dprct.study.verdicts import of_file, of_study
@@ -133,7 +134,7 @@ def test_a_study_file_protects_what_the_paper_prints(folder: Path) -> None:
     ]
     assert [one["largest"] for one in told] == pytest.approx([1, 1], abs=1e-9)
     data, schema = dprct.read_dta(file)
-    listed = entries(found, data, schema)
+    listed = entries(found, OnFile(data, schema))
     assert [one["outcome"] for one in listed] == ["income", "income", "works", "works"]
     fit = dprct.ols("income ~ treat + age + female | district", data, schema, cluster="village")
     assert [one["value"] for one in listed[:2]] == pytest.approx(
