@@ -594,7 +594,7 @@ def _apart(study: Study) -> dict[str, str]:
     if study.disjoint is None:
         return {}
     said = (
-        f"of other people ({study.disjoint}): on one {study.unit.name} this release alone is spent"
+        f"of other people ({study.disjoint}): they spend nothing on a {study.unit.name} of this one"
     )
     return {"other data sets of the package": said}
 
@@ -619,7 +619,7 @@ def _together(held: Sequence[Held], sides: Sequence[Side]) -> tuple[str, ...]:
     charges = found.charges
     counted = f"the {charges} charges" if charges > 1 else "the one charge"
     return (
-        f"The ledger of {first.dataset_id} says of {counted} to it: {found.spent} in all.",
+        f"{counted.capitalize()} to the ledger of {first.dataset_id}: {found.spent} in all.",
         *sum_of.sentences(),
     )
 

@@ -296,13 +296,13 @@ async function verdicts() {
   }
   if (mine !== judged) return;
   if (!found.files.length) {
-    $("worth").replaceChildren(element("p", { class: "hint", text: "Name your do-files in step 1, and each of their regressions stands "
-      + "here with what it will be worth on what is released." }));
+    $("worth").replaceChildren(element("p", { class: "hint", text: "Name your do-files in step 1, to see here the verdict on each of "
+      + "their regressions." }));
     return;
   }
   if (!found.rows.length) {
     $("worth").replaceChildren(element("p", { text: `There is no verdict on ${found.files.join(", ")}: `
-      + "no regression is run there, or design or regression are still open in step 3." }));
+      + "no regression is run there, or the design or the regression is still open in step 3." }));
     return;
   }
   const valid = found.rows.filter((one) => one.verdict.startsWith("valid")).length;
