@@ -602,24 +602,37 @@ def _apart(study: Study) -> dict[str, str]:
 def _together(held: Sequence[Held], sides: Sequence[Side]) -> tuple[str, ...]:
     """What all releases of a package spend and promise together, in sentences."""
     first = held[0].study
-    if len(held) == 1:
-        return ()
     if first.disjoint is not None:
-        spent = [
-            (side.certificate.guarantee, one.place) for one, side in zip(held, sides, strict=True)
-        ]
-        return tuple(
-            f"One {guarantee.unit} of {place}: {guarantee.budget}, and nothing more."
-            for guarantee, place in spent
-        )
+        each = zip(held, sides, strict=True)
+        return tuple(line for one, side in each for line in _alone(one, side))
     found = find_ledger(first.data, first.dataset_id)
+    if len(held) == 1 and (found is None or found.charges == 1):
+        return ()
+    return _spent(first)
+
+
+def _alone(held: Held, side: Side) -> tuple[str, ...]:
+    """What is spent on people who are in this data set alone."""
+    guarantee, found = (
+        side.certificate.guarantee,
+        find_ledger(held.study.data, held.study.dataset_id),
+    )
+    if found is not None and found.charges > 1:
+        return (f"One {guarantee.unit} of {held.place}: {guarantee.budget} for this release.",
+                *_spent(held.study))  # fmt: skip
+    return (f"One {guarantee.unit} of {held.place}: {guarantee.budget}, and nothing more.",)
+
+
+def _spent(study: Study) -> tuple[str, ...]:
+    """What the ledger of a data set says of all charges to it."""
+    found = find_ledger(study.data, study.dataset_id)
     sum_of = None if found is None else found.together
     if found is None or sum_of is None:
         return ()
     charges = found.charges
     counted = f"the {charges} charges" if charges > 1 else "the one charge"
     return (
-        f"{counted.capitalize()} to the ledger of {first.dataset_id}: {found.spent} in all.",
+        f"{counted.capitalize()} to the ledger of {study.dataset_id}: {found.spent} in all.",
         *sum_of.sentences(),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -209,8 +210,9 @@ def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None =
     asked = {"accept_large_delta": release.accept_large_delta}
     plan = plan_in_toml(model.plan(release.epsilon, release.delta, **asked))
     if several := _of_several(study):
-        thrice = 3 * release.epsilon
-        plan = plan.also([PlannedNumber(SEVERAL, thrice, "epsilon", several)])
+        thrice, lost = thrice_of(release.epsilon, release.delta)
+        said = several if lost is None else f"{lost}; {several}"
+        plan = plan.also([PlannedNumber(SEVERAL, thrice, "epsilon", said)])
     if study.scope.sample is None:
         return plan
     rows = PlannedNumber("sample", model.n, "rows", f"those with {study.scope.condition}")
@@ -249,6 +251,26 @@ def _of_several(study: Study) -> str:
     return (
         f"each {unit.name} is protected by itself; for a whole person give [unit] id and max_rows"
     )
+
+
+def thrice_of(epsilon: float, delta: float) -> tuple[float, str | None]:
+    """Return the epsilon that three rows of a person pay, and what is said of their delta.
+
+    Each row replaced costs epsilon again, and delta times the odds of those before it: together
+    d (1 + e^epsilon + e^(2 epsilon)).
+
+    Examples
+    --------
+    >>> thrice_of(1.0, 0.0), thrice_of(2.0, 1e-3)
+    ((3.0, None), (6.0, 'delta=0.063'))
+    """
+    if not delta:
+        return 3 * epsilon, None
+    odds = math.exp(min(epsilon, 300.0))
+    lost = delta * (1 + odds + odds * odds)
+    if lost >= 1:
+        return 3 * epsilon, "its delta is above 1, so that this promises nothing"
+    return 3 * epsilon, f"delta={lost:.3g}"
 
 
 def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: Plan) -> None:
@@ -376,8 +398,10 @@ def written_files(
 
 def _facts_of(study: Study) -> dict[str, str]:
     """Return what certificates say of a study: columns that it makes, and several rows of one."""
-    several = _of_several(study)
-    said = {SEVERAL: f"epsilon={3 * study.release.epsilon:g}; {several}"} if several else {}
+    said: dict[str, str] = {}
+    if several := _of_several(study):
+        thrice, lost = thrice_of(study.release.epsilon, study.release.delta)
+        said[SEVERAL] = f"epsilon={thrice:g}{'' if lost is None else f', {lost}'}; {several}"
     return {**{f"{MADE_BY}{name}": text for name, text in study.derived.items()}, **said}
 
 

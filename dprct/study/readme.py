@@ -148,7 +148,7 @@ class PackageNote:
     others : tuple of (str, str)
         Other protected files of the package, each with its own README.
     together : tuple of str
-        What all charges to the ledger promise together, where several files were released.
+        What all charges to the ledger promise together, where there are several.
     disjoint : str or None
         Why the other files are about other people; None if they may be about the same.
     parts : tuple of (str, str, list of str)
@@ -215,7 +215,7 @@ def readme(
         *_statement(certificate, availability),
         *_data_set(certificate),
         *_provenance(package),
-        *_per_unit(certificate),
+        *_per_unit(certificate, package),
         *_tables(command, certificate, tables, expected),
         *_regressions(
             package.regressions
@@ -352,15 +352,21 @@ def _provenance(package: PackageNote | None) -> Iterator[str]:
     yield ""
 
 
-def _per_unit(certificate: Certificate) -> Iterator[str]:
-    """Yield what the release spends on one person."""
+def _per_unit(certificate: Certificate, package: PackageNote | None) -> Iterator[str]:
+    """Yield what the release spends on one person, and what others of these data did."""
     guarantee = certificate.guarantee
     if guarantee.budget is None or not _promises(certificate):
         return
     yield f"### Spent per {plain(guarantee.unit)}"
     yield ""
-    yield f"{guarantee.budget}, by {plain(certificate.method)}."
+    yield f"{guarantee.budget} for this release, by {plain(certificate.method)}."
     yield ""
+    told = () if package is None or package.others else package.together
+    _, there, all_charges = certificate.ledger.partition(" All ")
+    told = told or ((f"All {all_charges}.",) if there else ())
+    for line in told:
+        yield plain(line)
+        yield ""
     for name, said in certificate.facts.items():
         if name.startswith(SEVERAL):
             yield f"{plain(name)}: {plain(said)}"

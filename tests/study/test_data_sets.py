@@ -221,11 +221,35 @@ def test_budgets_of_different_people_do_not_add(states: Path, run: Callable[...,
     told = json.loads((made / "data" / "trees.certificate.json").read_text("utf-8"))
     assert "two states, by law" in Certificate.from_dict(told).to_text()
     told = json.loads((made / "data" / "sales.moments.certificate.json").read_text("utf-8"))
-    assert Certificate.from_dict(told).facts["3 rows of a person"].startswith("epsilon=6; ")
+    assert (
+        Certificate.from_dict(told)
+        .facts["3 rows of a person"]
+        .startswith("epsilon=6, delta=0.063; ")
+    )
     assert [one["verdict"] for one in told["regressions"]] == ["valid"]
     again = run("verify", made / "data" / "sales.moments.json", "--do", made / "main.do",
                 "--expect", made / "sales.expected.csv")  # fmt: skip
     assert again.code == 0, again.err + again.out
+
+
+def test_what_was_spent_before_on_these_people_is_said(
+    states: Path, run: Callable[..., Any]
+) -> None:
+    """A release before is in the ledger of its data set, and the package is not all there is."""
+    text = (states / "sales.toml").read_text("utf-8")
+    before = text.replace("epsilon = 2.0", 'epsilon = 1.0\noutput = "before.json"')
+    budget = "[budget]\nepsilon = 9.0\ndelta = 0.01\n"
+    for name, said in (("sales.toml", text), ("before.toml", before)):
+        (states / name).write_text(said + budget, "utf-8")
+    for file in ("before.toml", "study.toml"):
+        ran = run("protect" if file == "before.toml" else "package", states / file, "--yes")
+        assert ran.code == 0, ran.err
+    about = (states / "trees_package" / "README-data.md").read_text("utf-8")
+    assert "One grower of data/trees.dta: epsilon=4, and nothing more." in about
+    assert "One sale of data/sales.moments.json: epsilon=2, delta=0.001 for this release." in about
+    assert "The 2 charges to the ledger of market: epsilon=3, delta=0.002 in all." in about
+    of_sales = (states / "trees_package" / "sales.README-data.md").read_text("utf-8")
+    assert "All 2 charges together hold with epsilon=3, delta=0.002" in of_sales
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_the_program_prints_every_valid_regression(
 def test_the_readme_says_what_an_editor_asks(packed: Path) -> None:
     text = (packed / "wells_package" / "README-data.md").read_text("utf-8")
     for said in (
-        "epsilon=50, delta=0.001, by PrivateMoments",
+        "epsilon=50, delta=0.001 for this release, by PrivateMoments",
         "the do-files say version 13; packages of other authors: `outreg2`",
         "`wells.dta`: made before the do-files of this package run",
         "`tables.do:5  depth2 = depth ** 2`",
