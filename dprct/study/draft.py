@@ -44,6 +44,14 @@ rest = "withheld"                  # of all columns without a table below; or "k
 # sample = "attrit == 0"           # only these rows, if who they are is public
 """
 
+_OF_HEADER = """\
+# The names, types, formats and labels below come from the header of a confidential file.
+# Read them, then say that they may be published:"""
+_OF_ROWS = """\
+# The names below, and which columns hold text, dates, numbers or whole numbers alone, were read
+# from the rows of a confidential file. Check that each would be the same whoever had answered,
+# take out what would not, then say that they may be published:"""
+
 _HEAD = """\
 # A study file for dprct. Fill in what is commented out, from public knowledge only:
 # never look a bound up in the data. Then: dprct check {name}
@@ -83,8 +91,7 @@ delta = 0.0
 # epsilon = 1.0                    # without it: what this release costs
 
 [header]
-# The names, types, formats and labels below come from the header of a confidential file.
-# Read them, then say that they may be published:
+{read}
 confirm = false
 # columns = ["_dta"]               # or column by column; "_dta" is what the file says of itself
 
@@ -184,6 +191,7 @@ def draft(
         data=_text(_relative(data, study.absolute().parent).as_posix()),
         names=_NAMES if former_names(schema) else "",
         dataset_id=_text(_dataset_id(data.stem)),
+        read=_OF_ROWS if data.suffix.lower() == ".csv" else _OF_HEADER,
     )
     shown_columns = [c for c in schema.columns if not some or c.name in used]
     listed = "".join(_column(schema, column, filled, whole) for column in shown_columns)
@@ -401,7 +409,9 @@ def _number_blanks(schema: Schema, column: Column, is_whole: bool) -> list[str]:
             _blank("# ", "bins = 5", "or inner edges, such as [20, 30, 40]"),
         ]
         if is_whole:
-            lines.append(_blank("", "integer = true", "all are whole numbers; must they be?"))
+            lines.append(
+                _blank("", "integer = true", "so in the rows; keep it only if they must be")
+            )
         elif column.type in FLOAT_LIMITS:
             lines.append(_blank("# ", "integer = true", "if all values are whole numbers"))
     lines.append(_blank("# ", f"missing = {json.dumps(missing)}", 'or "never"'))

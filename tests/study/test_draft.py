@@ -161,3 +161,17 @@ def test_a_draft_offers_every_method_of_the_registry() -> None:
     text = draft(Schema((Column("age", "byte"),)), Path("a.dta"), Path("study.toml"))
     assert all(f'"{key}"' in text for key in {*METHODS} - UNPROMISED)
     assert not any(key in text for key in UNPROMISED)
+
+
+def test_a_draft_says_which_facts_were_read_from_the_rows() -> None:
+    """A .csv has no header: that numbers are whole is a fact of the data until somebody says no."""
+    schema = Schema((Column("age"), Column("income")))
+    text = draft(schema, Path("x.csv"), Path("s.toml"), whole=["age"])
+    for said in ("were read\n# from the rows of a confidential file", "whoever had answered"):
+        assert said in text
+    assert "come from the header" not in text
+    columns = tomllib.loads(text)["columns"]
+    assert columns["age"] == {"integer": True}
+    assert columns["income"] == {}
+    assert "keep it only if they must be" in text
+    assert "come from the header" in draft(schema, Path("x.dta"), Path("s.toml"))
