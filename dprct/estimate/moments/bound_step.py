@@ -182,6 +182,12 @@ class BoundStep:
         return found
 
     @property
+    def informative(self) -> int:
+        """Rows of cells that have weights: a block of one arm has none."""
+        whole = np.rint(self.weights * (FINEST / self.longest))
+        return round(float(self.sizes[np.any(whole != 0, axis=0)].sum()))
+
+    @property
     def most_rows(self) -> int:
         """The most rows that count of one person."""
         if self.members is None:

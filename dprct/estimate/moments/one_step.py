@@ -921,9 +921,9 @@ def _planned_members(
     move = _moved(d, c) if bound.clusters else c * c
     om: Any = bound.inflated(n * share) * move / squares / (n * share * mean) ** 2
     if bound.classical:
-        alike = (n * share, n * share, 1.0)
-        c = _clip_at(bound, place, sd, reach, icc, squares, alike)
-        left = max(n * share - bound.coefficients, 1.0)
+        counted = bound.informative * share
+        c = _clip_at(bound, place, sd, reach, icc, squares, (counted, counted, 1.0))
+        left = max(counted - bound.coefficients, 1.0)
         om = c * c / squares / left * rows / (n * share) ** 2
     kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     ideal = guess if bound.step.covariates else 0.0
@@ -1229,7 +1229,7 @@ def _drawn_members(
     noise = np.sqrt(np.diag(covariance))
     basis = np.eye(q) if law.usable else np.full((q, q), math.nan)
     if bound.classical:
-        left = max(bound.n * law.share - bound.coefficients, 1.0)
+        left = max(bound.informative * law.share - bound.coefficients, 1.0)
         unit = part.unit / GRID * half**2 / left
         sampling, spread = (x * unit * law.gram for x in (*units, sd))
         return DrawnStep(law.theta * half, sampling, spread, noise, basis, covariance, rows)

@@ -158,6 +158,18 @@ def test_without_noise_classical_errors_of_members_are_those_of_least_squares() 
     assert found == pytest.approx(plain.bse["treat"] ** 2, rel=1e-9)
 
 
+def test_a_block_of_one_arm_does_not_make_classical_errors_of_members_smaller() -> None:
+    """Its residuals are not added, and so its rows are not divided by."""
+    rows = ROWS.copy()
+    rows.loc[rows["block"] >= 3, ["t1", "t2"]] = 0.0
+    rows["y"] = np.random.default_rng(5).normal(size=len(rows)).clip(-4, 6)
+    one = Regression("y ~ t1 + t2 | block", where="female == 1", name="them",
+                     cov_type="nonrobust")  # fmt: skip
+    found = model(rows, formulas=[one]).fit(30, 1e-6).ols("them")
+    plain = dprct.ols("y ~ t1 + t2 + C(block)", rows.query("female == 1"), cov_type="nonrobust")
+    assert found.bse["t1"] == pytest.approx(plain.bse["t1"], rel=0.15)
+
+
 def test_clusters_have_the_errors_of_clusters() -> None:
     one = Regression("y ~ treat + x", where="female == 1", name="women")
     m = model(assignment=VILLAGES, formulas=[one], cov_type="CR1").fit(20, 1e-6)
