@@ -10,7 +10,7 @@ from typing import Any
 from dprct.errors import ConversionError, DprctError
 from dprct.rbridge.convert import RWarning, to_r
 from dprct.rbridge.convert.vectors import named_list
-from dprct.rbridge.dialect import in_r
+from dprct.rbridge.names import r_words
 
 _NOT_SHOWN = frozenset({"args", "condition"})
 
@@ -51,7 +51,7 @@ def error_to_r(error: BaseException) -> Any:
     """Condition of an exception for R: message, classes, fields and the traceback."""
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
     if isinstance(error, DprctError):
-        text = in_r(error)
+        text = r_words(error)
     else:
         text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -69,7 +69,7 @@ def warning_to_r(category: type[Warning], message: Warning | str) -> Any:
     """Condition of a warning for R; one that came from R is its own condition."""
     if isinstance(message, RWarning) and message.condition is not None:
         return named_list({"condition": message.condition})
-    return to_r({"message": in_r(message), "classes": classes_of(category, "warning")})
+    return to_r({"message": r_words(message), "classes": classes_of(category, "warning")})
 
 
 def _fields(error: BaseException) -> dict[str, Any]:

@@ -211,6 +211,7 @@ term_text <- function(term, factors = character(), inside = FALSE) {
   inside <- inside || identical(head, "I")
   if (!head %in% c("(", operators)) factors <- character()
   parts <- vapply(as.list(term)[-1L], term_text, "", factors = factors, inside = inside)
+  if (is_bar(term)) parts[2L] <- term_text(term[[3L]]) # of what is absorbed every column is levels
   call_text(head, parts, inside)
 }
 

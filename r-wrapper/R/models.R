@@ -122,7 +122,8 @@ calibrated <- function(formula = NULL, data, schema = NULL, treatment = NULL, as
 #' Python package explains each of them.
 #'
 #' @inheritParams releases
-#' @param outcome Name of the outcome; `private_ate()` takes several. It may stand in the formula.
+#' @param outcome Name of the outcome; `private_ate()` takes several. It may stand in the formula, but for that of
+#'   `ipw()`, which has treatment on its left.
 #' @param treated,treatment_time,unit,time,donors The treated unit, and the first period with
 #'   treatment (for `ipw()`, the code or label of the treated); the columns of unit and time of a
 #'   long panel; the units to compare with.

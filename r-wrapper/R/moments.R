@@ -143,10 +143,13 @@ column_texts <- function(columns, data) {
 
 # A formula as text, of a declared regression with what else it says.
 declared_text <- function(x, data = NULL) {
-  if (!inherits(x, "dprct_regression")) {
-    return(formula_text(x, data))
+  text <- function(formula) {
+    if (is_instrumented(formula)) instrumented_text(formula, data) else formula_text(formula, data)
   }
-  x$formula <- formula_text(x$formula, data)
+  if (!inherits(x, "dprct_regression")) {
+    return(text(x))
+  }
+  x$formula <- text(x$formula)
   unclass(x)
 }
 
@@ -168,7 +171,7 @@ regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, na
 print.dprct_regression <- function(x, ...) {
   only_known(..., .also = for_print)
   said <- vapply(names(x)[-1L], function(key) paste(key, paste(x[[key]], collapse = " and ")), "")
-  say_lines(paste(c(formula_text(x$formula), said), collapse = ", "))
+  say_lines(paste(c(declared_text(x$formula), said), collapse = ", "))
   invisible(x)
 }
 
@@ -209,7 +212,8 @@ write_moments <- function(moments, path) {
 #' @export
 iv <- function(formula, moments, cov_type = NULL, where = NULL) {
   found <- dprct_call("moments_fit",
-    moments = check_moments(moments), formula = instrumented_text(formula), kind = "iv",
+    moments = check_moments(moments),
+    formula = instrumented_text(formula, known = as.list(moments$factors)), kind = "iv",
     cov_type = cov_type, where = where, .call = sys.call()
   )
   found$call <- plain_call(match.call())
@@ -234,8 +238,8 @@ outcome_index <- function(moments, outcomes, scales = NULL, signs = NULL, where 
 #' are in both.
 #'
 #' @param object Released moments, or what [effects()] or [ols()] returned.
-#' @param hypothesis Text such as `"t1 = t2"`, or several of them; of released moments, and of
-#'   regressions that are tested together, that all are 0 if it is left out.
+#' @param hypothesis Text such as `"t1 = t2"` or `"t1 = t2 = 0"`, or several of them; of released moments,
+#'   and of regressions that are tested together, that all are 0 if it is left out.
 #' @param combination Text such as `"t1 - t2"`, or weights by name: `c(t1 = 1, t2 = -1)`. A name
 #'   with signs or blanks in it, such as `(Intercept)`, is written in backquotes.
 #' @return `wald_test()`: an object of class `dprct_wald`, a list with `statistic`, `p.value`, `df`,
@@ -264,7 +268,7 @@ NULL
 wald_test <- function(object, hypothesis = NULL) {
   check_ours(object)
   dprct_call("moments_wald",
-    result = object, hypothesis = weights_by_name(hypothesis), .call = sys.call()
+    result = object, hypothesis = weights_by_name(hypothesis, "hypothesis"), .call = sys.call()
   )
 }
 
@@ -273,7 +277,7 @@ wald_test <- function(object, hypothesis = NULL) {
 lincom <- function(object, combination) {
   check_ours(object)
   dprct_call("moments_lincom",
-    result = object, combination = weights_by_name(combination), .call = sys.call()
+    result = object, combination = weights_by_name(combination, "combination"), .call = sys.call()
   )
 }
 
@@ -285,7 +289,14 @@ check_ours <- function(object) {
   }
 }
 
-weights_by_name <- function(wanted) {
+weights_by_name <- function(wanted, said) {
+  by_name <- (is.numeric(wanted) || is.list(wanted)) && !is.null(names(wanted))
+  if (!by_name && !is.character(wanted) && !(said == "hypothesis" && (is.null(wanted) || is.list(wanted)))) {
+    refuse("parameter", sprintf(
+      "%s is %s; give text such as \"t1 - t2\", or weights by name: c(t1 = 1, t2 = -1)", said,
+      if (is.numeric(wanted)) "numbers without names" else class(wanted)[1L]
+    ), sys.call(-1L))
+  }
   if (length(wanted) > 1L || is.numeric(wanted)) as.list(wanted) else wanted
 }
 
@@ -319,6 +330,9 @@ ols_of_moments <- function(formula, moments, cov_type, where, given, call) {
       rows[1L]
     ), call)
   }
+  if (is_instrumented(formula)) {
+    refuse("formula", "ols() takes no instruments; give this formula to iv()", call)
+  }
   read <- if (inherits(formula, "dprct_regression")) list(text = declared_text(formula)) else {
     formula_text(formula, spelled = TRUE, known = as.list(moments$factors))
   }
@@ -341,21 +355,29 @@ variables_of_moments <- function(formula, moments) {
 }
 
 # R reads y ~ age | d ~ z from the left: as (y ~ age | d) ~ z.
-instrumented_text <- function(formula) {
+is_instrumented <- function(formula) {
+  if (is.character(formula)) formula <- tryCatch(stats::as.formula(formula), error = function(e) NULL)
+  first <- if (inherits(formula, "formula") && length(formula) == 3L) formula[[2L]]
+  is.call(first) && identical(first[[1L]], quote(`~`))
+}
+
+instrumented_text <- function(formula, data = NULL, known = NULL) {
+  if (is_instrumented(formula)) formula <- stats::as.formula(formula)
   if (!inherits(formula, "formula")) {
     return(formula_text(formula))
   }
-  first <- if (length(formula) == 3L) formula[[2L]]
-  bar <- if (is.call(first) && identical(first[[1L]], quote(`~`)) && length(first) == 3L) first[[3L]]
+  first <- if (is_instrumented(formula)) formula[[2L]]
+  bar <- if (length(first) == 3L) first[[3L]]
   if (!is.call(bar) || !identical(bar[[1L]], quote(`|`))) {
     refuse("formula",
       "the formula names no instruments; give one such as y ~ age | d ~ z, d being moved by z",
-      sys.call(-1L)
+      user_call()
     )
   }
-  main <- formula_text(stats::as.formula(call("~", first[[2L]], bar[[2L]])))
-  moved <- sub("^~ *", "", formula_text(stats::as.formula(call("~", bar[[3L]]))))
-  by <- formula_text(stats::as.formula(call("~", formula[[3L]])))
+  text <- function(tilde) formula_text(stats::as.formula(tilde), data, known = known)
+  main <- text(call("~", first[[2L]], bar[[2L]]))
+  moved <- sub("^~ *", "", text(call("~", bar[[3L]])))
+  by <- text(call("~", formula[[3L]]))
   paste0(main, " + [", moved, " ", by, "]")
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dprct.rbridge.dialect import in_r
+from dprct.rbridge.names import r_words
 from dprct.study.wording import in_toml
 
 _QUOTED = re.compile(r"(?<![\w=])'[^'\n]*'(?!\w)|\"[^\"\n]*\"")
@@ -14,7 +14,7 @@ _EVERYWHERE = (
     r"|\bdprct\.[A-Z]\w+|(?<!c)\(low, high\)|\{'|\['"
 )
 LANGUAGES = {
-    "R": (in_r, re.compile(rf"{_EVERYWHERE}|\[\d+(?:, [\d.]+)*\]\s*(?:[,;]|$)")),
+    "R": (r_words, re.compile(rf"{_EVERYWHERE}|\[\d+(?:, [\d.]+)*\]\s*(?:[,;]|$)")),
     "a study file": (in_toml, re.compile(_EVERYWHERE)),
 }
 

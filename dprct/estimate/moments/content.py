@@ -31,6 +31,13 @@ class ColumnContent(TypedDict):
     bounds: tuple[float, float] | None
     levels: tuple[float | str, ...] | None
     missing: tuple[str, ...] | None
+    labels: NotRequired[
+        Annotated[
+            tuple[tuple[int | str, str], ...],
+            "its value labels, where they are public: code, a number or a missing code, and label",
+            {"minItems": 1},
+        ]
+    ]
 
 
 class VariableContent(TypedDict):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,9 +39,11 @@ from dprct.estimate.moments.release import (
 from dprct.estimate.moments.robust_errors import SHARE, DrawnScores
 from dprct.estimate.moments.variables import WITHIN, Atom, variable_of
 from dprct.formula import parse
+from dprct.missing import MISSING_CODES
 from dprct.privacy.budget import Guarantee
 from dprct.queries.group_moments import MomentsGrid, Part
-from dprct.schema import Column, Schema
+from dprct.schema import Column, FileFacts, Schema
+from dprct.schema.columns import shown
 from dprct.schema.conditions import condition
 from dprct.schema.facts import check_storage_type, is_text
 
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dprct.estimate.moments.reading import ReleasedMoments
+    from dprct.schema.columns import Code
 
 VERSION = 5
 """Versions 1 to 4 had outcomes in the ball, which bent effects; they are refused."""
@@ -91,7 +95,10 @@ def document_of(moments: ReleasedMoments) -> dict[str, Any]:
         "guarantee": moments.guarantee.to_dict(),
         "ledger": moments.ledger,
         "schema": {"sha256": moments.facts_sha256, "sealed": moments.sealed},
-        "columns": {column.name: _column(column) for column in moments.schema.columns},
+        "columns": {
+            column.name: _column(column, moments.schema.labels_of(column.name))
+            for column in moments.schema.columns
+        },
         "variables": [_variable(place) for place in layout.places],
         "layout": {
             "radius": layout.radius,
@@ -295,11 +302,16 @@ def _no_constant(text: str) -> float:
     raise ValueError(text)
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: Column, labels: Mapping[Code, str]) -> dict[str, Any]:
     found: dict[str, Any] = {"type": column.type, "label": column.label}
     found["bounds"] = None if column.bounds is None else [float(x) for x in column.bounds]
     found["levels"] = None if column.levels is None else list(map(_plain, column.levels))
     found["missing"] = None if column.missing is None else list(column.missing)
+    # of a header that nobody confirmed they may not be public; codes as Stata has them
+    told = {code: shown(words) for code, words in labels.items()
+            if isinstance(code, str) or abs(code) < 1 << 31}  # fmt: skip
+    if column.confirmed and told:
+        found["labels"] = [[code, words] for code, words in told.items()]
     return found
 
 
@@ -339,17 +351,7 @@ def _triangle(matrix: Any) -> list[int]:
 
 def _read(content: Mapping[str, Any]) -> dict[str, Any]:
     """Content of a document, checked against itself."""
-    for name, facts in content["columns"].items():
-        check_storage_type(facts["type"], name)
-        text = is_text(facts["type"])
-        known = facts["levels"] or ()
-        _require(
-            all(isinstance(level, str) is text for level in known), "a level is of another type"
-        )
-    columns = tuple(
-        Column(name, **facts, built_from="own") for name, facts in content["columns"].items()
-    )
-    schema = Schema(columns, dataset_id=content["dataset_id"])
+    schema = _schema(content["columns"], content["dataset_id"])
     places = tuple(_place(facts, schema) for facts in content["variables"])
     layout = _layout(places, content["layout"], schema)
     groups = tuple(Group(**facts) for facts in content["groups"])
@@ -404,6 +406,37 @@ def _read(content: Mapping[str, Any]) -> dict[str, Any]:
         "families": families,
         "models": models,
     }
+
+
+def _schema(columns: Mapping[str, Any], dataset_id: str | None) -> Schema:
+    """Public facts of the columns; labels are read as confirmed, for only such are written."""
+    found, sets = [], {}
+    for name, facts in columns.items():
+        check_storage_type(facts["type"], name)
+        text = is_text(facts["type"])
+        known = facts["levels"] or ()
+        _require(
+            all(isinstance(level, str) is text for level in known), "a level is of another type"
+        )
+        given = {key: of for key, of in facts.items() if key != "labels"}
+        column = Column(name, **given, built_from="own")
+        if "labels" in facts:
+            sets[name] = _labels(facts["labels"])
+            _require(not text, "a column of text has labels")
+            column = replace(column, value_label=name, confirmed=True)
+        found.append(column)
+    file = FileFacts(value_labels=MappingProxyType(sets))
+    return Schema(tuple(found), file, dataset_id=dataset_id)
+
+
+def _labels(pairs: Sequence[tuple[Code, str]]) -> dict[Code, str]:
+    found = dict(pairs)
+    _require(
+        all(code in MISSING_CODES for code in found if isinstance(code, str)),
+        "the code of a label is neither a number nor a missing code",
+    )
+    _require(len(found) == len(pairs), "a code has two labels")
+    return found
 
 
 def _place(facts: Mapping[str, Any], schema: Schema) -> Place:

@@ -850,8 +850,8 @@ class MomentsSpec(Spec[MomentsFacts]):
             )
         if self.cov_type == "HC1" and any(step.clusters for step in steps):
             raise ParameterError(
-                "``cov_type='HC1'`` takes people to be independent, and clusters were assigned; "
-                "say 'CR1'"
+                "``cov_type='HC1'`` takes people to be independent, and errors are clustered; say "
+                "'CR1'"
             )
         self.scored(schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,9 @@ from dprct.estimate.moments.results import Moments
 from dprct.formula import parse
 from dprct.rbridge.api.regressions import Fitted
 from dprct.rbridge.api.results import estimate_record, guarantee_record, table_record
-from dprct.rbridge.api.spelling import r_name_of, r_words, spelled
+from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.convert import Record
+from dprct.rbridge.names import r_name_of, r_words
 from dprct.rbridge.registry import export, revives
 from dprct.schema.columns import shown
 
@@ -174,7 +176,14 @@ def moments_table(
 @export("moments_wald")
 def moments_wald(result: Any, hypothesis: Any) -> Record:
     """Return the joint test of restrictions on effects, or on coefficients."""
-    test = _combined(result).wald_test(hypothesis)
+    found = _combined(result)
+    first = next(iter(inspect.signature(found.wald_test).parameters.values()))
+    if hypothesis is None and first.default is first.empty:
+        raise ParameterError(
+            "``hypothesis=`` is missing, and only of released moments and of regressions that are "
+            "tested together it is that all are 0; give one, such as 'treat = 0', or several"
+        )
+    test = found.wald_test(hypothesis)
     return Record(
         ("dprct_wald",),
         {

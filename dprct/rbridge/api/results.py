@@ -16,14 +16,15 @@ from dprct.custodian import RiskReport, UtilityReport
 from dprct.errors import ParameterError, SimulationError
 from dprct.estimate import Moments
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.api.spelling import guarantee_in_r, r_words, spelled
+from dprct.rbridge.api.spelling import guarantee_in_r, spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table
-from dprct.rbridge.dialect import in_r, method_in_r
+from dprct.rbridge.dialect import method_in_r
+from dprct.rbridge.names import r_name_of, r_words
 from dprct.rbridge.registry import export, revives
 from dprct.release.release import Release
 from dprct.release.writing import write_protected
 from dprct.results.base import LinearResults, Origin
-from dprct.results.plan import Plan
+from dprct.results.plan import Contents, Plan, PlannedNumber
 from dprct.results.tables import Table as ResultTable
 from dprct.results.typeset import Summary
 
@@ -57,7 +58,23 @@ def guarantee_record(guarantee: Guarantee) -> Record:
 
 
 def _plan_in_r(plan: Plan) -> Plan:
-    return replace(plan.in_words(in_r), method=method_in_r(plan.method))
+    said = plan.in_words(r_words)
+
+    def made() -> Contents:
+        numbers = tuple(map(_number_in_r, said.contents.numbers))
+        return replace(said.contents, numbers=numbers)
+
+    return replace(said, made=made, method=method_in_r(plan.method))
+
+
+def _number_in_r(number: PlannedNumber) -> PlannedNumber:
+    """Return a planned number whose estimate is named as R names it."""
+    return replace(
+        number,
+        regression=r_name_of(number.regression),
+        outcome=r_name_of(number.outcome),
+        term=r_name_of(number.term),
+    )
 
 
 def plan_record(plan: Plan) -> Record:

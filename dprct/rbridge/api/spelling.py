@@ -10,7 +10,7 @@ import pandas as pd
 
 from dprct.formula import parse
 from dprct.formula.design_matrix import INTERCEPT
-from dprct.rbridge.dialect import in_r
+from dprct.rbridge.names import r_name_of, r_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,31 +89,6 @@ def guarantee_in_r(guarantee: Guarantee) -> Guarantee:
         not_covered=tuple(map(r_words, guarantee.not_covered)),
         reason=r_words(guarantee.reason),
     )
-
-
-def r_words(text: str) -> str:
-    """Return a sentence with its fragments of code, and names of columns, as R writes them.
-
-    Examples
-    --------
-    >>> r_words("centres of ``radius=``: I(age ** 2), C(edu)[T.2]")
-    'centres of radius: I(age^2), factor(edu)2'
-    """
-    return r_name_of(in_r(text))
-
-
-def r_name_of(name: str) -> str:
-    """Return the name that R gives a coefficient or a column of a formula.
-
-    Examples
-    --------
-    >>> [r_name_of(name) for name in ("C(edu)[T.2]:t", "I(age ** 2)", "t")]
-    ['factor(edu)2:t', 'I(age^2)', 't']
-    """
-    levels = re.sub(r"\bC\(([^()]*)\)\[(?:T\.)?([^\]]*)\]", r"factor(\1)\2", name)
-    factors = re.sub(r"\bC\(([^()]*)\)", r"factor(\1)", levels)
-    # in a text that is broken into lines the blanks may be their ends
-    return re.sub(r"\bI\([^()]*\)", lambda at: re.sub(r"\s*\*\*\s*", "^", at[0]), factors)
 
 
 def _regressed(result: Any) -> str:

@@ -76,6 +76,9 @@ test_that("coefficients and effects are combined, tested and tabled", {
       class = "dprct_parameter_error"
     )
   }
+  expect_error(wald_test(own), "^hypothesis is missing", class = "dprct_parameter_error")
+  expect_error(wald_test(own, 3), "^hypothesis is numbers without names", class = "dprct_parameter_error")
+  expect_error(lincom(own, NULL), "^combination is NULL", class = "dprct_parameter_error")
   single <- wald_test(m, "treat = 0")
   expect_equal(single$p.value, tidy(m)$p.value, tolerance = 0.05)
   expect_equal(unname(coef(lincom(m, "treat"))), unname(coef(m)))
@@ -158,6 +161,17 @@ test_that("released moments speak R: terms, labels of factors, predictions and t
   expect_error(predict(effects(m), d), "only the coefficients of treatment",
     class = "dprct_parameter_error"
   )
+  # a file, and another session, keep the labels
+  file <- tempfile(fileext = ".moments.json")
+  write_moments(m, file)
+  read <- read_moments(file)
+  expect_identical(read$factors, m$factors)
+  again <- ols(y ~ treat + age + factor(edu) + region, read)
+  expect_identical(coef(again), coef(found))
+  expect_identical(predict(again, d[1:4, ]), predict(found, d[1:4, ]))
+  expect_match(plan(model, epsilon = 50, delta = 1e-6)$text, "factor(region)2", fixed = TRUE)
+  expect_no_match(plan(model, epsilon = 50, delta = 1e-6)$text, "C(", fixed = TRUE)
+  expect_error(ols(y ~ region:z, m), "factor(region)2", fixed = TRUE, class = "dprct_column_error")
   expect_identical(coef(update(found, . ~ . - region)), coef(ols(y ~ treat + age + factor(edu), m)))
   expect_no_match(paste(capture.output(print(itt_table(m))), collapse = " "), "``", fixed = TRUE)
   expect_equal(wald_test(m, "treat = 0")$df, 3)
@@ -232,6 +246,32 @@ test_that("declared regressions are served by one step, by name, formula or what
       assignment = design_simple("treat", shares = 185 / 445)
     ), "is no column of the design", class = "dprct_parameter_error"
   )
+})
+
+test_that("instruments and effects are declared as R writes them", {
+  skip_without_python()
+  n <- 2000
+  d <- data.frame(z = rep(0:1, n / 2), age = 20 + 1:n %% 41, area = factor(c("a", "b")[1 + (1:n %/% 2) %% 2]))
+  d$d <- ifelse(1:n %% 5 == 0, 1 - d$z, d$z)
+  d$y <- 40 + 5 * d$d + 3 * (d$area == "b") + sin(1:n)
+  levels <- list(levels = 0:1, missing = "never")
+  facts <- declare(d,
+    y = list(bounds = c(0, 100), sd = 5, centre = 45, missing = "never"), z = levels, d = levels,
+    age = list(bounds = c(20, 60), missing = "never"),
+    area = list(levels = c("a", "b"), missing = "never", fate = "public")
+  )
+  late <- regression(y ~ age | d ~ z, name = "late")
+  expect_output(print(late), "y ~ age + [d ~ z], name late", fixed = TRUE)
+  model <- private_moments(d, facts,
+    formulas = list(late, y ~ z | area), assignment = design_complete("z", shares = 0.5),
+    neighbors = "replace-one-design-public"
+  )
+  m <- fit(model, epsilon = 20, delta = 1e-6)
+  expect_equal(coef(iv("late", m))[["d"]], 5, tolerance = 0.1)
+  expect_identical(coef(iv(y ~ age | d ~ z, m)), coef(iv("late", m)))
+  expect_named(coef(ols(y ~ z | area, m)), "z")
+  expect_error(ols(y ~ age | d ~ z, m), "to iv()", fixed = TRUE, class = "dprct_formula_error")
+  expect_error(ols("y ~ age | d ~ z", m), "to iv()", fixed = TRUE, class = "dprct_formula_error")
 })
 
 test_that("a declared logit has its coefficients and the average effect of a regressor", {

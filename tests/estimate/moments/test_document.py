@@ -15,6 +15,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Schema
 from dprct.errors import FileError, SimulationError
 from dprct.estimate.moments.document import digest_of
+from dprct.schema import FileFacts
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -162,6 +163,71 @@ def test_levels_of_another_type_are_refused(
     content["columns"][column]["levels"] = levels
     assert "give one that Moments.save wrote" in hostile(content, tmp_path)
     content["columns"][column]["levels"] = ["\ud800", "north"]
+    assert "give one that Moments.save wrote" in hostile(content, tmp_path)
+
+
+LABELS = {1: "north", 2: "söuth", 3: "west", ".a": "abroad"}
+
+
+def labelled(confirmed: bool, labels: Any = LABELS) -> Moments:
+    """Return moments by region, whose codes have labels."""
+    region = Column("region", "byte", levels=(1, 2, 3), value_label="places", confirmed=confirmed,
+                    **NEVER)  # fmt: skip
+    file = FileFacts(value_labels={"places": labels, "other": {1: "of no column"}})
+    rows = pd.DataFrame({"wage": np.linspace(-4, 4, 300), "region": np.tile([1.0, 2, 3], 100)})
+    schema = Schema((SCHEMA.column("wage"), region), file, dataset_id="villages")
+    asked = PrivateMoments(rows, schema, formulas=["wage ~ C(region)"])
+    return asked.fit(epsilon=4, delta=1e-6)
+
+
+def test_public_labels_come_back_and_others_are_not_written(tmp_path: Any) -> None:
+    m = labelled(confirmed=True, labels={**LABELS, 2**80: "beyond Stata"})
+    path = m.save(tmp_path / "study.moments.json")
+    back = Moments.load(path)
+    assert dict(back.schema.labels_of("region")) == LABELS
+    assert back.schema.column("region").confirmed
+    assert not back.schema.labels_of("wage")
+    assert "of no column" not in path.read_text("utf-8")
+    assert back.to_dict() == m.to_dict()
+    rules = files("dprct.estimate.moments").joinpath("moments.schema.json").read_text("utf-8")
+    jsonschema.validate(json.loads(json.dumps(m.to_dict())), json.loads(rules))
+    # as documents were written before labels
+    old = json.loads(json.dumps(m.to_dict()))
+    del old["columns"]["region"]["labels"]
+    path.write_text(json.dumps({**old, "digest": digest_of(old)}), "utf-8")
+    pd.testing.assert_series_equal(
+        Moments.load(path).ols("wage ~ C(region)").params, m.ols("wage ~ C(region)").params
+    )
+    # an undecodable byte of a file
+    told = labelled(confirmed=True, labels={1: "n\udcff"}).save(path).read_text("utf-8")
+    assert json.loads(told)["columns"]["region"]["labels"] == [[1, "n�"]]
+    assert "labels" not in labelled(confirmed=False).to_dict()["columns"]["region"]
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [
+        ("region", []),
+        ("region", None),
+        ("region", "12"),
+        ("region", {"1": "north"}),
+        ("region", [[1]]),
+        ("region", [[1, 2]]),
+        ("region", [[1.5, "north"]]),
+        ("region", [[True, "north"]]),
+        ("region", [[10**400, "north"]]),
+        ("region", [["b", "north"]]),
+        ("region", [["\ud800", "north"]]),
+        ("region", [[1, "\ud800"]]),
+        ("region", [[1, "north"], [1, "south"]]),
+        ("town", [[1, "north"]]),
+    ],
+)
+def test_hostile_labels_are_refused(
+    column: str, labels: Any, moments: Moments, tmp_path: Any
+) -> None:
+    content = json.loads(json.dumps(moments.to_dict()))
+    content["columns"][column]["labels"] = labels
     assert "give one that Moments.save wrote" in hostile(content, tmp_path)
 
 
