@@ -362,8 +362,8 @@ def _per_unit(certificate: Certificate, package: PackageNote | None) -> Iterator
     yield f"{guarantee.budget} for this release, by {plain(certificate.method)}."
     yield ""
     told = () if package is None or package.others else package.together
-    _, there, all_charges = certificate.ledger.partition(" All ")
-    told = told or ((f"All {all_charges}.",) if there else ())
+    every = re.search(r"\. (All \d+ charges together hold .*)$", certificate.ledger)
+    told = told or ((f"{every[1]}.",) if every else ())
     for line in told:
         yield plain(line)
         yield ""

@@ -261,7 +261,7 @@ def index_results(
     if model.groups:
         said.append(f"Errors are those of {model.groups} clusters of {model.clusters}.")
     if model.where is not None:
-        said.append(f"It is about rows with {model.where}; their number is released.")
+        said.append(f"It is about rows with {model.where}; how many is released with noise.")
     if model.weights is not None:
         said.append(f"Rows are weighted by {model.weights}.")
     return IndexResults(
