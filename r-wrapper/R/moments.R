@@ -16,7 +16,8 @@
 #'   `regression()` returns, or a list of these. One step serves those on a treatment that was
 #'   assigned; any other regression on released columns remains possible.
 #' @param cluster The column of the clusters of a declared regression's errors, or two of them, for
-#'   errors clustered in two ways; by default the clusters that were assigned.
+#'   errors clustered in two ways, which need `neighbors = "replace-one-design-public"`; by default the clusters
+#'   that were assigned.
 #' @param joint Of `regression()`: what a family of regressions is called whose coefficients are tested
 #'   together, as after Stata's `suest`. Of `effects()`: the family whose coefficients are returned, with
 #'   their covariance, for [wald_test()] and [lincom()].
