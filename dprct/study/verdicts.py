@@ -524,6 +524,7 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     """Take what the file itself says of a regression on its columns and all of its rows."""
     assert released.valid is not None
     assert isinstance(row.outcome, str)
+    row = _by_arm(row, released.valid)
     if row.endogenous:
         return _two_stage(row, released, released.valid)
     several, some = len(row.cluster) > 1, released.some_arms(row)
@@ -649,6 +650,21 @@ def _crossed(row: Regression, valid: Validity) -> tuple[str, ...]:
         for word in row.regressors
     ]
     return terms_of(replace(row, regressors=tuple(words)))
+
+
+def _by_arm(row: Regression, valid: Validity) -> Regression:
+    """Return a regression without products with ``i.treat`` as ``treat``, where that is an arm.
+
+    Arms are columns of 0 and 1, of which the category that Stata shows is the column.
+    """
+    if any("#" in word for word in row.regressors):
+        return row
+    same = {f"{made}{arm}": arm for arm in valid.arms for made in ("i.", "ib0.", "ib(0).")}
+
+    def named(words: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(same.get(word, word) for word in words))
+
+    return replace(row, regressors=named(row.regressors), treatments=named(row.treatments))
 
 
 def _factor(word: str) -> str:
