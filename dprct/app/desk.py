@@ -206,6 +206,14 @@ class Desk:
         else:
             confirm = now.study.release.confirm
             said = now.study.problems(now.header, now.rows, confirm=confirm)
+            # a column that is refused for want of possible values has no facts yet: its fate is said
+            tables = now.document.get("columns", {})
+            stated = {
+                f"column {name!r} has no fate"
+                for name, facts in tables.items()
+                if isinstance(facts, dict) and facts.get("fate")
+            }
+            said = [point for point in said if point not in stated]
         return [one.as_json() for one in explained(said, now.header.names, keys())]
 
     def _refused_columns(self, now: _Now) -> list[str]:

@@ -46,6 +46,7 @@ _OF_DESIGN = ("treatment", "block", "cluster")
 _FEW_OUTCOMES, _FEW_COLUMNS = 2, 8
 _IN_NUMBERS = ("ipw", "cate")  # whose treatment is a column of 0 and 1
 _NAME_THE_GROUP = ("private_ate", *_IN_NUMBERS)  # whose formulas have its column as it is
+_UNTREATED = ("no", "none", "never", "control", "control group", "placebo", "untreated")
 _NEEDS_DELTA = ("moments", "ipw")
 
 
@@ -78,8 +79,19 @@ class Roles:
         if len(self.of("treatment")) != 1:
             return None
         name = self.first("treatment")
-        levels = self.levels.get(name, [])
+        levels = _control_first(self.levels.get(name, []))
         return (name, levels) if levels and not {*levels} <= {0, 1} else None
+
+
+def _control_first(levels: list[Any]) -> list[Any]:
+    """Levels of a treatment, the one first whose word says that there was none.
+
+    Examples
+    --------
+    >>> _control_first(["yes", "no"]), _control_first(["letter", "call"])
+    (['no', 'yes'], ['letter', 'call'])
+    """
+    return sorted(levels, key=lambda one: str(one).strip().casefold() not in _UNTREATED)
 
 
 def roles_of(document: Mapping[str, Any], names: Iterable[str] | None = None) -> Roles:

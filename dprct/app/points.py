@@ -113,8 +113,8 @@ def explained(
     Examples
     --------
     >>> (one,) = explained(["column 'age' has no fate"], ["age"], {})
-    >>> one.at
-    ('columns', 'age', 'fate')
+    >>> one.at, one.words
+    (('columns', 'age', 'fate'), 'Say what readers get of it.')
     """
     return [_explained(point, {*names}, keys) for point in points]
 
@@ -148,6 +148,7 @@ def _beside(point: str, keys: Mapping[str, Collection[str]]) -> str:
     """Sentence as it stands beside its field, which is named there already."""
     known = {key for of in keys.values() for key in of}
     said = in_fields(re.sub(r"^(\w+: )?(column|outcome|covariate) '[^']+':? ", "", point), known)
+    said = "say what readers get of it" if said == "has no fate" else said
     said = re.sub(r"^\w+: (?=the |\w+ )", "", said) if point.startswith("[") else said
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 

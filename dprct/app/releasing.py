@@ -240,12 +240,14 @@ def _next(study: Study) -> list[dict[str, str]]:
             "do": f"dprct verify {output}",
         },
         {"what": "See what was spent, on what", "do": f"dprct ledger {name}"},
-        {"what": "Print the numbers", "do": f"dprct table {name}"},
     ]
+    if study.tables or not study.makes_file:
+        steps.append({"what": "Print the numbers", "do": f"dprct table {name}"})
     if study.is_packed:
-        steps.append(
-            {"what": "Make the folder that goes to the journal", "do": f"dprct package {name}"}
-        )
+        named = study.package is not None and study.package.folder is not None
+        first = "" if named else ", once step 1 names your replication folder (under More)"
+        what = f"Make the folder that goes to the journal{first}"
+        steps.append({"what": what, "do": f"dprct package {name}"})
     return steps
 
 

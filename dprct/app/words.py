@@ -153,7 +153,7 @@ HELP: Mapping[tuple[str, str], str] = {
     ("package", "do"): "In the folder of the data. Step 5 then gives a verdict on each of their "
     "regressions.",
     ("package", "folder"): "The folder of your replication files, next to the data. Those that may "
-    "be published are copied.",
+    "be published are copied. Do-files are in it, and are named with it: replication/tables.do.",
     ("design", "kind"): "It decides which errors are valid.",
     ("design", "arms"): "Columns of 0 and 1, one for each arm. Or, where one column holds the "
     "group, its groups, the control group first.",

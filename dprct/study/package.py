@@ -260,7 +260,7 @@ def _check_do_files(files: Sequence[Path], folder: Folder) -> None:
         if not whole.is_relative_to(root):
             raise FileError(
                 f"[package] do names {path.name!r}, which is not in the folder {folder.root.name!r}"
-                "; put it there"
+                f"; put it there, and name it with its folder: '{folder.root.name}/{path.name}'"
             )
         name = whole.relative_to(root).as_posix()
         if name in folder.left_out:

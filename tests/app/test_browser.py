@@ -129,6 +129,7 @@ def test_an_experiment_from_opening_to_release(
     )
     page.until("document.getElementById('meaning').textContent.includes('97 %')")
     assert desk.study().release.epsilon == 1.0  # held, and not yet let go
+    assert page.js("document.getElementById('f-release-epsilon').value") == "3.3"
     page.until("document.getElementById('quick').textContent.includes('as without privacy')")
     page.js("document.getElementById('slider').dispatchEvent(new Event('change'))")
     page.settled()
@@ -140,6 +141,8 @@ def test_an_experiment_from_opening_to_release(
     assert page.js("document.querySelectorAll('#curve svg path.total').length") == 1
     release(page)
     assert "trial_protected.dta" in page.text("#files")
+    assert "dprct table" not in page.text("#made")  # no table was declared
+    assert "names your replication folder" in page.text("#made")
     assert page.js("document.querySelectorAll('#made svg .dot').length") == 1
     page.until("document.querySelector('#spent svg rect.spent')")
     protected, _ = dprct.read_dta(trial.with_name("trial_protected.dta"))
@@ -309,7 +312,7 @@ def test_a_csv_with_text_arms(
     page.press("#family-experiment")
     page.step(2)
     page.roles(voted="outcome", letter="treatment")
-    declare(page, letter_levels="none, plea", voted_levels="0, 1")
+    declare(page, letter_levels="plea, none", voted_levels="0, 1")
     end(page)
     page.step(3)
     page.set("f-design-kind", "complete")

@@ -440,6 +440,11 @@ def test_a_csv_is_read_once_to_be_opened_and_its_text_becomes_levels(
     desk = opened(data, None)
     assert desk.state()["rows"] == 1200
     assert len(reads) == 1
+    answer = {("columns", "letter", "role"): "covariate", ("columns", "letter", "fate"): ""}
+    desk.edit(desk.revision(), typed(answer))
+    about = [one["at"] for one in desk.state()["open"] if one["column"] == "letter"]
+    assert ["columns", "letter", "levels"] in about
+    assert ["columns", "letter", "fate"] not in about  # it was said
     answers = {
         ("columns", "letter", "levels"): "none, plea",
         ("columns", "letter", "missing"): "never",

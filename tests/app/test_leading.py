@@ -236,3 +236,6 @@ def test_two_groups_of_text_are_a_column_of_0_and_1_where_one_is_needed() -> Non
     found = implied({"release": {"method": "calibrated"}, "columns": columns}, names, 900)
     assert found["release", "formula"] == "y ~ C(got) + x"
     assert ("derived", "got_yes") not in found
+    columns["got"]["levels"] = ["yes", "no"]  # whoever writes it so means the same groups
+    found = implied({"release": {"method": "ipw"}, "columns": columns}, names, 900)
+    assert found["derived", "got_yes"] == "got == 'yes'"

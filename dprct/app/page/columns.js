@@ -6,10 +6,11 @@ import { edit, state, takeDoFiles, unmark } from "./study.js";
 
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
-  ["id", "identifier"], ["other", "another column of the file"], ["out", "leave out"]];
+  ["id", "identifier"], ["other", "another column"], ["out", "leave out"]];
 const IN_A_SURVEY = { outcome: "main answer", covariate: "answer" };
 const HINTS = { levels: "0, 1", bounds: "15, 80", bins: "5 or 20, 30", missing: "never or . .a", sd: "1",
   missing_policy: "public, private or 0" };
+const TEXT_HINTS = { levels: "yes, no", missing: "never" };
 const HELP = { sd: "about, from another study; if empty, the most that the bounds allow",
   missing_policy: "public: it is public who has a value; private: that is protected; or the number that stands for it" };
 const NAMED = ["block", "cluster", "id", "weight"];
@@ -91,11 +92,13 @@ function fill(column) {
 }
 
 const kindOf = (name) => state.columns.find((one) => one.name === name).kind;
+const isText = (name) => state.columns.find((one) => one.name === name).text;
 
 function factField(name, fact, help) {
   return field({ at: ["columns", name, fact], label: state.labels[fact], of: name,
     help: help || HELP[fact], takes: "", choices: state.choices[fact] || [], words: WORDS[fact] || {},
-    placeholder: fact === "bounds" && kindOf(name) === "date" ? "2021-03-01, 2021-09-30" : HINTS[fact] });
+    placeholder: fact === "bounds" && kindOf(name) === "date" ? "2021-03-01, 2021-09-30"
+      : `such as ${isText(name) && TEXT_HINTS[fact] || HINTS[fact]}` });
 }
 
 // what can be said by one press
@@ -115,7 +118,8 @@ function offers(one, column) {
   }
   made.push(button("More", () => openMore(name), { "aria-label": `more about ${name}` }));
   const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column)]);
-  const said = state.more.filter((fact) => facts[fact] && !asks(column).includes(fact)
+  const order = facts.role === "treatment" && !facts.levels && column.text ? "Write the control group first. " : "";
+  const said = order + state.more.filter((fact) => facts[fact] && !asks(column).includes(fact)
     && !(fact === "integer" && column.kind === "date"))
     .map((fact) => facts[fact] === "true" ? state.labels[fact] : `${state.labels[fact]}: ${facts[fact]}`).join("; ");
   if (one.shape === shape + said) return;
@@ -208,8 +212,10 @@ function showDoFiles() {
   const has = (state.roles.treatment || []).length > 0;
   $("of-do-files").hidden = !state.do_files.length;
   $("take-do-files").disabled = !has;
-  $("of-do-files-words").textContent = has ? `${state.do_files.join(", ")}: outcomes, covariates and blocks that have no role yet get one.`
-    : "Say first which column is the treatment.";
+  const blocks = state.roles.block || [];
+  $("of-do-files-words").textContent = !has ? "Say first which column is the treatment."
+    : `${state.do_files.join(", ")}: outcomes, covariates and blocks that have no role yet get one.${!blocks.length ? ""
+      : ` Blocks are ${blocks.join(", ")}: if treatment was not assigned within them, make them covariates.`}`;
 }
 
 function filtered() {

@@ -205,6 +205,7 @@ export const WORDS = {
     drop: "left out",
   },
   rest: { withheld: "in the file, without values", key: "new identifiers", drop: "left out" },
+  estimator: { ipw: "weighting (ipw)", aipw: "doubly robust (aipw)" },
 };
 
 export function goTo(id) {

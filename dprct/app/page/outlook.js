@@ -3,7 +3,7 @@
 import { $, count, element, short, table } from "./dom.js";
 import { field, put } from "./forms.js";
 import { curve, counts, forest, interval } from "./pictures.js";
-import { ask, edit, isGone, state } from "./study.js";
+import { ask, edit, isGone, state, unmark } from "./study.js";
 
 const EPSILONS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const STEPS = 200;
@@ -33,11 +33,13 @@ export function startOutlook() {
     slider.max = String(STEPS);
     slider.addEventListener("input", () => {
       previewed = of(Number(slider.value));
+      epsilonField.input.value = String(previewed);
       showMeaning();
       ahead(120);
     });
     slider.addEventListener("change", () => {
       const typed = String(of(Number(slider.value)));
+      unmark(epsilonField.id); // the slider takes the place of what was typed
       edit([{ at: ["release", "epsilon"], typed }], `Epsilon is ${typed}. It is saved.`)
         .then(() => { previewed = null; showPrivacy(); });
     });
@@ -150,7 +152,7 @@ function showOutlook() {
       .map((text) => element("p", { class: found.refused ? "bad" : "hint", text })),
     ...(found.needs_rows ? [element("p", { text: "What this method gives can be planned from the rows alone: "
       + "open the data in step 6; nothing is charged by that." })] : []),
-    ...[found.error, found.estimand].filter(Boolean).map((text, place) =>
+    ...[found.error && found.error.replace(/^1 times that/, "as large as"), found.estimand].filter(Boolean).map((text, place) =>
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
   const withErrors = list.filter((one) => one.with);
   $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},

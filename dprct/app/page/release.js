@@ -2,7 +2,7 @@
 // disk are the truth, so that a reload, a second window or a crash shows the same.
 
 import { $, button, complain, count, element, say, table } from "./dom.js";
-import { remedied } from "./forms.js";
+import { goTo, remedied } from "./forms.js";
 import { forest, ledgerPicture } from "./pictures.js";
 import { ask, isSaved, isSaving, load, state } from "./study.js";
 
@@ -79,7 +79,9 @@ async function offer() {
     say("The data keep what was declared. Nothing is charged yet.");
   } catch (error) {
     complain(error.message);
-    $("offer-wrong").replaceChildren(`Not opened: ${error.message}. `, ...(error.remedies || [])
+    const design = error.message.includes("the assignment is not one of the design")
+      ? [button("To the design, in step 3", () => goTo("f-design-kind")), " "] : [];
+    $("offer-wrong").replaceChildren(`Not opened: ${error.message}. `, ...design, ...(error.remedies || [])
       .map((one) => button(one.label, () => { remedied(one); $("offer-wrong").replaceChildren(); })));
     await load().catch(() => {});
     return;
@@ -159,7 +161,8 @@ function showLedger() {
     place.replaceChildren(element("p", { class: "bad", text: ledger.error }));
   } else {
     place.replaceChildren(element("p", { text: `${ledger.words}.` }),
-      ledger.too_little ? element("p", { class: "hint", text: ledger.too_little }) : "", ledgerPicture(ledger),
+      ledger.too_little ? element("p", { class: "hint", text: state.output_there
+        ? "Too little is left for another release like this one." : ledger.too_little }) : "", ledgerPicture(ledger),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Entries of the ledger" },
         table("", ["entry", "when", "method", "epsilon", "state"], ledger.entries.map((one) =>
           [one.id, one.when, one.method, one.epsilon, STATES[one.state](one)]))),
