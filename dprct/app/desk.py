@@ -195,6 +195,7 @@ class Desk:
             "sections": sections(document, method),
             "open": self._open(now),
             "do_files": [path.name for path in self._do_files(now)],
+            "no_do_files": [path.name for path in self._do_files(now) if not path.exists()],
             "output": "" if study is None else study.output.name,
             "output_there": study is not None and study.output.exists(),
         }
@@ -206,7 +207,7 @@ class Desk:
         else:
             confirm = now.study.release.confirm
             said = now.study.problems(now.header, now.rows, confirm=confirm)
-            # a column that is refused for want of possible values has no facts yet: its fate is said
+            # a column that is refused for want of possible values has no facts yet: that is said
             tables = now.document.get("columns", {})
             stated = {
                 f"column {name!r} has no fate"

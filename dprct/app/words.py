@@ -274,6 +274,7 @@ def in_fields(said: str, keys: Container[str]) -> str:
         return f"“{label(key)}”" if key in keys or key in FACTS else found[0]
 
     said = _UNDERSCORED.sub(named, _WRITTEN.sub(written, said.replace("`", "")))
+    said = said.replace("give [low, high] with low < high", "give the smaller one first: 0, 40")
     said = said.replace("[[regression]]", "“Regression” of its own")
     return _SECTION.sub("", said).replace("  ", " ").strip()
 

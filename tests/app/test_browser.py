@@ -102,6 +102,10 @@ def test_an_experiment_from_opening_to_release(
     page = chromium.window(serving(desk).address)
     page.ready()
     page.press("#family-experiment")
+    page.set("f-package-do", "tables.do")
+    assert "Not found: tables.do." in page.text("#no-do-files")
+    page.set("f-package-do", "")
+    assert page.text("#no-do-files") == ""
     page.step(2)
     page.roles(income="outcome", cash="treatment", site="block", age="covariate")
     declare(page, income_bounds="0, 40", age_bounds="18, 65", cash_levels="0, 1")
@@ -109,7 +113,7 @@ def test_an_experiment_from_opening_to_release(
     page.fill("f-columns-age-bounds", "65, 18")
     page.until("document.querySelector('#f-columns-age-bounds').getAttribute('aria-invalid')")
     assert "Not saved" in page.text("#f-columns-age-bounds-wrong")
-    assert "reversed" in page.text("#unsaved-list")
+    assert "give the smaller one first" in page.text("#unsaved-list")
     assert desk.study().columns["age"]["bounds"] == [18, 65]
     page.step(6)
     assert page.js("document.getElementById('offer').disabled")  # held back while it is not saved

@@ -215,7 +215,7 @@ function showDoFiles() {
   const blocks = state.roles.block || [];
   $("of-do-files-words").textContent = !has ? "Say first which column is the treatment."
     : `${state.do_files.join(", ")}: outcomes, covariates and blocks that have no role yet get one.${!blocks.length ? ""
-      : ` Blocks are ${blocks.join(", ")}: if treatment was not assigned within them, make them covariates.`}`;
+      : ` Blocks are ${blocks.join(", ")}, and readers get them as they are: if treatment was not assigned within them, make them covariates.`}`;
 }
 
 function filtered() {

@@ -221,6 +221,9 @@ export function showHead() {
       : "A file of this kind has no header, so it was read once. Taken from its rows, and shown here, are "
         + "their number, and which columns hold text, dates, numbers or whole numbers alone. These are facts of the "
         + "data: check that each would be the same whoever had answered.");
+  const lacking = state.error ? [] : state.no_do_files;
+  $("no-do-files").textContent = lacking.length
+    ? `Not found: ${lacking.join(", ")}. Check the name, and the folder before it if it is not the folder of the data.` : "";
   $("broken").hidden = !state.error;
   $("broken").textContent = state.error;
   $("undo").disabled = !state.can_undo;
