@@ -136,6 +136,7 @@ class Contents:
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
     """Planned contents of the package of a study; nothing is written or charged."""
+    _check_has_file(study)  # first, lest somebody makes a folder for nothing
     spec = study.package
     if spec is None or spec.folder is None:
         raise StudyError(

@@ -372,6 +372,9 @@ def test_methods_without_a_protected_file_have_no_package(
     (shops / "study.toml").write_text(text)
     with pytest.raises(StudyError, match=said):
         check_package(study_of(shops / "study.toml"))
+    (shops / "study.toml").write_text(text.replace('folder = "rep"\n', ""))
+    with pytest.raises(StudyError, match=said):  # whether or not a folder is named
+        check_package(study_of(shops / "study.toml"))
 
 
 def test_a_file_of_another_version_of_the_study_is_not_packed(package: Path, made: Path) -> None:
