@@ -42,7 +42,12 @@ def ledger(
     found = find_ledger(study.data, study.dataset_id)
     if found is None:
         place = ledger_path(study.data, study.dataset_id)
-        none = f"there is no ledger {place.name!r} yet: nothing was charged"
+        none = (
+            f"there is no ledger {place.name!r} yet: nothing was charged"
+            if study.data.exists()
+            else f"neither {study.data.name!r} nor its ledger {place.name!r} is here: what was "
+            "charged, those who keep the data can say"
+        )
         say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
         return
     certified = certified_words(study.folder)

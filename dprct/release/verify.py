@@ -501,6 +501,8 @@ def _certificate(path: Path, given: str | Path | None) -> tuple[Path, Certificat
     try:
         content = json.loads(disk.content(place, disk.MOST_JSON))
     except FileNotFoundError:
+        if given is None and not path.exists():
+            raise FileError(f"{path.name!r} does not exist; check the path") from None
         others = sorted(found.name for found in path.parent.glob("*.certificate.json"))
         hint = f"; there is {', '.join(others)}: give it with --certificate" if others else ""
         raise FileError(f"there is no certificate {place.name!r}{hint}") from None

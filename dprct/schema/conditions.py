@@ -57,6 +57,11 @@ def condition(text: str, what: str = "where") -> str:
     except FormulaError:
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if re.search(r"(?<![<>=!~])=(?!=)", re.sub(r"\"[^\"]*\"|'[^']*'", "", text)):
+            raise FormulaError(
+                f"``{what}={text!r}`` is not an expression: one ``=`` compares nothing; write "
+                "``==``, as in ``'female == 1 & age < 50'``"
+            ) from None
         words = text
     if not names_in(parse(words, what, CONDITION)):
         raise FormulaError(

@@ -86,11 +86,12 @@ def declarable(
     arms = [*spec.assignment.columns]
     read = read_do(do, header, treatments=arms, dataset=study.data.name)
     columns = [*header.names, *study.derived]
-    drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms)
     open_places = {
         (one.regression.file, one.regression.line) for one in found if one.kind not in _SERVED
     }
-    wanted = [one for one in drafted.regressions if {*one.places} & open_places]
+    drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms, open_places)
+    own = {_asked(one, spec) for one in spec.formulas}
+    wanted = [one for one in drafted.regressions if _asked(_declared(one), spec) not in own]
     made = {one.name: one.expression for one in drafted.derived}
     wider = replace(study, derived={**study.derived, **made})
     lacks = {one: _lacks(wider, spec, one, header, rows) for one in wanted}
@@ -116,6 +117,18 @@ def _declared(one: Printed) -> Regression:
         cov_type=one.cov_type or None,  # type: ignore[arg-type]
         count_effects=one.count_effects or None,
     )
+
+
+def _asked(one: str | Regression, spec: MomentsSpec) -> tuple[Regression, frozenset[str]]:
+    """Return what a regression asks for, whatever a study calls it, and the clusters of errors."""
+    one = Regression(one) if isinstance(one, str) else one
+    names = one.cluster
+    if names is None and one.cov_type in (None, "CR1"):
+        names = getattr(spec.assignment, "cluster", None)
+    clusters = frozenset([names] if isinstance(names, str) else names or ())
+    return replace(
+        one, name=None, joint=None, cluster=None, cov_type=None if clusters else one.cov_type
+    ), clusters
 
 
 def _lacks(

@@ -68,6 +68,7 @@ from dprct.study.package_page import (
     cells_of,
     released,
     report_page,
+    silent_of,
 )
 from dprct.study.protect import (
     identity_of,
@@ -369,9 +370,10 @@ def _changed(target: Path, dataset_id: str) -> str | None:
         for place, folders, names in os.walk(target)
         for name in [*names, *(one for one in folders if (Path(place) / one).is_symlink())]
     }
-    extra = sorted(found ^ {*files, MANIFEST})
-    if extra:
-        return f" ({extra[0]!r} was added or removed)"
+    if gone := sorted({*files, MANIFEST} - found):
+        return f" ({gone[0]!r} is not in it)"
+    if extra := sorted(found - {*files, MANIFEST}):
+        return f" ({extra[0]!r} was added)"
     for name, sha256 in files.items():
         if hashlib.sha256(content(target / name)).hexdigest() != sha256:
             return f" ({name!r} was changed)"
@@ -518,6 +520,7 @@ def _part_files(held: Held, side: Side, folder: Path) -> dict[str, bytes]:
 def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]) -> dict[str, str]:
     """Return README, study file and numbers of each data set; the first README is of all."""
     first = contents.held[0].study
+    cells = _all_cells(found, sides)
     note = PackageNote(
         place=contents.place,
         left_out=len(contents.folder.left_out),
@@ -534,7 +537,8 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
         together=_together(contents.held, sides),
         disjoint=first.disjoint,
-        published=beside_released(contents.published, found, _all_cells(found, sides)),
+        published=beside_released(contents.published, found, cells),
+        silent=silent_of(found, cells),
         parts=tuple((one.place, one.study.unit.id or "", [*one.parts]) for one in contents.held
                     if one.parts),
         made=made_columns(found, [one.study for one in contents.held]),

@@ -249,6 +249,17 @@ def cells_of(
     return cells, failed
 
 
+def silent_of(found: Sequence[Verdict], cells: Cells) -> dict[str, tuple[str, ...]]:
+    """Return the coefficients that are served and not estimated, by their regressions."""
+    silent: dict[str, tuple[str, ...]] = {}
+    for (place, name), cell in cells.items():
+        row = found[place].regression
+        if not math.isfinite(cell.estimate):
+            told = f"{row.file}:{row.line} {row.command} {row.outcome}"
+            silent[told] = (*silent.get(told, ()), name)
+    return silent
+
+
 def _has_numbers(one: Verdict) -> bool:
     """Whether a regression prints a released number."""
     if one.kind not in (*VALID, "effects only") or not isinstance(one.regression.outcome, str):
@@ -349,6 +360,7 @@ def _legend(levels: tuple[float, ...], raw: bool) -> Iterator[str]:
         "valid: the coefficient of the treatment is the released effect, and its error holds "
         f"sampling and privacy noise; the interval is the one at {shown_levels(levels)}"
     )
+    yield "not estimated: the noise of the release hides the coefficient"
     yield "effects only: the coefficient is the released effect; the errors are not the right ones"
     yield "artefact: the number that the command prints means nothing, so that none is shown"
     yield "cannot run: the command stops on this file"
@@ -399,6 +411,8 @@ def _rows(
             f"{_number(cell.low)} to {_number(cell.high)}" if sure else "",
             _number(cell.width) if sure else "",
         ]
+        if not math.isfinite(cell.estimate):
+            cells = ["not estimated", "", ""]
         if raw is not None:
             true = raw.get((place, name))
             cells += (
@@ -407,7 +421,9 @@ def _rows(
                 else [
                     f"{_number(true.estimate)} ({_number(true.error)})",
                     _number(true.width),
-                    _number(cell.width / true.width) if sure and true.width > 0 else "",
+                    _number(cell.width / true.width)
+                    if sure and true.width > 0 and math.isfinite(cell.width)
+                    else "",
                 ]
             )
         said = f"{one.kind}: {one.reason}" if one.reason else one.kind

@@ -16,7 +16,7 @@ from dprct.study.do_columns import named_columns, on_derived
 from dprct.study.index_verdicts import COMMANDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
     from dprct.study.do_columns import Derived
@@ -130,7 +130,10 @@ class Prefill:
 
 
 def prefilled(
-    rows: Iterable[Regression], columns: Sequence[str], treatments: Sequence[str] = ()
+    rows: Iterable[Regression],
+    columns: Sequence[str],
+    treatments: Sequence[str] = (),
+    places: Container[tuple[str, int]] | None = None,
 ) -> Prefill:
     """Facts of a file's columns by the regressions with a treatment.
 
@@ -140,6 +143,8 @@ def prefilled(
         Those of the file.
     treatments : sequence of str
         The treatment, where do-files make it themselves.
+    places : container of (str, int), optional
+        Do-files and lines whose regressions are told as they are printed; all by default.
 
     Examples
     --------
@@ -149,6 +154,10 @@ def prefilled(
     >>> found.formula, found.cluster, sorted(found.used)
     ('y ~ t + age', 'v', ['age', 't', 'v', 'y'])
     """
+
+    def told(row: Regression) -> bool:
+        return _is_served(row) and (places is None or (row.file, row.line) in places)
+
     known = set(columns)
     rows = [_by_column(row) for row in rows]
     made = _derived(rows, columns, treatments)
@@ -198,8 +207,8 @@ def prefilled(
         tables=_tables(experiment, known, {*chosen, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
-            [(row, "") for row in (*experiment, *margins, *late) if _is_served(row)]
-            + [(row, COMMANDS[row.command]) for row in models if _is_served(row)],
+            [(row, "") for row in (*experiment, *margins, *late) if told(row)]
+            + [(row, COMMANDS[row.command]) for row in models if told(row)],
             known,
             {*chosen, *outcomes},
             {
@@ -332,7 +341,7 @@ def _printed(
     rows: Sequence[tuple[Regression, str]], known: set[str], others: set[str], moved: set[str], *,
     robust: str,
 ) -> tuple[Printed, ...]:  # fmt: skip
-    """Every regression once; of two that differ in errors alone, the clustered, then the robust.
+    """Every regression once for each of its clusters; of other errors the clustered, then robust.
 
     ``rows`` have the family with which a regression is declared; ``robust`` are errors of rows
     where others are clustered.
@@ -364,7 +373,17 @@ def _printed(
             others_of = [term for term in right if term != f"C({unit})"]
             formula = f"{row.outcome} ~ {' + '.join(others_of)} | {unit}"
         found.setdefault((formula, where, weights, family), []).append(row)
-    return tuple(_once(*key, of, robust) for key, of in found.items())
+    return tuple(
+        _once(*key, part, robust) for key, of in found.items() for part in _by_clusters(of)
+    )
+
+
+def _by_clusters(rows: Sequence[Regression]) -> list[list[Regression]]:
+    """Return rows of one regression by the clusters of their errors, the others with the first."""
+    kinds = [*dict.fromkeys(frozenset(row.cluster) for row in rows if row.cluster)]
+    if not kinds:
+        return [[*rows]]
+    return [[row for row in rows if (frozenset(row.cluster) or kinds[0]) == kind] for kind in kinds]
 
 
 def _once(

@@ -162,6 +162,8 @@ class PackageNote:
         The confidential files, with the do-files that save each.
     published : tuple of (str, str, str, str, str)
         Numbers of the paper: place, coefficient, what was printed, what was released, the gap.
+    silent : mapping of str to tuple of str
+        Valid regressions with coefficients that are not estimated, since noise hides them.
     """
 
     place: str
@@ -182,6 +184,7 @@ class PackageNote:
     software: tuple[Sequence[str], Sequence[str]] = ((), ())
     makers: Mapping[str, Sequence[str]] = field(default_factory=dict)
     published: tuple[tuple[str, str, str, str, str], ...] = ()
+    silent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def readme(
@@ -222,6 +225,7 @@ def readme(
             if package is not None and package.regressions
             else certificate.regressions,
             "file" if has_rows(certificate) else "moments",
+            {} if package is None else package.silent,
         ),
         *_published(package),
         *_package(package),
@@ -405,7 +409,9 @@ def _tables(
         yield ""
 
 
-def _regressions(found: Sequence[RegressionWorth], released: str) -> Iterator[str]:
+def _regressions(
+    found: Sequence[RegressionWorth], released: str, silent: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
     """Yield what each regression of the do-files is worth, in the order in which they run."""
     if not found:
         return
@@ -430,6 +436,12 @@ def _regressions(found: Sequence[RegressionWorth], released: str) -> Iterator[st
         said = f"{one.verdict}: {one.reason}" if one.reason else one.verdict
         yield f"| {place} | {plain(one.table)} | {command} | {plain(said)} |"
     yield ""
+    if silent:
+        yield "Of these regressions some coefficients have no number, since the noise hides them:"
+        yield ""
+        for told, names in silent.items():
+            yield f"- {code(told)}: {', '.join(map(code, names))} not estimated"
+        yield ""
 
 
 def _published(package: PackageNote | None) -> Iterator[str]:

@@ -184,6 +184,12 @@ def test_the_ledger_is_shown(
     ran = dprct("ledger", study)
     assert (ran.code, "nothing was charged" in ran.out) == (0, True)
     assert json.loads(dprct("ledger", study, "--json").out)["ledger"] is None
+    package = folder / "package"  # which has a copy of the study file, and no data
+    package.mkdir()
+    (package / study.name).write_bytes(study.read_bytes())
+    ran = dprct("ledger", package / study.name)
+    assert (ran.code, "nothing was charged" in ran.out) == (0, False)
+    assert "those who keep the data can say" in ran.out
     dprct("protect", study, "--yes")
     accountant = ledger_of(folder)
     accountant.note_unprotected(method="published.X (Algorithm 1)", reason="it looks at the data")

@@ -126,6 +126,10 @@ def test_declared_regressions_are_found_by_condition_and_by_name(
         assert dprct("ols", path, asked).out.strip() == moments.iv("iv").summary().strip()
     with pytest.raises(ParameterError, match=r"ask for it with iv\(\)"):
         moments.ols("iv")
+    for asked in ("ivv", "kids ~ aid, where grl == 1"):
+        ran = dprct("ols", path, asked)
+        assert (ran.code, "is the name of no declared regression" in ran.err) == (2, True)
+        assert "did you mean '" in ran.err
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +154,8 @@ def test_a_declared_logit_is_read_with_ratios_margins_and_tests(
     dprct: Callable[..., Any], jobs: Path
 ) -> None:
     logit = Moments.load(jobs).glm("works ~ arm + age", family="logit")
+    with pytest.raises(ParameterError, match=r"no least squares; ask for it with glm\(\)"):
+        Moments.load(jobs).ols("main")
     shown = {row["term"]: row for row in json.loads(dprct("ols", jobs, "main", "--json").out)}
     assert shown["arm"]["estimate"] == pytest.approx(logit.params["arm"], rel=1e-12)
     ran = dprct("ols", jobs, "works ~ arm + age", "--family", "logit", "--ratios", "--json")

@@ -72,6 +72,8 @@ def test_without_a_certificate_it_says_where_one_may_be(
     ran = dprct("verify", moved)
     assert ran.code == 2
     assert "there is survey_protected.certificate.json: give it with --certificate" in ran.err
+    ran = dprct("verify", moved.with_name("gone"))
+    assert (ran.code, "'gone' does not exist; check the path" in ran.err) == (2, True)
 
 
 def test_the_ledger_that_paid_for_the_file(dprct: Callable[..., Any], released: Path) -> None:

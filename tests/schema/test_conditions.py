@@ -132,3 +132,13 @@ def test_a_column_may_be_called_as_a_word_of_python(name: str) -> None:
     assert columns_asked(condition(f"!({name}>=1)"))[0] == {name}
     with pytest.raises(FormulaError, match=rf"'{name} @ 3' is not"):
         condition(f"{name} @ 3 == 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("x = 1", True), ('x == 1 & s = "a"', True), ('s == "a = b" &', False), ("x >= 1 &", False)],
+)
+def test_a_single_equals_sign_is_told(text: str, said: bool) -> None:
+    with pytest.raises(FormulaError, match="is not an expression") as caught:
+        condition(text)
+    assert ("compares nothing" in str(caught.value)) is said

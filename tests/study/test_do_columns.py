@@ -250,3 +250,39 @@ def test_check_ends_with_what_could_be_declared(
     (folder / "more.do").write_text("use shops, clear\nreg y grant, robust\n")
     ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
     assert "declare th" not in ran.out
+
+
+def test_check_offers_no_regression_that_is_declared(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    """Two lines that differ in errors: one is declared, and the other is offered with its own."""
+    (folder / "more.do").write_text(
+        "use shops, clear\ngen lsales = ln(sales + 1)\n"
+        "reg lsales grant age, robust\nreg lsales grant age\n"
+    )
+    ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
+    assert ran.code == 0, ran.err
+    assert tomllib.loads(ran.out[ran.out.index("[[regression]]") :]) == {
+        "regression": [{"formula": "lsales ~ grant + age", "cov_type": "nonrobust"}]
+    }
+    (folder / "more.do").write_text(
+        "use shops, clear\ngen lsales = ln(sales + 1)\nreg lsales grant age, vce(bootstrap)\n"
+    )
+    ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
+    assert "effects only" in ran.out
+    assert "declare th" not in ran.out
+
+
+def test_check_with_open_points_says_them_once(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    (folder / "more.do").write_text("use shops, clear\nreg sales grant age, robust\n")
+    text = (folder / "study.toml").read_text()
+    (folder / "study.toml").write_text(text.replace('"lsales ~ grant + age"', '"lsale ~ grant"'))
+    run = command_line(main)
+    ran = run("check", folder / "study.toml", "--do", folder / "more.do")
+    assert (ran.code, ran.err) == (1, "")
+    assert "did you mean 'lsales'?" in ran.out
+    assert "1 open point\nthe regressions of the do-files are judged once that is" in ran.out
+    ran = run("check", folder / "study.toml", "--do", folder / "gone.do")
+    assert (ran.code, "gone.do" in ran.err) == (2, True)

@@ -210,6 +210,10 @@ def test_a_whole_package_is_verified(packed: Path, tmp_path: Path, run: Callable
     changed = run("verify", other)
     assert changed.code == 1
     assert "'tables.do' was changed" in changed.err
+    (other / "note.txt").write_text("more")
+    assert "'note.txt' was added" in run("verify", other).err
+    (other / "run.py").unlink()
+    assert "'run.py' is not in it" in run("verify", other).err
     (other / "package.json").unlink()
     assert "without the package.json of a package" in run("verify", other).err
     assert run("verify", package, "--do", package / "tables.do").code == 2

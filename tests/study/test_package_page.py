@@ -13,7 +13,15 @@ from dprct.dofile import Regression
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.results.ols import ols
 from dprct.schema import Schema
-from dprct.study.package_page import OnFile, Side, cells_of, custodian_page, report_page
+from dprct.study.package_page import (
+    Cell,
+    OnFile,
+    Side,
+    cells_of,
+    custodian_page,
+    report_page,
+    silent_of,
+)
 from dprct.study.verdicts import Verdict
 
 CERTIFICATE = Certificate(
@@ -114,3 +122,21 @@ def test_tables_stand_in_their_order() -> None:
     places = [page.index(f"<h2>{name}") for name in ("Table 2", "No table named", "Table 1")]
     assert places == sorted(places)
     assert "Table 2: 2 valid" in page
+
+
+def test_what_noise_hides_is_called_not_estimated() -> None:
+    class Noisy:
+        level = 0.05
+
+        def cells(self, _one: Verdict, _level: float) -> dict[str, Cell]:
+            nothing = float("nan")
+            return {"age": Cell(1.5, 1.0, -0.5, 3.5), "bonus": Cell(*[nothing] * 4)}
+
+    one, on = verdict("valid", command="probit"), Noisy()
+    side = Side(on, CERTIFICATE, frozenset({0}))  # type: ignore[arg-type]
+    page = report_page([one], [side])
+    assert "<td>not estimated</td>" in page
+    assert "none (none)" not in page
+    assert "none to none" not in page
+    cells, _ = cells_of([one], on, 0.05)  # type: ignore[arg-type]
+    assert silent_of([one], cells) == {"a.do:4 probit cloth": ("bonus",)}

@@ -265,3 +265,22 @@ def test_logits_and_their_like_are_drafted_with_their_family() -> None:
         ['formula = "y ~ t + age"', 'family = "probit"', 'weights = "w"', 'cluster = "v"'],
         ['formula = "y ~ t + age"', 'family = "cloglog"', 'cov_type = "nonrobust"'],
     ]
+
+
+def test_a_regression_is_drafted_once_for_each_of_its_clusters() -> None:
+    """Errors that are not clustered are those of the first; the order of clusters is none."""
+
+    def ran(line: int, *cluster: str) -> Regression:
+        kind = "cluster" if cluster else "robust"
+        return Regression("a.do", line, "reghdfe", "y", ("t", "age"), ("t",), vce=kind,
+                          cluster=cluster)  # fmt: skip
+
+    rows = [ran(1), ran(2, "v"), ran(3, "v", "g"), ran(4, "g", "v"), ran(5, "v")]
+    found = prefilled(rows, ["y", "t", "age", "v", "g"])
+    assert [(one.cluster, [line for _, line in one.places]) for one in found.regressions] == [
+        (("v",), [1, 2, 5]),
+        (("v", "g"), [3, 4]),
+    ]
+    some = prefilled(rows, ["y", "t", "age", "v", "g"], places={("a.do", 3)})
+    assert [one.cluster for one in some.regressions] == [("v", "g")]
+    assert some.cluster == "v"

@@ -10,12 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dprct.certificate.certificate import Certificate
+from dprct.certificate.certificate import Certificate, RegressionWorth
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.schema import Column, Schema
 from dprct.study.declared_tables import TableSpec
 from dprct.study.draft import draft
-from dprct.study.readme import Availability, TableNote, code, mark, plain, prose, readme
+from dprct.study.readme import (
+    Availability,
+    PackageNote,
+    TableNote,
+    code,
+    mark,
+    plain,
+    prose,
+    readme,
+)
 from dprct.study.sections import section
 
 ODD = "A | *new* `way`\n# to <b>see</b> [it](javascript:x) <!-- gone"
@@ -214,3 +223,12 @@ def test_code_is_fenced_by_more_ticks_than_it_has(name: str) -> None:
     assert fence[0] not in inside
     assert inside.strip() == name or inside == name
     assert "|" not in code(name, cell=True).replace("\\|", "")
+
+
+def test_a_valid_regression_without_a_number_is_named() -> None:
+    worth = RegressionWorth("a.do", 4, "Table 5", "probit", "works", "valid")
+    silent = {"a.do:4 probit works": ("treat", "age")}
+    note = PackageNote("a.moments.json", regressions=(worth,), silent=silent)
+    said = "- `a.do:4 probit works`: `treat`, `age` not estimated"
+    assert said in readme("study.toml", CERTIFICATE, FULL, (), package=note)
+    assert said not in readme("study.toml", CERTIFICATE, FULL, (), package=replace(note, silent={}))

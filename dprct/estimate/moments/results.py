@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import check_choice, given, listed_names
-from dprct.errors import FormulaError, ParameterError
+from dprct.errors import FormulaError, ParameterError, instead_of, shortened
 from dprct.estimate.moments.declared import Regression, outcome_unlike
 from dprct.estimate.moments.declared_results import (
     declared_results,
@@ -320,6 +320,11 @@ class Moments(ReleasedMoments):
         if self._named(formula, self.instrumented) is not None:
             raise ParameterError(
                 f"{formula!r} is a declared regression with an instrument; ask for it with ``iv()``"
+            )
+        if any(one.title == formula.strip() for one in self.models):
+            raise ParameterError(
+                f"{formula!r} is a declared model of an index, no least squares; ask for it with "
+                "``glm()``"
             )
         parsed = self._parsed(formula, "ols")
         self._check_withheld(f"ols({parsed.text!r})")
@@ -723,7 +728,16 @@ class Moments(ReleasedMoments):
 
     def _parsed(self, formula: str, fit: str) -> Formula:
         """Return a formula of one outcome whose columns are all in the release."""
-        parsed = check_outcome(parse(formula, structural=True))
+        try:
+            parsed = check_outcome(parse(formula, structural=True))
+        except FormulaError:
+            names = [one.title for one in (*self.declared, *self.instrumented, *self.models)]
+            if names and ("~" not in formula or "," in formula):
+                raise ParameterError(
+                    f"{shortened(formula)} is the name of no declared regression, nor a formula "
+                    f"such as 'y ~ x'; {instead_of(formula, names)}"
+                ) from None
+            raise
         if len(parsed.outcomes) != 1:
             raise FormulaError(
                 f"{fit} fits one outcome, {parsed.text!r} has {len(parsed.outcomes)}; write "
