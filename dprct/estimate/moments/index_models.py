@@ -316,6 +316,26 @@ def planned_models(
             yield from errors_of_estimate(math.hypot(alone, noise), alone, noise, unit="", **of)
 
 
+def doubtful_models(
+    models: Sequence[IndexModel], codings: Sequence[Coding],
+    laws: Sequence[Mapping[str, AnalyticGaussian]], n: int, schema: Schema,
+) -> Iterator[str]:  # fmt: skip
+    """Warn of models whose information is planned to be noisier than it may be, to be read."""
+    for model, coding, own in zip(models, codings, laws, strict=True):
+        mean, _ = _planned_loads(coding.map.some)
+        weight = _planned_weight(model, schema.column(model.outcome)) * mean
+        unit = coding.map.link.unit * 2.0**COARSER
+        sd = max(own[f"information {step}"].noise_sd for step in (2, 3)) * unit
+        eta2 = float(sd**2 / 2 * np.sum((n * weight * coding.unit**2) ** -2.0))
+        if eta2 > GATE:
+            yield (
+                f"{model.title} is likely not estimated at this n and budget: the noise of its "
+                f"information is planned to be {eta2:.2g} of itself (squared), coefficients are "
+                f"read up to {GATE:g}; spend more, declare fewer regressions or regressors, or "
+                "narrower bounds"
+            )
+
+
 def _planned_loads(some: Some | None) -> tuple[float, float]:
     """Mean of what rows count, and of its square, over the largest, by what is declared."""
     if some is None:

@@ -46,6 +46,7 @@ from dprct.estimate.moments.groups import (
 from dprct.estimate.moments.index_models import (
     PART,
     DrawnIndex,
+    doubtful_models,
     drawn_index,
     models_of,
     planned_models,
@@ -1001,10 +1002,12 @@ class MomentsSpec(Spec[MomentsFacts]):
         if isinstance(allocation, StepAllocation):
             numbers += planned_steps(facts, allocation)
             warnings += doubtful_steps(facts, allocation)
+        laws = laws_of_models(facts, allocation)
         numbers += planned_models(
-            facts.models, facts.codings, laws_of_models(facts, allocation), facts.n,
-            self.share_of_models(facts.schema), facts.schema,
+            facts.models, facts.codings, laws, facts.n, self.share_of_models(facts.schema),
+            facts.schema,
         )  # fmt: skip
+        warnings += doubtful_models(facts.models, facts.codings, laws, facts.n, facts.schema)
         for one, served in self.served(facts.schema).items():
             if isinstance(served, str) and one.family is None:
                 found, problem = planned_regression(

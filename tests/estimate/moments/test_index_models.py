@@ -309,3 +309,15 @@ def test_a_treatment_may_have_any_name(name: str) -> None:
     found = model.fit(8, 1e-6, rng=np.random.default_rng(1))
     assert abs(found.ols(formula).params[name] - 0.2) < 0.1
     assert abs(found.glm(formula, family="logit").params[name] - 0.81) < 0.4
+
+
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
+def test_the_plan_warns_of_models_that_noise_will_hide(family: Any) -> None:
+    """The noise of the information has the inverse square of mu, and of n."""
+    asked = Regression(f"{'visits' if family == 'poisson' else 'y'} ~ treat + x", family=family)
+    words = "is likely not estimated at this n and budget: the noise of its information"
+    assert words in " ".join(model(asked).plan(0.02, 1e-6).to_text().split())
+    assert "is likely not estimated" not in model(asked).plan(*LARGE).to_text()
+    few = pd.concat([ROWS[ROWS["treat"] == arm].head(100) for arm in (0, 1)], ignore_index=True)
+    plan = model(asked, data=few).plan(0.3, 1e-6)
+    assert words in " ".join(plan.to_text().split())
