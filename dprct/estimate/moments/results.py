@@ -731,7 +731,9 @@ class Moments(ReleasedMoments):
         try:
             parsed = check_outcome(parse(formula, structural=True))
         except FormulaError:
-            names = [one.title for one in (*self.declared, *self.instrumented, *self.models)]
+            names = [one.title for one in self.declared]
+            names += [one.title for one in self.instrumented]
+            names += [one.title for one in self.models]
             if names and ("~" not in formula or "," in formula):
                 raise ParameterError(
                     f"{shortened(formula)} is the name of no declared regression, nor a formula "
