@@ -523,8 +523,8 @@ def _made_columns(row: Regression, _: Released) -> Verdict | None:
 def _calibrated(row: Regression, released: Released) -> Verdict:
     """Take what the file itself says of a regression on its columns and all of its rows."""
     assert released.valid is not None
-    assert isinstance(row.outcome, str)
     row = _by_arm(row, released.valid)
+    assert isinstance(row.outcome, str)
     if row.endogenous:
         return _two_stage(row, released, released.valid)
     several, some = len(row.cluster) > 1, released.some_arms(row)
