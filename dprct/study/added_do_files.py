@@ -216,6 +216,7 @@ def estimates_do(held: Sequence[Held]) -> str:
         lines += [
             "",
             f'insheet using "{name}", comma names clear',
+            "destring value, replace force  // a number that noise hides is missing",
             'replace statistic = "error" if statistic == "std.error"',
             'replace statistic = subinstr(statistic, ".", "_", .)',
             'drop if strpos(statistic, "_") & !inlist(statistic, "conf_low", "conf_high")',

@@ -232,6 +232,7 @@ def test_the_program_prints_every_valid_regression(
         assert f"{cell.estimate:.4f}" in said or f"{cell.estimate:.3f}" in said
     do = (package / "estimates.do").read_text()
     assert 'insheet using "expected.csv"' in do
+    assert "destring value, replace force" in do  # nan makes a column of text
 
 
 def test_the_readme_says_what_an_editor_asks(packed: Path) -> None:
