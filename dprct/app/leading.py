@@ -319,13 +319,17 @@ def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str
     filled : Prefill
         What the do-files say, with the treatment of the study.
 
+    Notes
+    -----
+    A factor is no block before a person says so: blocks are published as they are.
+
     Examples
     --------
     >>> from dprct.study.prefill import Prefill
     >>> used = frozenset({"y", "got", "age", "site"})
     >>> said = Prefill(("got",), ("y",), (("age", "C(site)"),), used=used)
     >>> [(change["at"][1], change["typed"]) for change in from_do_files({}, said)]
-    [('y', 'outcome'), ('age', 'covariate'), ('site', 'block')]
+    [('y', 'outcome'), ('age', 'covariate'), ('site', 'covariate')]
     """
     method, roles = method_of(document), roles_of(document)
     has_role = {name for names in roles.found.values() for name in names}
@@ -334,7 +338,7 @@ def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str
     asked = dict.fromkeys(filled.outcomes, "outcome")
     asked |= {filled.cluster: "cluster"} if filled.cluster else {}
     asked |= {
-        (found[1] if found else term): "block" if found else "covariate"
+        (found[1] if found else term): "covariate"
         for term in terms
         if (found := factors.fullmatch(term)) or term.isidentifier()
     }

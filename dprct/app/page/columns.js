@@ -212,10 +212,8 @@ function showDoFiles() {
   const has = (state.roles.treatment || []).length > 0;
   $("of-do-files").hidden = !state.do_files.length;
   $("take-do-files").disabled = !has;
-  const blocks = state.roles.block || [];
   $("of-do-files-words").textContent = !has ? "Say first which column is the treatment."
-    : `${state.do_files.join(", ")}: outcomes, covariates and blocks that have no role yet get one.${!blocks.length ? ""
-      : ` Blocks are ${blocks.join(", ")}, and readers get them as they are: if treatment was not assigned within them, make them covariates.`}`;
+    : `${state.do_files.join(", ")}: outcomes and covariates that have no role yet get one. If treatment was assigned within the levels of a column, make that column a block: readers then get it as it is.`;
 }
 
 function filtered() {
