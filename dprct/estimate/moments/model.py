@@ -953,8 +953,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         if asks.values:
             inside = ", ".join(asks.values)
             shown.append(
-                f"columns {inside} of every row, of which ``where=`` has conditions or which are "
-                f"``weights=``{' or periods' * (schema.unit.max_rows > 1)}"
+                f"columns {inside} of every row, which are in conditions of regressions, or are "
+                f"weights{' or periods' * (schema.unit.max_rows > 1)}"
                 f"{' or clusters' * any({*one.ways} & {*asks.values} for one in self.declared)}"
             )
             uncovered.append(f"{inside} of anybody")
@@ -971,11 +971,12 @@ class MomentsSpec(Spec[MomentsFacts]):
             uncovered.append(f"whether anybody's {', '.join(known)} is missing")
         weights = [s.regression.weights or "" for s in self.steps(schema) if s.weighing]
         weights += [one.weights for one in self.of_index if one.weights]
-        bounded = dict.fromkeys([*self.used(schema), *weights])
+        chosen_by = [name for one in self.declared for name in one.conditions]
+        bounded = dict.fromkeys([*self.used(schema), *weights, *chosen_by])
         shown.append("the declared bounds and levels of " + ", ".join(bounded))
         shown.append(
             "centres, scales, weights and radius of the release: functions of these, of the "
-            "budget, of declared sd and centre, of ``radius=`` and ``formulas=``"
+            "budget, of declared sd and centre, of the options radius and formulas"
         )
         return Guarantee.of(
             budget,

@@ -171,7 +171,7 @@ def test_errors_of_public_clusters_that_were_not_assigned() -> None:
     assert found.of.groups == 50
     assert found.df_inference == 49
     said = " ".join(str(m.guarantee).split())
-    assert "columns town of every row, of which ``where=`` has conditions" in said
+    assert "columns town of every row, which are in conditions of regressions" in said
     assert "or clusters" in said
 
 
@@ -401,7 +401,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"formulas": [3.0]}, "formulas= is list, holding float; give a list of texts or a regression"),
     (
         {"formulas": ["y ~ treat + x"], "assignment": VILLAGES, "cov_type": "HC1"},
-        "clusters were assigned; say 'CR1'",
+        "errors are clustered; say 'CR1'",
     ),
     ({"formulas": ["y ~ x"], "assignment": VILLAGES}, "is not served by one step"),
 ]  # fmt: skip
@@ -490,7 +490,7 @@ def test_who_has_a_value_is_asked_of_columns_of_the_regression_and_of_public_gap
         within(m.ols("late"), plain, ["t1", "t2"])
         said = " ".join([*m.guarantee.public_facts, *m.guarantee.not_covered])
         assert "who has a value of late" in said
-        assert "columns female of every row, of which ``where=``" in said
+        assert "columns female of every row, which are in conditions" in said
         assert "columns late" not in said
 
 
@@ -594,7 +594,7 @@ def test_a_condition_is_named_wherever_its_regression_is(tmp_path: Any) -> None:
     with pytest.raises(ParameterError, match=r"declared: .* region < 3; men \(where female == 0\)"):
         m.ols(Regression(formula, where="female == 0"))
     facts = " ".join(m.guarantee.public_facts)
-    assert "columns female, region of every row, of which ``where=`` has conditions" in facts
+    assert "columns female, region of every row, which are in conditions of regressions" in facts
     back = Moments.load(m.save(tmp_path / "study.moments.json"))
     assert back.to_dict() == m.to_dict()
     assert str(back.ols(one)) == str(m.ols(one))
