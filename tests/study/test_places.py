@@ -49,7 +49,8 @@ def test_what_names_no_place_is_refused(tmp_path: Path, text: str, words: str) -
 
 def test_a_ledger_is_shown_without_pandas_and_without_methods(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(HEAD, "utf-8")
-    (tmp_path / "trial.dta").touch()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "trial.dta").touch()
     code = (
         "import sys\n"
         "from dprct.cli.ledger import ledger\n"
