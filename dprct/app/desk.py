@@ -47,7 +47,7 @@ from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, header_plan
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.offer import Offer, offered, refuse_unpromised
-from dprct.study.protect import check_places, facts_of_file, rows_of
+from dprct.study.protect import FactsOfFile, check_places, facts_of_file, rows_of
 from dprct.study.release_section import release_from
 from dprct.study.study import Study, study_from
 from dprct.study.verdicts import of_study, summary
@@ -108,7 +108,7 @@ class Desk:
     do: tuple[Path, ...] = ()
     _undo: list[tuple[bytes, str]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _header: tuple[tuple[Any, ...], Schema, int | None] | None = None
+    _header: tuple[tuple[Any, ...], FactsOfFile] | None = None
     _offer: tuple[str, Offer] | None = None
     _working: threading.Lock = field(default_factory=threading.Lock)
     _work: str = ""
@@ -140,7 +140,8 @@ class Desk:
             data, names = document.get("data"), document.get("names", "same")
             if not isinstance(data, str) or not data or names not in ("same", "stata"):
                 raise StudyError(refused)
-            header, rows = self._facts(self.path.parent / data, names)
+            facts = self._facts(self.path.parent / data, names)
+            header, rows = facts.schema, facts.rows
         else:
             header, rows = self.header(study)
         return _Now(document, study, refused, header, rows)
@@ -244,15 +245,14 @@ class Desk:
 
     def header(self, study: Study) -> tuple[Schema, int | None]:
         """Return schema and rows of the data, read again when the file has changed."""
-        schema, rows = self._facts(study.data, study.names)
-        return schema, rows_of(study, rows)
+        facts = self._facts(study.data, study.names)
+        return facts.of_study(study), rows_of(study, facts.rows)
 
-    def _facts(self, data: Path, names: Names) -> tuple[Schema, int | None]:
+    def _facts(self, data: Path, names: Names) -> FactsOfFile:
         key = (*_version(data), names)
         if self._header is None or self._header[0] != key:
-            facts = facts_of_file(data, names)
-            self._header = (key, facts.schema, facts.rows)
-        return self._header[1:]
+            self._header = key, facts_of_file(data, names)
+        return self._header[1]
 
     def _column(
         self, document: Mapping[str, Any], header: Schema, column: Column
@@ -552,7 +552,7 @@ def opened(
         file.write(text)
     found = desk.study().data
     if _version(found)[1:] == key[1:]:  # a large .csv takes long to read: not twice
-        desk._header = ((*_version(found), names), facts.schema, facts.rows)
+        desk._header = (*_version(found), names), facts
     return desk
 
 

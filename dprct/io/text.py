@@ -9,6 +9,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,11 +26,13 @@ from dprct.schema.schema import Schema
 from dprct.schema.tables import COMPANION, Frame, broken_rules, eager, numbers_of, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from narwhals.typing import IntoFrame
     from numpy.typing import NDArray
+
+    from dprct.schema.facts import CellKind
 
 
 _NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -43,6 +46,7 @@ _DAY = "%tdCCYY-NN-DD"
 _FIRST_DAY = int(np.datetime64("1960-01-01", "D").astype(np.int64))  # of Stata, since 1970
 _DAYS = (-715_509.0, 2_936_549.0)  # 0001-01-01 to 9999-12-31
 _CHUNK = 10_000
+_NOTHING: Mapping[str, CellKind] = MappingProxyType({})
 _EXACT = 2**53
 _PLAIN = 1e15  # below, a whole double is printed as its digits and ".0"
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
@@ -59,11 +63,35 @@ class CsvFacts:
     rows : int
     whole : frozenset of str
         Columns of numbers that are all whole: candidates for ``integer``, which a person confirms.
+    empty : frozenset of str
+        Columns without a value.
     """
 
     schema: Schema
     rows: int
     whole: frozenset[str]
+    empty: frozenset[str]
+
+
+def as_declared(schema: Schema, empty: Container[str], kinds: Mapping[str, CellKind]) -> Schema:
+    """Return the schema of a .csv whose columns are of the kinds that are declared.
+
+    No cell then decides it, and with it what is refused: a column that is declared to be text may
+    hold nothing but numbers but for one person.
+    """
+    found = {}
+    for name, kind in kinds.items():
+        if kind == "text":
+            found[name] = replace(schema.column(name), type="strL", format="")
+        elif name in empty:
+            found[name] = replace(schema.column(name), format=_DAY)
+    return schema.with_columns(found.get(one.name, one) for one in schema.columns)
+
+
+def names_of_csv(path: Path) -> list[str]:
+    """Return the names of the columns of a comma-separated file that has rows."""
+    with _refusing(path):
+        return next((names for names, _ in _chunks(path)), [])
 
 
 def facts_of_csv(path: Path) -> CsvFacts:
@@ -71,33 +99,39 @@ def facts_of_csv(path: Path) -> CsvFacts:
     kinds, rows = _kinds(path)
     columns = tuple(kind.column(name) for name, kind in kinds.items())
     schema = Schema(columns, file=FileFacts(rows=rows), opened=True, source=path)
-    return CsvFacts(schema, rows, frozenset(n for n, kind in kinds.items() if kind.is_whole))
+    whole = frozenset(name for name, kind in kinds.items() if kind.is_whole)
+    empty = frozenset(name for name, kind in kinds.items() if not kind.seen)
+    return CsvFacts(schema, rows, whole, empty)
 
 
-def read_csv(path: Path) -> tuple[pd.DataFrame, Schema]:
+def read_csv(
+    path: Path, declared: Mapping[str, CellKind] = _NOTHING
+) -> tuple[pd.DataFrame, Schema]:
     """Read a comma-separated UTF-8 file with a row of names.
 
     Notes
     -----
     A column is text unless every cell that is not missing is a number, or every one a date such as
-    2021-03-05, which becomes a number of days that is shown as a date.
+    2021-03-05, which becomes a number of days that is shown as a date.  One that is declared to be
+    text is text whatever its cells are.
     """
     found = facts_of_csv(path)
+    schema = as_declared(found.schema, found.empty, declared)
     out = {
         column.name: np.empty(found.rows, dtype=object if column.is_text else np.float64)
-        for column in found.schema.columns
+        for column in schema.columns
     }
     start = 0
     with _refusing(path):
         for names, cells in _chunks(path):
             end = start + len(cells[0])
             for name, column in zip(names, cells, strict=True):
-                kind = found.schema.column(name)
+                kind = schema.column(name)
                 out[name][start:end] = column if kind.is_text else _numbers(column, kind.format)
             start = end
     if start != found.rows:
         raise FileError(f"{path.name!r} was changed while it was read; read it again")
-    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()}), found.schema
+    return pd.DataFrame({n: pd.Series(x, dtype=x.dtype) for n, x in out.items()}), schema
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from dprct.errors import SchemaError
 from dprct.missing import MISSING_CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 Column = Any
@@ -285,6 +285,24 @@ def _days(value: object) -> float | None:
     if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
         return None
     return float((value - dt.date(1960, 1, 1)).days)
+
+
+CellKind = Literal["text", "date"]
+
+
+def cell_kind(declared: Mapping[str, Any]) -> CellKind | None:
+    """What declared levels or bounds say that the cells of a column are; None of numbers.
+
+    Examples
+    --------
+    >>> cell_kind({"levels": ["1", "2a"]}), cell_kind({"bounds": ["2021-03-05", "2021-04-05"]})
+    ('text', 'date')
+    """
+    given = (declared.get(fact) for fact in ("levels", "bounds"))
+    listed = [x for some in given if isinstance(some, (list, tuple)) for x in some]
+    if listed and all(_days(one) is not None for one in listed):
+        return "date"
+    return "text" if any(isinstance(one, str) for one in listed) else None
 
 
 def _as_number(display: str) -> str:

@@ -18,8 +18,8 @@ from dprct.disk import atomic_write
 from dprct.errors import DprctError, DprctWarning, FileError, StudyError, marked
 from dprct.estimate.moments.results import Moments
 from dprct.io import read, write
-from dprct.io.stata.names import schema_under, stata_names
-from dprct.io.text import facts_of_csv
+from dprct.io.stata.names import schema_under, stata_names, under_stata_names
+from dprct.io.text import as_declared, facts_of_csv, names_of_csv, read_csv
 from dprct.model import Model
 from dprct.privacy.accountant import Accountant, find_ledger
 from dprct.privacy.budget import Budget
@@ -100,13 +100,21 @@ class FactsOfFile(NamedTuple):
 
     Parameters
     ----------
-    whole : frozenset of str
-        Columns of a .csv whose numbers are all whole, which a draft proposes as a fact.
+    whole, empty : frozenset of str
+        Columns of a .csv whose numbers are all whole, which a draft proposes as a fact, and those
+        without a value.
     """
 
     schema: Schema
     rows: int | None
     whole: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+
+    def of_study(self, study: Study) -> Schema:
+        """Schema of the file of a study, which says what cells of a .csv are."""
+        if study.data.suffix.lower() != ".csv":
+            return self.schema
+        return as_declared(self.schema, self.empty, study.kinds_of(self.schema.names))
 
 
 def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
@@ -121,13 +129,26 @@ def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
     found = facts_of_csv(path)
     schema = found.schema
     others = stata_names(schema.names) if names == "stata" else {}
-    whole = frozenset(others.get(name, name) for name in found.whole)
-    return FactsOfFile(schema_under(schema, others), found.rows, whole)
+    whole, empty = (
+        frozenset(others.get(name, name) for name in some) for some in (found.whole, found.empty)
+    )
+    return FactsOfFile(schema_under(schema, others), found.rows, whole, empty)
 
 
 def read_header(study: Study) -> Schema:
     """Return the schema of the study's data: of a .dta file from its header alone."""
-    return facts_of_file(study.data, study.names).schema
+    return facts_of_file(study.data, study.names).of_study(study)
+
+
+def rows_of_study(study: Study) -> tuple[pd.DataFrame, Schema]:
+    """Return the rows of the data file of a study, and its facts."""
+    if study.data.suffix.lower() != ".csv" or not study.data.is_file():
+        return read(study.data, study.names)
+    names = names_of_csv(study.data)
+    others = stata_names(names) if study.names == "stata" else {}
+    kinds = study.kinds_of([others.get(name, name) for name in names])
+    found = read_csv(study.data, {n: kinds[x] for n in names if (x := others.get(n, n)) in kinds})
+    return under_stata_names(*found) if others else found
 
 
 def open_points(study: Study) -> list[str]:
@@ -159,7 +180,7 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
     How many rows a sample has no header tells.
     """
     facts = facts_of_file(study.data, study.names)
-    return facts.schema, rows_of(study, facts.rows)
+    return facts.of_study(study), rows_of(study, facts.rows)
 
 
 def rows_of(study: Study, rows: int | None) -> int | None:
@@ -169,7 +190,7 @@ def rows_of(study: Study, rows: int | None) -> int | None:
 
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
     """Return the rows that the study is about, with the schema that their file gives."""
-    data, schema = read(study.data, study.names)
+    data, schema = rows_of_study(study)
     return study.scope.sampled(study.with_derived(data, schema)), schema
 
 
@@ -181,7 +202,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     if study.data.suffix.lower() == ".dta":
         data, schema = _read_dta(study, sealed)
     else:
-        data, schema = read(study.data, study.names)[0], sealed
+        data, schema = rows_of_study(study)[0], sealed
     if study.merged_files:
         check_merged(study, data)
     data = study.with_derived(data, header)

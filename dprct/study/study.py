@@ -34,6 +34,7 @@ from dprct.release.release import kept_characteristics, modelled
 from dprct.release.writing import unpromised_name
 from dprct.schema.columns import DATASET, Column, Unit, shown
 from dprct.schema.expressions import MADE, parse
+from dprct.schema.facts import CellKind, cell_kind
 from dprct.schema.made import made_columns, with_made
 from dprct.schema.schema import Schema, declared
 from dprct.study.asked import REGRESSION, Asked, asked_of, parts_of, titled
@@ -308,6 +309,12 @@ class Study:
         names = self.header.confirmed(header.names)
         schema = schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
         return replace(schema, sample=self.scope.condition)
+
+    def kinds_of(self, names: Sequence[str]) -> dict[str, CellKind]:
+        """What columns among these are declared to hold, where levels or bounds say it."""
+        facts = self.scope.facts(self.columns, names)
+        kinds = {name: cell_kind(one) for name, one in facts.items()}
+        return {name: kinds[name] for name in names if kinds.get(name) is not None}
 
     def _facts_of_file(self, header: Schema) -> dict[str, dict[str, Any]]:
         """Return what is declared of the columns of the file."""

@@ -21,7 +21,15 @@ from dprct.privacy.accountant import Accountant
 from dprct.privacy.ledger import ledger_path
 from dprct.release import Marginals, MVHistogram, histogram
 from dprct.schema import Column, Schema
-from dprct.study.protect import bound_model, ledger, planned, protected, read_header
+from dprct.study.protect import (
+    bound_model,
+    ledger,
+    open_points,
+    planned,
+    protected,
+    read_header,
+    study_of,
+)
 from dprct.study.study import Study, load_study
 
 if TYPE_CHECKING:
@@ -180,6 +188,50 @@ def test_other_formats_are_protected_too(folder: Path) -> None:
     table, _ = read(study.output)
     release.schema.validate(table)
     assert compare(study.data, study.output).unexpected == ()
+
+
+CSV_STUDY = """\
+version = 1
+data = "trial.csv"
+dataset_id = "trial"
+[release]
+method = "mv_histogram"
+epsilon = 1.0
+[header]
+confirm = true
+[columns.t]
+fate = "modelled"
+levels = [0, 1]
+missing = "never"
+[columns.g]
+fate = "modelled"
+levels = {levels}
+missing = {missing}
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "cells", "levels", "missing"),
+    [
+        ("", ("", "A"), '["", "A", "B"]', '"never"'),
+        ("3", ("3", "3a"), '["3", "3a"]', '"never"'),
+        ("", ("", "2021-03-05"), "[2021-03-05, 2021-03-06]", '["."]'),
+    ],
+)
+def test_no_cell_decides_the_type_of_a_declared_column(
+    tmp_path: Path, others: str, cells: tuple[str, str], levels: str, missing: str
+) -> None:
+    """Two rows of one person, each admissible: the study asks, plans and refuses alike."""
+    (tmp_path / "study.toml").write_text(CSV_STUDY.format(levels=levels, missing=missing))
+    rows = [f"{i % 2},{others}" for i in range(199)]
+    found = []
+    for cell in cells:
+        (tmp_path / "trial.csv").write_text("\n".join(["t,g", *rows, f"1,{cell}"]) + "\n")
+        study = study_of(tmp_path / "study.toml")
+        types = [column.type for column in read_header(study).columns]
+        found.append((types, open_points(study), str(bound_model(study).plan(1))))
+    assert found[0] == found[1]
+    assert found[0][1] == []
 
 
 def test_of_many_open_points_five_are_told(folder: Path) -> None:
