@@ -774,5 +774,8 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
             for path in (one.data, *one.merged_files)
         ]
     own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
+    if study.package is not None and study.package.published is not None:
+        path = study.path.parent / study.package.published
+        own[path.name] = disk.content(path, disk.MOST_JSON).decode("utf-8", "replace")
     check_no_rows(contents.folder, tables, own)
     return contents

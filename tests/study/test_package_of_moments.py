@@ -17,7 +17,7 @@ from dprct.certificate.certificate import Certificate
 from dprct.cli import main
 from dprct.errors import FileError
 from dprct.estimate.moments.results import Moments
-from dprct.io.stata import write_dta
+from dprct.io.stata import read_dta, write_dta
 from dprct.privacy.accountant import find_ledger
 from dprct.schema import Schema
 from dprct.study.added_do_files import read_off_py
@@ -262,6 +262,15 @@ def test_published_numbers_stand_beside_the_released(
         ran = run("package", home / "study.toml", "--yes")
         assert ran.code == 2
         assert said in ran.err
+    data, _ = read_dta(home / "rep" / "data" / "wells.dta")
+    columns = ["owner", "litres", "depth", "village", "w", "pump"]
+    copied = "\n".join(
+        ",".join(map(repr, row)) for row in data[columns].head(40).to_numpy().tolist()
+    )
+    (home / "paper.csv").write_text(head + copied + "\n")
+    ran = run("package", home / "study.toml", "--yes")
+    assert ran.code == 2
+    assert "cells of rows of the confidential data are in 'paper.csv'" in ran.err
     (home / "paper.csv").write_text(
         head + "tables.do,6,litres,pump,3.01,0.55\ntables.do,12,litres,pump,2.9,\n"
     )
