@@ -92,6 +92,7 @@ class CATESpec(ShapesSpec):
         )
         yield lambda: self.known(facts)
         yield self.check_plug_in
+        yield lambda: self.check_propensity_model(facts)
         yield lambda: clip_of(self.clip, 1.0)
         yield lambda: trim_of(self.trim)
         yield lambda: self.sizes(facts)
@@ -121,6 +122,18 @@ class CATESpec(ShapesSpec):
             raise ParameterError(
                 f"``learner='t'`` has no ``{named}=``: it is the difference of two additive "
                 "functions of the features; use ``learner='dr'``"
+            )
+
+    def check_propensity_model(self, facts: Facts) -> None:
+        """Refuse a model of a propensity that is not estimated."""
+        if self.propensity_model == "additive":
+            return
+        needless = self.learner in ONE_RELEASE
+        if needless or self.known(facts) is not None:
+            why = f"``learner={self.learner!r}`` needs none" if needless else "it is known here"
+            raise ParameterError(
+                f"``propensity_model={self.propensity_model!r}`` is of a propensity that is "
+                f"estimated, and {why}; leave it out"
             )
 
     def sizes(self, facts: Facts) -> dict[str, int]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 
+from dprct import CATE
+from dprct.errors import ParameterError
 from dprct.estimate.additive.terms import terms_of
 from dprct.estimate.cate.logit import LogOdds, TreatmentSums, treatment_layout
 from dprct.estimate.cate.release import LearnerForm, released
@@ -17,9 +20,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source
 from dprct.queries.additive import CodedRows
 from dprct.queries.treatment_moments import STEPS, TreatmentMoments
-
-if TYPE_CHECKING:
-    from dprct.schema import Schema
+from dprct.schema import Schema
 
 PARTS = {"propensity": 20_000, "outcome": 5_000, "effect": 15_000}
 
@@ -103,3 +104,19 @@ def test_a_logit_of_mostly_noise_is_warned_of(schema: Schema) -> None:
     allocation = form.allocation(Budget.asked(0.001, 1e-6))
     assert "propensity_model='additive'" in form.warnings(allocation)[0]
     assert form.warnings(form.allocation(Budget.asked(5, 1e-6))) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"learner": "t"}, "learner='t'.* needs none"), ({"propensity": 0.5}, "it is known here")],
+)
+def test_a_model_of_a_propensity_that_is_not_estimated_is_refused(
+    schema: Schema, options: dict[str, Any], words: str
+) -> None:
+    rows = pd.DataFrame({"x1": [0.0, 1.0] * 20, "got": [0.0, 0.0, 1.0, 1.0] * 10, "y": 0.5})
+    facts: dict[str, Any] = {name: {"levels": [0, 1], "missing": "never"} for name in ("x1", "got")}
+    facts["y"] = {"bounds": (0, 1), "missing": "never"}
+    known = Schema.from_frame(rows).declare(**facts).seal()
+    with pytest.raises(ParameterError, match=words):
+        CATE(rows, known, outcome="y", treatment="got", features=["x1"],
+             propensity_model="logit", **options)  # fmt: skip
