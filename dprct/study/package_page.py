@@ -159,7 +159,8 @@ class OnConfidential:
             formula = declared.formula if call.method == "ols" else formula
             options = {"cov_type": declared.errors or "HC1", "weights": declared.weights}
             if declared.clusters:
-                options |= {"cov_type": "cluster", "cluster": declared.clusters[0]}
+                of = declared.clusters[0] if declared.ways is None else [*declared.clusters]
+                options |= {"cov_type": "cluster", "cluster": of}
             rows = rows if declared.where is None else rows[rows_where(declared.where, rows)]
         if call.method == "iv":
             options.pop("weights", None)

@@ -693,6 +693,9 @@ scores("probit, nonrobust, missing private",
        {"formulas": [dprct.Regression("took ~ w", family="probit")], "cov_type": "nonrobust"},
        private="took w", may_miss={"w": "private"}, facts=_policies(w="private"),
        least=0.0)  # fmt: skip
+scores("cloglog, of some", {"formulas": [dprct.Regression("took ~ w", family="cloglog",
+                                                         where="x >= 1")]}, private="took w x",
+       least=0.0)  # fmt: skip
 scores("poisson", {"formulas": [dprct.Regression("y ~ w", family="poisson")]}, private="y w",
        least=0.0, **COUNTS)  # fmt: skip
 

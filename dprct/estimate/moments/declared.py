@@ -126,7 +126,7 @@ class Regression:
 
     def __post_init__(self) -> None:
         if not isinstance(self.cluster, (str, type(None))):
-            object.__setattr__(self, "cluster", tuple(self.cluster))
+            object.__setattr__(self, "cluster", tuple(sorted(self.cluster)))  # in any order
         self._check_errors()
         if self.joint is not None and (not self.joint.strip() or self.parsed.endogenous):
             raise ParameterError(
