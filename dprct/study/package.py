@@ -59,7 +59,6 @@ from dprct.study.package_allowed import (
     roots,
     software,
 )
-from dprct.study.package_page import VALID as VALID_KINDS
 from dprct.study.package_page import (
     Held,
     OnFile,
@@ -533,7 +532,6 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         added=_about_added(contents),
         has_rows=first.makes_file,
         regressions=tuple(one.worth() for one in found),
-        checks=_checks(contents, found, sides),
         others=tuple((one.place, one.papers[2]) for one in contents.held[1:]),
         together=_together(contents.held, sides),
         disjoint=first.disjoint,
@@ -578,20 +576,6 @@ def _about_added(contents: Contents) -> dict[str, str]:
             ESTIMATES: "opens these numbers in Stata, with their errors and intervals.",
         }
     return told
-
-
-def _checks(
-    contents: Contents, found: Sequence[Verdict], sides: Sequence[Side]
-) -> tuple[tuple[str, tuple[str, ...], str], ...]:
-    """Return release, do-files and numbers of each data set with a valid regression."""
-    root = contents.folder.root.resolve()
-    study = contents.held[0].study
-    do = tuple(path.resolve().relative_to(root).as_posix() for path in study.do_files)
-    return tuple(
-        (one.place, do, one.papers[1])
-        for one, side in zip(contents.held, sides, strict=True)
-        if any(found[place].kind in VALID_KINDS for place in side.regressions)
-    )
 
 
 def _apart(study: Study) -> dict[str, str]:

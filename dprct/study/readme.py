@@ -142,9 +142,6 @@ class PackageNote:
         Whether the release is a file, and not a document of numbers.
     regressions : tuple of RegressionWorth
         What the regressions of the do-files are worth on all files of the package.
-    checks : tuple of (str, tuple of str, str)
-        Protected files whose valid regressions can be checked against numbers: file, do-files, and
-        the file with the numbers.
     others : tuple of (str, str)
         Other protected files of the package, each with its own README.
     together : tuple of str
@@ -175,7 +172,6 @@ class PackageNote:
     added: Mapping[str, str] = field(default_factory=dict)
     has_rows: bool = True
     regressions: tuple[RegressionWorth, ...] = ()
-    checks: tuple[tuple[str, tuple[str, ...], str], ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     together: tuple[str, ...] = ()
     disjoint: str | None = None
@@ -603,12 +599,22 @@ def _rerun(
             f"- {code(command)} makes every declared table from {code(name)} and "
             "ends with an error if a number differs."
         )
-    for file, do, numbers in () if package is None else package.checks:
-        runs = " ".join(f"--do {_argument(path)}" for path in do)
-        again = f"dprct verify {_argument(file)} {runs} --expect {_argument(numbers)}"
+    if package is None:
         yield (
-            f"- {code(again)} computes every valid regression of the do-files from {code(file)} "
-            "and ends with an error if a number differs."
+            f"- {code(f'dprct verify {_argument(name)}')} says whether the file, or the .tab or "
+            ".csv that an archive made of it, has the values of its certificate."
+        )
+        yield (
+            "- Do-files that ran on the confidential file run on the protected one: change only "
+            f"the name of the file that they `use`, to {code(name)}. They need columns that "
+            "are neither withheld nor left out."
+        )
+    else:
+        yield (
+            f"- {code('dprct verify .')} compares every file of this folder with "
+            f"{code('package.json')} and each release with its certificate, computes every valid "
+            "regression of the do-files anew, and ends with an error if a number differs from "
+            "those expected."
         )
     if not has_rows(certificate):
         one = f'dprct ols {_argument(name)} "FORMULA OR NAME"'
@@ -616,20 +622,7 @@ def _rerun(
             f"- {code('python run.py')} prints every valid regression, and {code(one)} one of "
             f"them; in Stata, {code('do estimates.do')} opens their numbers."
         )
-    yield (
-        f"- {code(f'dprct verify {_argument(name)}')} says whether the file"
-        + (", or the .tab or .csv that an archive made of it," if has_rows(certificate) else "")
-        + " has the values of its certificate."
-    )
-    if not has_rows(certificate):
-        pass
-    elif package is None:
-        yield (
-            "- Do-files that ran on the confidential file run on the protected one: change only "
-            f"the name of the file that they `use`, to {code(name)}. They need columns that "
-            "are neither withheld nor left out."
-        )
-    else:
+    elif package is not None:
         yield (
             "- Start Stata in this folder and run the do-files: the protected file has the name of "
             "the confidential one. The table of regressions above says which numbers mean "

@@ -314,7 +314,7 @@ class Study:
         """What columns among these are declared to hold, where levels or bounds say it."""
         facts = self.scope.facts(self.columns, names)
         kinds = {name: cell_kind(one) for name, one in facts.items()}
-        return {name: kinds[name] for name in names if kinds.get(name) is not None}
+        return {n: kind for n in names if (kind := kinds.get(n)) is not None}
 
     def _facts_of_file(self, header: Schema) -> dict[str, dict[str, Any]]:
         """Return what is declared of the columns of the file."""

@@ -242,7 +242,7 @@ def test_the_readme_says_what_an_editor_asks(packed: Path) -> None:
         "the do-files say version 13; packages of other authors: `outreg2`",
         "`wells.dta`: made before the do-files of this package run",
         "`tables.do:5  depth2 = depth ** 2`",
-        "`dprct verify data/wells.moments.json --do . --expect expected.csv`",
+        "`dprct verify .` compares every file of this folder",
         "| `tables.do:12` | Table 2 | `regress litres` | artefact",
         "do not run here",
     ):
