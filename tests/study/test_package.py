@@ -217,6 +217,16 @@ def test_a_reader_of_the_package_can_check_it(package: Path, run: Callable[..., 
     assert "every number is that of expected.csv" in numbers.out
 
 
+def test_a_package_without_a_valid_regression_is_verified_too(
+    made: Path, package: Path, run: Callable[..., Any]
+) -> None:
+    for name in ("main.do", "more.do"):
+        (made / "rep" / name).write_text("use data/shops, clear\nreg sales flyer, vce(hc3)\n")
+    assert run("package", made / "study.toml", "--yes").code == 0
+    ran = run("verify", package)
+    assert ran.code == 0, ran.err
+
+
 def test_the_do_files_of_the_package(package: Path) -> None:
     valid = (package / "valid.do").read_text()
     assert 'use "data/shops.dta", clear' in valid
