@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import dprct
 from dprct import Moments, PrivateMoments, Regression
 from dprct.errors import ParameterError
 from dprct.schema import Column, Schema
+from dprct.study.package_page import OnConfidential
+from dprct.study.reading import Reading
 
 NEVER: Any = {"missing": ()}
 SCHEMA = Schema(
@@ -155,3 +158,11 @@ def test_a_pair_is_of_two_columns_and_a_file_carries_one() -> None:
     with pytest.raises(ParameterError, match="a file carries those of one"):
         dprct.Calibrated(ROWS, SCHEMA, formulas=[TWO], covariate_release="filler",
                          assignment=dprct.Cluster("t", cluster="v"))  # fmt: skip
+
+
+def test_a_custodian_sees_the_errors_of_both_ways() -> None:
+    raw = OnConfidential(ROWS, SCHEMA, model(TWO).fit(8, 1e-6, rng=1))
+    found = raw.cells(SimpleNamespace(reading=Reading("a.moments.json", "two")), 0.05)  # type: ignore[arg-type]
+    by_hand = dprct.ols("y ~ t + x", ROWS, cluster=["v", "w"])
+    assert found["t"].error == pytest.approx(by_hand.bse["t"])
+    assert by_hand.bse["t"] > 1.2 * dprct.ols("y ~ t + x", ROWS, cluster="v").bse["t"]
