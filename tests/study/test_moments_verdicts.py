@@ -354,7 +354,7 @@ DECLARED = [
     ("ivreg2 wage age (work = aid), cluster(village)", "valid", ""),
     ("ivreg2 wage age (work = aid), robust", "effects only", ""),
     ("ivreg2 wage (work = aid), cluster(village)", "artefact", "[work ~ aid]"),
-    ("reg age aid, vce(cluster team village)", "valid", '"age ~ aid, cluster village and team"'),
+    ("reg age aid, vce(cluster team village)", "valid", '"age ~ aid, cluster team and village"'),
     ("reg age aid, vce(cluster town team)", "effects only", "age ~ aid"),
     ("xtreg wage aid, fe i(town) cluster(village)", "valid", '"as xtreg"'),
     ("areg wage aid, absorb(town) cluster(village)", "effects only", "count_effects = true"),
