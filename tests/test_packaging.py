@@ -39,6 +39,8 @@ def test_the_recipe_needs_what_the_project_needs() -> None:
     parts = {found[1]: set(found[2].split(",")) for found in listed if found}
     assert {name: set(bounds.split(",")) for name, bounds in asked.items()} == parts
     assert recipe["context"]["version"] == dprct.__version__
+    # rattler-build reads no recipe with another placeholder
+    assert re.fullmatch(r"[0-9a-f]{64}", recipe["source"]["sha256"])
     name, _, target = recipe["build"]["python"]["entry_points"][0].partition(" = ")
     assert project["scripts"] == {name: target}
 
