@@ -30,33 +30,20 @@ _COUNTS = {2: "two", 3: "three"}
 class Kind:
     """One alternative of an annotation.
 
-    Parameters
-    ----------
-    name : str
-        Its class, without module and elements.
-    items : tuple of tuple of Kind
-        The alternatives of each element: of a list one, of a mapping those of keys and of values.
-    is_fixed : bool
-        Whether a list has exactly as many elements as ``items``.
-    choices : tuple
-        The words of a ``Literal``.
-    made : type or None
-        The class, where it says which parts a document has: a dataclass or a ``TypedDict``.
-    rules : tuple of pairs
-        What ``Annotated`` adds, in the words of JSON Schema.
-
     Examples
     --------
     >>> [kind.name for kind in kinds_of("'Sequence[int | float] | np.ndarray | None'")]
     ['Sequence', 'ndarray', 'None']
     """
 
-    name: str
+    name: str  # its class, without module and elements
+    # The alternatives of each element: of a list one, of a mapping those of keys and of values.
     items: tuple[tuple[Kind, ...], ...] = ()
-    is_fixed: bool = False
-    choices: tuple[Any, ...] = ()
+    is_fixed: bool = False  # whether a list has exactly as many elements as ``items``
+    choices: tuple[Any, ...] = ()  # the words of a ``Literal``
+    # The class, where it says which parts a document has: a dataclass or a ``TypedDict``.
     made: type[Any] | None = None
-    rules: tuple[tuple[str, Any], ...] = ()
+    rules: tuple[tuple[str, Any], ...] = ()  # what ``Annotated`` adds, in the words of JSON Schema
 
     def names(self) -> frozenset[str]:
         """Names of this kind and of all within it."""
@@ -246,18 +233,12 @@ def _is_text(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What a name takes, and how one and several of it are called.
-
-    Parameters
-    ----------
-    toml : str
-        What a study file is asked for; empty where it cannot spell such a value.
-    """
+    """What a name takes, and how one and several of it are called."""
 
     fits: Callable[[Any], bool]
     one: str
     several: str = ""
-    toml: str = ""
+    toml: str = ""  # what a study file is asked for; empty where it cannot spell such a value
 
 
 _OBJECTS = {
@@ -323,18 +304,11 @@ def _marked(what: str, of: str, more: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where values come from.
+    """Where values come from."""
 
-    Parameters
-    ----------
-    elements : callable
-        From a value to its elements, None if it is no list there.
-    in_toml : bool
-        Whether refusals ask in the words of a study file.
-    """
-
+    # From a value to its elements, None if it is no list there.
     elements: Callable[[Any], Iterable[Any] | None]
-    in_toml: bool = False
+    in_toml: bool = False  # whether refusals ask in the words of a study file
 
     def read(self, value: object, kinds: Kinds) -> Any:
         """Value as the first alternative keeps it that takes it, lists as tuples; else ``WRONG``.

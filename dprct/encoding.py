@@ -138,13 +138,6 @@ Rule = Points | EqualBins | EqualBinsOfPoints | Edges
 class ExclusiveEncoding:
     """The codes 0 (none of the columns is 1) to k (the last one is).
 
-    Parameters
-    ----------
-    group : str
-        Name of the group, as ``exclusive`` declares it.
-    columns : tuple of Column
-        The k columns.
-
     Examples
     --------
     >>> from dprct.schema import Column
@@ -155,8 +148,8 @@ class ExclusiveEncoding:
     ('arm: 3 groups (cash, therapy, neither)', 3)
     """
 
-    group: str
-    columns: tuple[Column, ...]
+    group: str  # name of the group, as ``exclusive`` declares it
+    columns: tuple[Column, ...]  # the k columns
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -222,24 +215,17 @@ _MOST_INTEGER = 1 << 62
 class Encoding:
     """The public codes 0, ..., size - 1 of one column.
 
-    Parameters
-    ----------
-    cells : tuple of tuple
-        For every regular code its admissible values: one number or text of a level, or the smallest
-        and largest admissible number of a bin.
-    rule : Rule or None
-        Which code a number has; None for text.
-    step : Fraction or None
-        Grid of the admissible numbers within a bin (one for whole numbers), None where continuous.
-
     Notes
     -----
     After the regular codes comes one code for every declared missing code.
     """
 
     column: Column
+    # For every regular code its admissible values: one number or text of a level, or the smallest
+    # and largest admissible number of a bin.
     cells: tuple[tuple[Any, ...], ...]
-    rule: Rule | None = None
+    rule: Rule | None = None  # which code a number has; None for text
+    # Grid of the admissible numbers within a bin (one for whole numbers), None where continuous.
     step: Fraction | None = None
 
     @property

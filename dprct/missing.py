@@ -77,18 +77,12 @@ _MOST = len(MISSING_CODES) - 1
 
 @dataclass(frozen=True, slots=True)
 class Recoding:
-    """Which values become which missing code.
+    """Which values become which missing code."""
 
-    Parameters
-    ----------
-    rules : tuple of (low, high)
-        The k-th interval, both ends included, becomes the k-th letter; the first that fits counts.
-    merged : bool
-        Whether a code stands for several values.
-    """
-
+    # (low, high): the k-th interval, both ends included, becomes the k-th letter; the first that
+    # fits counts.
     rules: tuple[tuple[float, float], ...] = ()
-    merged: bool = False
+    merged: bool = False  # whether a code stands for several values
 
     def codes(self, values: NDArray[np.float64]) -> NDArray[np.int8]:
         """Return the numbers of the missing codes of ``values`` (n,); -1 where none applies."""

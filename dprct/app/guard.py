@@ -42,15 +42,10 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Guard:
-    """The rules of one server.
-
-    Parameters
-    ----------
-    token : str
-        Drawn by the operating system's source.
-    """
+    """The rules of one server."""
 
     port: int
+    # Drawn by the operating system's source.
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
     @property

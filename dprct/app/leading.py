@@ -52,18 +52,10 @@ _NEEDS_DELTA = ("moments", "ipw")
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Columns by their role, in the order of the file.
+    """Columns by their role, in the order of the file."""
 
-    Parameters
-    ----------
-    found : mapping of str to tuple of str
-        By role.
-    levels : mapping of str to list
-        Declared levels of columns that have a role.
-    """
-
-    found: Mapping[str, tuple[str, ...]]
-    levels: Mapping[str, list[Any]]
+    found: Mapping[str, tuple[str, ...]]  # by role
+    levels: Mapping[str, list[Any]]  # declared levels of columns that have a role
 
     def of(self, role: str) -> tuple[str, ...]:
         """Columns of a role."""

@@ -59,26 +59,15 @@ _LEAVES = ("missing", "fate", "kind")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One thing that keeps the study from being released.
+    """One thing that keeps the study from being released."""
 
-    Parameters
-    ----------
-    point : str
-        What ``dprct check`` says.
-    words : str
-        The same beside its field, in the words of the page.
-    at : tuple of str
-        The field that settles it, as a path of the study file; empty where it is about none.
-    remedies : tuple of mapping
-        What buttons say and do, where the sentence names it.
-    """
-
-    point: str
-    words: str
+    point: str  # what ``dprct check`` says
+    words: str  # the same beside its field, in the words of the page
+    # The field that settles it, as a path of the study file; empty where it is about none.
     at: tuple[str, ...]
     why: str
     anchor: str
-    remedies: tuple[Mapping[str, Any], ...]
+    remedies: tuple[Mapping[str, Any], ...]  # what buttons say and do, where the sentence names it
 
     @property
     def column(self) -> str:

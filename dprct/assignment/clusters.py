@@ -18,15 +18,6 @@ Interval = tuple[Fraction, Fraction]
 class ClusterFacts:
     """Public facts of the clusters of a design.
 
-    Parameters
-    ----------
-    largest : int or None
-        The most rows of a cluster.
-    icc : number, mapping from outcome to number, or None
-        Upper bound on the correlation of two people of one cluster.
-    mean_bounds : pair, mapping from outcome to pair, or None
-        Between which the mean of every cluster lies.
-
     Examples
     --------
     >>> ClusterFacts(icc=0.1).correlations(["y", "z"])["z"]
@@ -35,8 +26,10 @@ class ClusterFacts:
     {'y': (Fraction(1, 5), Fraction(3, 5))}
     """
 
-    largest: int | None = None
+    largest: int | None = None  # the most rows of a cluster
+    # Upper bound on the correlation of two people of one cluster.
     icc: float | Mapping[str, float] | None = field(default=None, hash=False)
+    # Between which the mean of every cluster lies.
     mean_bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = field(
         default=None, hash=False
     )

@@ -47,17 +47,11 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of the groups, the same in all blocks or declared block by block.
+    """Shares of the groups, the same in all blocks or declared block by block."""
 
-    Parameters
-    ----------
-    rows : tuple of tuples
-        Shares of the groups, each row of sum one; one row, or one per block in ``blocks``.
-    blocks : tuple
-        The blocks that rows belong to; empty where one row serves all.
-    """
-
+    # Shares of the groups, each row of sum one; one row, or one per block in ``blocks``.
     rows: tuple[Row, ...]
+    # The blocks that rows belong to; empty where one row serves all.
     blocks: tuple[Hashable, ...] = ()
 
     @property

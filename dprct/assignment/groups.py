@@ -205,17 +205,6 @@ CONTROL = "control"
 class Groups:
     """Groups, each a row of values in the treatment columns.
 
-    Parameters
-    ----------
-    names : tuple of str or float
-        The groups, the control group among them where there is one.
-    columns : tuple of str
-        The treatment columns.
-    values : tuple of tuples
-        Values of ``columns`` in each group.
-    overlap : str
-        What to say of rows whose values are legal column by column, but not together.
-
     Examples
     --------
     >>> groups = indicators(["cash", "therapy"], control=True)
@@ -223,9 +212,10 @@ class Groups:
     (('cash', 'therapy', 'control'), ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0)))
     """
 
-    names: tuple[Level, ...]
-    columns: tuple[str, ...]
-    values: tuple[tuple[Level, ...], ...]
+    names: tuple[Level, ...]  # the groups, the control group among them where there is one
+    columns: tuple[str, ...]  # the treatment columns
+    values: tuple[tuple[Level, ...], ...]  # values of ``columns`` in each group
+    # What to say of rows whose values are legal column by column, but not together.
     overlap: str = ""
 
     def frame(self, codes: Codes, index: pd.Index[Any] | None = None) -> pd.DataFrame:
@@ -391,23 +381,12 @@ WHOLE: tuple[Hashable, ...] = ("",)
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The units of a randomisation.
+    """The units of a randomisation."""
 
-    Parameters
-    ----------
-    member : (n,) array of int
-        The unit of each row, 0 to U - 1.
-    block : (U,) array of int
-        The block of each unit, 0 to B - 1.
-    labels : sequence
-        The B blocks.
-    weights : (U,) array of int or None
-        How many units each entry stands for, where rows were put together; one if not given.
-    """
-
-    member: Codes
-    block: Codes
-    labels: Sequence[Hashable]
+    member: Codes  # (n,): the unit of each row, 0 to U - 1
+    block: Codes  # (U,): the block of each unit, 0 to B - 1
+    labels: Sequence[Hashable]  # the B blocks
+    # (U,): how many units each entry stands for, where rows were put together; one if not given.
     weights: Codes | None = None
 
     @property
@@ -552,13 +531,6 @@ def _or_none(values: pd.Series[Any]) -> Iterable[Hashable]:
 class DesignCheck:
     """The rules of a design that an assignment breaks; false where it breaks none.
 
-    Parameters
-    ----------
-    design : str
-        The design in one sentence.
-    problems : tuple of str
-        One sentence per broken rule, with names of columns and arms and no value of the data.
-
     Examples
     --------
     >>> found = DesignCheck("Complete randomisation.", ("the data lack column 'treat'",))
@@ -566,7 +538,8 @@ class DesignCheck:
     (False, 1, ["the data lack column 'treat'"])
     """
 
-    design: str
+    design: str  # the design in one sentence
+    # One sentence per broken rule, with names of columns and arms and no value of the data.
     problems: tuple[str, ...] = ()
 
     @property

@@ -43,29 +43,17 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class ColumnDigest:
-    """The digests of one column, each 64 hexadecimal digits.
-
-    Parameters
-    ----------
-    kind : {"number", "float", "text"}
-        ``"float"`` is a number that the file keeps in four bytes: printed, such a number may
-        have fewer digits, and it is rounded to four bytes again before it is compared.
-    exact : str
-        With the missing codes.
-    plain : str
-        Without them; that of a text is the exact one.
-    rounded : str
-        Plain, of the numbers at 15 significant digits; that of a text is the exact one.
-    labels : str
-        Of the variable label and the value labels.
-    """
+    """The digests of one column, each 64 hexadecimal digits."""
 
     name: str
+    # ``"float"`` is a number that the file keeps in four bytes: printed, such a number may have
+    # fewer digits, and it is rounded to four bytes again before it is compared.
     kind: Kind
-    exact: Sha256
-    plain: Sha256
+    exact: Sha256  # with the missing codes
+    plain: Sha256  # without them; that of a text is the exact one
+    # Plain, of the numbers at 15 significant digits; that of a text is the exact one.
     rounded: Sha256
-    labels: Sha256
+    labels: Sha256  # of the variable label and the value labels
 
 
 class ValuesContent(TypedDict):
@@ -82,11 +70,6 @@ class ValuesContent(TypedDict):
 class ValuesDigest:
     """The digests of a table.
 
-    Parameters
-    ----------
-    columns : tuple of ColumnDigest
-        In the order of the file.
-
     Examples
     --------
     >>> import pandas as pd
@@ -98,7 +81,7 @@ class ValuesDigest:
     """
 
     rows: int
-    columns: tuple[ColumnDigest, ...]
+    columns: tuple[ColumnDigest, ...]  # in the order of the file
 
     @property
     def sha256(self) -> str:
@@ -270,18 +253,10 @@ def certificate_path(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class PermittedDifference:
-    """One way in which the protected file may differ from the confidential one.
+    """One way in which the protected file may differ from the confidential one."""
 
-    Parameters
-    ----------
-    facet : str
-        A key of :data:`dprct.io.compare.FACETS`.
-    column : str or None
-        The column, or None for the whole file.
-    """
-
-    facet: str
-    column: str | None
+    facet: str  # a key of :data:`dprct.io.compare.FACETS`
+    column: str | None  # the column, or None for the whole file
     reason: str
 
 
@@ -297,22 +272,15 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class RegressionWorth:
-    """What one regression of the study's do-files is worth on the protected file.
-
-    Parameters
-    ----------
-    verdict : str
-        valid, valid: average marginal effect, effects only, artefact or cannot run.
-    reason : str
-        Why it is not valid; of a valid one empty, or how its number differs from the original's.
-    """
+    """What one regression of the study's do-files is worth on the protected file."""
 
     file: str
     line: Count
     table: str
     command: str
     outcome: str
-    verdict: Verdict
+    verdict: Verdict  # valid, valid: average marginal effect, effects only, artefact or cannot run
+    # Why it is not valid; of a valid one empty, or how its number differs from the original's.
     reason: str = ""
 
     def __str__(self) -> str:
@@ -350,25 +318,18 @@ _HEADING = ("command", "smallest", "largest")
 class ErrorRatio:
     """What one command finds on the file, as a share of the released error.
 
-    Parameters
-    ----------
-    command : str
-        As in Stata, with ``y``, ``t`` and ``x`` for outcome, arms and covariates.
-    smallest, largest : float
-        Over all outcomes, arms and covariate sets; NaN where the errors do not exist.
-    where : str
-        Outcome and arm of the smallest.
-
     Examples
     --------
     >>> ErrorRatio("regress y t x", 0.9, 1.1, "earn on treat").too_small
     True
     """
 
-    command: str
+    command: str  # as in Stata, with ``y``, ``t`` and ``x`` for outcome, arms and covariates
+    # smallest, largest: over all outcomes, arms and covariate sets; NaN where the errors do not
+    # exist.
     smallest: float
     largest: float
-    where: str = ""
+    where: str = ""  # outcome and arm of the smallest
 
     @property
     def too_small(self) -> bool:
@@ -396,11 +357,6 @@ class ReadingContent(TypedDict):
 class Reading:
     """What a reader of a calibrated file finds.
 
-    Parameters
-    ----------
-    breaks : tuple of str
-        Idioms that stop, or give artefacts.
-
     Examples
     --------
     >>> reading = Reading((ErrorRatio("regress y t x, vce(robust)", 1.0, 1.0),))
@@ -411,7 +367,7 @@ class Reading:
     """
 
     ratios: tuple[ErrorRatio, ...] = ()
-    breaks: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()  # idioms that stop, or give artefacts
 
     def lines(self) -> list[str]:
         """Return the table of errors as lines in columns; ``!`` marks those that are too small."""

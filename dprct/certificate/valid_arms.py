@@ -31,13 +31,6 @@ Places = tuple[int, ...]
 class SomeArms:
     """The rows of some arms.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        0/1 columns of all arms but the control group, of which no row has two.
-    places : tuple of int
-        Which arms: 0 is the control group.
-
     Examples
     --------
     >>> import pandas as pd
@@ -47,8 +40,9 @@ class SomeArms:
     ([True, True, False], ('food',), 'the control group and cash')
     """
 
+    # 0/1 columns of all arms but the control group, of which no row has two.
     columns: tuple[str, ...]
-    places: Places
+    places: Places  # which arms: 0 is the control group
 
     def of(self, data: pd.DataFrame) -> NDArray[np.bool_]:
         """Rows of these arms, as a mask."""
@@ -89,16 +83,6 @@ def _codes(columns: tuple[str, ...], data: pd.DataFrame) -> NDArray[np.int64]:
 class ValidArms:
     """How many rows every arm has, where the regression on the arms alone is calibrated.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        0/1 columns of all arms but the control group.
-    rows : tuple of tuple of int
-        Of every outcome, the rows of each arm that have it, control first; empty while a file is
-        planned.
-    clusters : tuple of tuple of int
-        The same of whole clusters; empty where rows were assigned.
-
     Examples
     --------
     >>> arms = ValidArms(columns=("cash", "food"), rows=((40, 40, 40),))
@@ -107,9 +91,11 @@ class ValidArms:
     (1.0, 0.9993)
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # 0/1 columns of all arms but the control group
+    # Of every outcome, the rows of each arm that have it, control first; empty while a file is
+    # planned.
     rows: tuple[Places, ...] = ()
-    clusters: tuple[Places, ...] = ()
+    clusters: tuple[Places, ...] = ()  # the same of whole clusters; empty where rows were assigned
 
     def __post_init__(self) -> None:
         of_arms = {len(counts) for counts in (*self.rows, *self.clusters)}

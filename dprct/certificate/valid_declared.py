@@ -24,23 +24,6 @@ CARRIES = ("nothing", "effects", "all")
 class ValidRegression:
     """One declared regression, and what a file carries of it.
 
-    Parameters
-    ----------
-    arms, covariates : tuple of str
-        Terms of its right side, without the intercept; absorbed effects are ``C(name)``.
-    cluster : str or None
-        Column of the clusters of its errors (CR1); None for robust ones (HC1).
-    where : str or None
-        The condition that holds for its rows; None where these are all.
-    rows : int or None
-        Of the file; None where the file will say.
-    carries : {"all", "effects", "nothing"}
-    released : tuple of (str, float, float)
-        Of every arm its coefficient's name, the released effect and its error, sampling and privacy
-        noise together.
-    name : str
-        What it was declared as, where it has a name.
-
     Examples
     --------
     >>> one = ValidRegression(outcome="y", arms=("treat",), covariates=("age",), cluster="village")
@@ -51,14 +34,19 @@ class ValidRegression:
     """
 
     outcome: str
+    # arms, covariates: terms of its right side, without the intercept; absorbed effects are
+    # ``C(name)``.
     arms: tuple[str, ...]
     covariates: tuple[str, ...] = ()
+    # Column of the clusters of its errors (CR1); None for robust ones (HC1).
     cluster: str | None = None
-    where: str | None = None
-    rows: int | None = None
+    where: str | None = None  # the condition that holds for its rows; None where these are all
+    rows: int | None = None  # of the file; None where the file will say
     carries: str = "all"
+    # Of every arm its coefficient's name, the released effect and its error, sampling and privacy
+    # noise together.
     released: tuple[tuple[str, float, float], ...] = ()
-    name: str = ""
+    name: str = ""  # what it was declared as, where it has a name
 
     def __post_init__(self) -> None:
         if self.carries not in CARRIES or not self.arms:

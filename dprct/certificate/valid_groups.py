@@ -19,27 +19,16 @@ Keys = set[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidGroups:
-    """Groups of rows whose own regressions return the effects that were released of them.
+    """Groups of rows whose own regressions return the effects that were released of them."""
 
-    Parameters
-    ----------
-    column : str
-        Whose levels are the groups; public, and never missing.
-    levels : tuple of str or float
-        In order; empty while a file is planned, whose levels are not known yet.
-    rows : tuple of tuple of int
-        Of every level, the rows with each outcome.
-    control_errors : tuple of tuple of float or None
-        Of every level, the error of each outcome's mean in the control group.
-    whole : bool
-        Whether regressions on all rows return the released effects of everybody, too: arms have
-        the same shares in all levels.
-    """
-
-    column: str
+    column: str  # whose levels are the groups; public, and never missing
+    # In order; empty while a file is planned, whose levels are not known yet.
     levels: tuple[Level, ...] = ()
-    rows: tuple[tuple[int, ...], ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()  # of every level, the rows with each outcome
+    # Of every level, the error of each outcome's mean in the control group.
     control_errors: tuple[tuple[float | None, ...], ...] = ()
+    # Whether regressions on all rows return the released effects of everybody, too: arms have the
+    # same shares in all levels.
     whole: bool = True
 
     def __post_init__(self) -> None:

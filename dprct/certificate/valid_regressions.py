@@ -28,38 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specification:
-    """A regression that somebody runs on a released file.
-
-    Parameters
-    ----------
-    terms : tuple of str
-        Right side, without the intercept; absorbed effects are ``C(name)``.
-    cov_type : str
-        As :func:`dprct.ols` spells it.
-    cluster : str or None
-        Column of the clusters.
-    rows : int or None
-        Rows used, where known.
-    fe_df : str
-        Rule that counts absorbed effects; that of ``areg`` is that of dummies.
-    within : str or float or None
-        The one level of the file's groups that all rows have, where they are of one.
-    among : tuple of int or None
-        The arms that rows have, where they are those of some arms; 0 is the control group.
-    where : str or None
-        The condition of declared regressions that holds for its rows; None for all rows.
-    """
+    """A regression that somebody runs on a released file."""
 
     outcome: str
-    terms: tuple[str, ...]
-    cov_type: str = "HC1"
-    cluster: str | None = None
-    rows: int | None = None
+    terms: tuple[str, ...]  # right side, without the intercept; absorbed effects are ``C(name)``
+    cov_type: str = "HC1"  # as :func:`dprct.ols` spells it
+    cluster: str | None = None  # column of the clusters
+    rows: int | None = None  # rows used, where known
     weighted: bool = False
     intercept: bool = True
-    fe_df: str = "areg"
+    fe_df: str = "areg"  # rule that counts absorbed effects; that of ``areg`` is that of dummies
+    # The one level of the file's groups that all rows have, where they are of one.
     within: Level | None = None
+    # The arms that rows have, where they are those of some arms; 0 is the control group.
     among: tuple[int, ...] | None = None
+    # The condition of declared regressions that holds for its rows; None for all rows.
     where: str | None = None
 
     @property
@@ -146,46 +129,6 @@ LONGEST_ERROR = 1.234567891e-100
 class Validity:
     """The regressions for which a released file was calibrated.
 
-    Parameters
-    ----------
-    outcomes : tuple of str
-        Columns whose effects were released.
-    arms : tuple of str
-        Terms of the treatment; all of them belong into every regression.
-    covariates : tuple of tuple of str
-        Sets of terms besides the arms, each of them calibrated; an empty set is the regression on
-        the arms alone.
-    cov_type : {"HC1", "CR1"}
-        The errors that equal the released ones.
-    cluster : str or None
-        Column of the clusters, for CR1.
-    levels : tuple of float
-        Sizes of two-sided tests at which ``estimate -+ z error`` is valid.
-    subsets_valid : bool
-        Whether a part of a covariate set also returns the released effects (not the errors).
-    rows : tuple of int
-        Rows with each outcome; fewer are a subgroup.  Not checked if empty.
-    classical : bool
-        Whether the classical errors of every covariate set equal the released ones too.
-    rounded : bool
-        Whether outcomes were rounded to admissible values, which broke the calibration: then no
-        regression is valid, and the file says so.
-    control_errors : tuple of float or None
-        Of each outcome, the error of the mean of the control group, sampling and privacy noise
-        together; None where it was not released.  Empty where the file does not say.
-    control_found : bool
-        Whether the regression on the arms alone finds these errors, with the calibrated ones.
-    groups : ValidGroups or None
-        Groups of rows within which regressions return released effects, too.
-    sizes : ValidArms or None
-        Rows of every arm, where regressions on the rows of some arms return released effects.
-    ratios : tuple of (int, int)
-        Places of outcomes: two-stage least squares of the first on the second, instrumented by the
-        one treatment, has the error of the ratio of released effects.
-    declared : tuple of ValidRegression
-        Where the regressions themselves were released, by ``formulas=``: each outcome has its own,
-        and ``covariates``, ``cov_type`` and ``cluster`` are those of the first.
-
     Examples
     --------
     >>> valid = Validity(outcomes=("earn",), arms=("treat",), covariates=(("age", "C(town)"),))
@@ -197,21 +140,38 @@ class Validity:
     True
     """
 
-    outcomes: tuple[str, ...]
-    arms: tuple[str, ...]
+    outcomes: tuple[str, ...]  # columns whose effects were released
+    arms: tuple[str, ...]  # terms of the treatment; all of them belong into every regression
+    # Sets of terms besides the arms, each of them calibrated; an empty set is the regression on the
+    # arms alone.
     covariates: tuple[tuple[str, ...], ...] = ((),)
-    cov_type: Literal["HC1", "CR1"] = "HC1"
-    cluster: str | None = None
+    cov_type: Literal["HC1", "CR1"] = "HC1"  # the errors that equal the released ones
+    cluster: str | None = None  # column of the clusters, for CR1
+    # Sizes of two-sided tests at which ``estimate -+ z error`` is valid.
     levels: tuple[float, ...] = (0.05,)
+    # Whether a part of a covariate set also returns the released effects (not the errors).
     subsets_valid: bool = False
+    # Rows with each outcome; fewer are a subgroup.  Not checked if empty.
     rows: tuple[int, ...] = ()
+    # Whether the classical errors of every covariate set equal the released ones too.
     classical: bool = False
+    # Whether outcomes were rounded to admissible values, which broke the calibration: then no
+    # regression is valid, and the file says so.
     rounded: bool = False
+    # Of each outcome, the error of the mean of the control group, sampling and privacy noise
+    # together; None where it was not released.  Empty where the file does not say.
     control_errors: tuple[float | None, ...] = ()
+    # Whether the regression on the arms alone finds these errors, with the calibrated ones.
     control_found: bool = False
+    # Groups of rows within which regressions return released effects, too.
     groups: ValidGroups | None = None
+    # Rows of every arm, where regressions on the rows of some arms return released effects.
     sizes: ValidArms | None = None
+    # Places of outcomes: two-stage least squares of the first on the second, instrumented by the
+    # one treatment, has the error of the ratio of released effects.
     ratios: tuple[tuple[int, int], ...] = ()
+    # Where the regressions themselves were released, by ``formulas=``: each outcome has its own,
+    # and ``covariates``, ``cov_type`` and ``cluster`` are those of the first.
     declared: tuple[ValidRegression, ...] = ()
 
     def __post_init__(self) -> None:

@@ -65,46 +65,27 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text, or a part of one, that is to be published.
+    """A text, or a part of one, that is to be published."""
 
-    Parameters
-    ----------
-    name : str
-        Of its file.
-    line : int
-        Number of its first line in the file.
-    public : frozenset of str
-        Columns whose values may be in it, since a release publishes them as they are.
-    single : bool
-        Whether single cells in many lines are a find: they are in a table, and a program may ask
-        for a number or two.
-    program : bool
-        Whether it is a program, which may name whole numbers, as ids and codes are, by themselves.
-    """
-
-    name: str
+    name: str  # of its file
     text: str
-    line: int = 1
+    line: int = 1  # number of its first line in the file
+    # Columns whose values may be in it, since a release publishes them as they are.
     public: frozenset[str] = frozenset()
+    # Whether single cells in many lines are a find: they are in a table, and a program may ask for
+    # a number or two.
     single: bool = False
+    # Whether it is a program, which may name whole numbers, as ids and codes are, by themselves.
     program: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A confidential table, with what is declared of its columns.
+    """A confidential table, with what is declared of its columns."""
 
-    Parameters
-    ----------
-    data : DataFrame
-        As :func:`dprct.io.read` returns it.
-    columns : mapping of str to Column
-    labels : mapping of str to mapping of float to str
-        Labels of values, by the column.
-    """
-
-    data: pd.DataFrame
+    data: pd.DataFrame  # as :func:`dprct.io.read` returns it
     columns: Mapping[str, Column]
+    # Labels of values, by the column.
     labels: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
 
     @classmethod
@@ -692,19 +673,12 @@ def _spoken(texts: Sequence[Text], phrases: Mapping[str, object]) -> dict[str, l
 
 @dataclass(frozen=True, slots=True)
 class _Find:
-    """The row that a line has most of: in digits beyond those that chance finds in one line.
+    """The row that a line has most of: in digits beyond those that chance finds in one line."""
 
-    Parameters
-    ----------
-    some, alone : float
-        With as few cells as count in many lines, and with as many as count in one.
-    codes : frozenset
-        What of the line are cells of the row.
-    """
-
+    # some, alone: with as few cells as count in many lines, and with as many as count in one.
     some: float
     alone: float
-    codes: frozenset[Any]
+    codes: frozenset[Any]  # what of the line are cells of the row
     line: int = 0
 
 

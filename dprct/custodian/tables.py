@@ -36,24 +36,13 @@ _UNINFORMATIVE = frozenset({"filler", "withheld", "key", "drop"})
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Source:
-    """One table that is compared.
+    """One table that is compared."""
 
-    Parameters
-    ----------
-    data : data frame
-        As it was given, not copied.
-    method : str
-        What released it; empty where it has no name.
-    draw : int
-        Counts the releases of a method, from 1; 0 for the confidential table.
-    is_release : bool
-        Whether it came as a :class:`~dprct.Release`, whose schema says the fate of each column.
-    """
-
-    data: IntoFrame
+    data: IntoFrame  # as it was given, not copied
     schema: Schema | None
-    method: str = ""
-    draw: int = 0
+    method: str = ""  # what released it; empty where it has no name
+    draw: int = 0  # counts the releases of a method, from 1; 0 for the confidential table
+    # Whether it came as a :class:`~dprct.Release`, whose schema says the fate of each column.
     is_release: bool = False
 
     def __str__(self) -> str:
@@ -150,20 +139,11 @@ _PAIRS_AT_ONCE = 200_000  # few enough to stay in a processor's cache
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cells:
-    """One column of one table.
+    """One column of one table."""
 
-    Parameters
-    ----------
-    numbers : (n,) array
-        NaN where missing; empty for text.
-    missing : (n,) array of int8
-        The number of the missing code, -1 for none; empty for text.
-    words : (n,) array of str or bytes, or None
-        Text, of which the empty one is missing; None for numbers.
-    """
-
-    numbers: Array
-    missing: NDArray[np.int8]
+    numbers: Array  # (n,): NaN where missing; empty for text
+    missing: NDArray[np.int8]  # (n,): the number of the missing code, -1 for none; empty for text
+    # (n,) array of str or bytes: text, of which the empty one is missing; None for numbers.
     words: NDArray[np.object_] | None = None
 
     @property

@@ -278,15 +278,10 @@ def _factors(text: str) -> list[str]:
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of a regression: the conditions that they meet, and what is asked of them besides.
-
-    Parameters
-    ----------
-    asked : dict
-        Columns that must have a value for what is taken to hold.
-    """
+    """The rows of a regression: the conditions that they meet, and what else is asked."""
 
     met: frozenset[str]
+    # Columns that must have a value for what is taken to hold.
     asked: dict[str, None] = field(default_factory=dict)
 
     @classmethod

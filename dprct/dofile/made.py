@@ -55,20 +55,12 @@ _ROWS = {"rowmean": "rowmean", "rmean": "rowmean", "rowtotal": "rowtotal", "rsum
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A column that do-files make.
+    """A column that do-files make."""
 
-    Parameters
-    ----------
-    expression : str
-        In the language of derived columns, of columns of the file alone; empty where it is none.
-    refused : str
-        Why it is none, in words.
-    places : tuple of (str, int)
-        Do-files and lines that make it, in order.
-    """
-
+    # In the language of derived columns, of columns of the file alone; empty where it is none.
     expression: str = ""
-    refused: str = ""
+    refused: str = ""  # why it is none, in words
+    # Do-files and lines that make it, in order.
     places: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     value: Value | None = field(default=None, compare=False, repr=False)
 
@@ -81,29 +73,15 @@ class Made:
 
 @dataclass(slots=True)
 class Context:
-    """What a command that makes columns stands in.
+    """What a command that makes columns stands in."""
 
-    Parameters
-    ----------
-    made : mapping of str to Made
-        The columns that were made before it.
-    derived : mapping of str to str
-        What of these is known in words.
-    expand : callable
-        Writes out a list of variables.
-    columns : sequence of str or None
-        All columns in memory; None where these are not known.
-    doubt : str
-        Why it is not sure that it runs; empty where it is.
-    """
-
-    made: dict[str, Made]
-    derived: Mapping[str, str]
-    expand: Callable[[str], list[str]]
-    columns: Sequence[str] | None
+    made: dict[str, Made]  # the columns that were made before it
+    derived: Mapping[str, str]  # what of these is known in words
+    expand: Callable[[str], list[str]]  # writes out a list of variables
+    columns: Sequence[str] | None  # all columns in memory; None where these are not known
     scalars: Mapping[str, object]
     place: tuple[str, int]
-    doubt: str = ""
+    doubt: str = ""  # why it is not sure that it runs; empty where it is
 
     def column(self, name: str) -> Value:
         """Return a column as it stands, as an expression of those of the file."""

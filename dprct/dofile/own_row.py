@@ -48,22 +48,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A part of an expression.
-
-    Parameters
-    ----------
-    gone : bool
-        Whether it may be missing.
-    truth : bool
-        Whether it is 0 or 1.
-    whole : bool
-        Whether it is a whole number.
-    """
+    """A part of an expression."""
 
     tree: ast.expr
-    gone: bool = True
-    truth: bool = False
-    whole: bool = False
+    gone: bool = True  # whether it may be missing
+    truth: bool = False  # whether it is 0 or 1
+    whole: bool = False  # whether it is a whole number
     text: bool = False
 
 

@@ -55,22 +55,13 @@ class _Continue(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Sequence[Regression]):
-    """The estimations of do-files in the order in which these run them.
-
-    Attributes
-    ----------
-    notes : tuple of str
-        What was not read, or not as Stata would.
-    passed_over : dict of str to int
-        Commands that are not known here, with how often they occur.
-    undefined : tuple of str
-        Globals that the do-files use and none of them defines.
-    """
+    """The estimations of do-files in the order in which these run them."""
 
     rows: tuple[Regression, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was not read, or not as Stata would
+    # Commands that are not known here, with how often they occur.
     passed_over: Mapping[str, int] = field(default_factory=dict)
-    undefined: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()  # globals that the do-files use and none of them defines
 
     def __getitem__(self, index):  # type: ignore[no-untyped-def]  # a row, or a tuple of rows
         return self.rows[index]

@@ -27,16 +27,10 @@ _SUM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A comparison of arm means.
-
-    Parameters
-    ----------
-    weights : tuple of Fraction, length A
-        Of sum zero, the control group first.
-    """
+    """A comparison of arm means."""
 
     name: str
-    weights: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]  # of sum zero, the control group first
 
 
 def arm_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:

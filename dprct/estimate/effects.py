@@ -76,23 +76,12 @@ def levels_of(alphas: Sequence[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NoisyVariance:
-    """A released variance, as drawn: it may be below zero.
+    """A released variance, as drawn: it may be below zero."""
 
-    Parameters
-    ----------
-    value : float
-        V and noise, in squared units of the outcome.
-    scale : float
-        b_V; public.
-    rho : float
-        b_V / b^2; public.
-    size : int
-        How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
-    """
-
-    value: float
-    scale: float
-    rho: float
+    value: float  # V and noise, in squared units of the outcome
+    scale: float  # b_V; public
+    rho: float  # b_V / b^2; public
+    # How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
     size: int = 1
 
     def at(self, alpha: float) -> float:
@@ -131,15 +120,6 @@ class Variance(Protocol):
 class NoisyEffect:
     """A released effect, tau + noise, and its released variances.
 
-    Parameters
-    ----------
-    scales : tuple of floats, at least one
-        Of the independent draws in it.
-    variances : tuple of Variance
-        Of its independent parts.
-    size : int
-        How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
-
     Examples
     --------
     >>> effect = NoisyEffect(0.5, (0.03,), (NoisyVariance(0.01, 1e-4, 0.11),))
@@ -148,8 +128,9 @@ class NoisyEffect:
     """
 
     value: float
-    scales: tuple[float, ...]
-    variances: tuple[Variance, ...]
+    scales: tuple[float, ...]  # of the independent draws in it
+    variances: tuple[Variance, ...]  # of its independent parts
+    # How many outcomes have jointly drawn noise, uniform in cubes; 1 is Laplace noise.
     size: int = 1
 
     @property
@@ -218,22 +199,12 @@ class NoisyEffect:
 
 @dataclass(frozen=True, slots=True)
 class NoisyMean:
-    """The released mean of one arm, and its released variance.
+    """The released mean of one arm, and its released variance."""
 
-    Parameters
-    ----------
-    value : float
-        Mean and noise.
-    variance : NoisyVariance
-        Sampling variance of the mean, whose noise is of the same kind.
-    others : tuple of floats
-        Scales of further draws in ``value``.
-    """
-
-    value: float
+    value: float  # mean and noise
     scale: float
-    variance: NoisyVariance
-    others: tuple[float, ...] = ()
+    variance: NoisyVariance  # sampling variance of the mean, whose noise is of the same kind
+    others: tuple[float, ...] = ()  # scales of further draws in ``value``
 
     @property
     def noise_variance(self) -> float:

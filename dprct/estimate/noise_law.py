@@ -670,13 +670,6 @@ _RAREST = 1e-6
 class PathNoise:
     """A sum of independent Laplace draws and a normal one.
 
-    Parameters
-    ----------
-    laplace : tuple of (scale, count)
-        ``count`` draws of each scale.
-    variance : float
-        Of the normal part.
-
     Examples
     --------
     >>> round(PathNoise(((1.0, 1),)).half_width(0.05), 3)
@@ -685,8 +678,8 @@ class PathNoise:
     1.96
     """
 
-    laplace: tuple[tuple[float, int], ...] = ()
-    variance: float = 0.0
+    laplace: tuple[tuple[float, int], ...] = ()  # (scale, count): ``count`` draws of each scale
+    variance: float = 0.0  # of the normal part
 
     @property
     def sd(self) -> float:

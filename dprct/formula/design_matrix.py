@@ -176,31 +176,16 @@ INTERCEPT = "Intercept"
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Outcomes and regressors of the complete rows.
+    """Outcomes and regressors of the complete rows."""
 
-    Parameters
-    ----------
-    y : (n, q) array
-        One column per outcome; q is 0 for a one-sided formula.
-    X : (n, k) array
-    columns : tuple of str
-        Names of the columns of ``X``: ``Intercept``, ``x``, ``C(x)[T.2]``, ``a:b``.
-    outcomes : tuple of str
-        Names of the columns of ``y``.
-    terms : tuple of str
-        The term of the formula to which each column of ``X`` belongs.
-    used : (N,) array of bool
-        Which of the rows that were given are in ``y`` and ``X``.
-    levels : mapping from column to tuple
-        Levels of the factors among the regressors, the base first.
-    """
-
-    y: Array
-    X: Array
+    y: Array  # (n, q): one column per outcome; q is 0 for a one-sided formula
+    X: Array  # (n, k)
+    # Names of the columns of ``X``: ``Intercept``, ``x``, ``C(x)[T.2]``, ``a:b``.
     columns: tuple[str, ...]
-    outcomes: tuple[str, ...]
-    terms: tuple[str, ...]
-    used: Mask
+    outcomes: tuple[str, ...]  # names of the columns of ``y``
+    terms: tuple[str, ...]  # the term of the formula to which each column of ``X`` belongs
+    used: Mask  # (N,): which of the rows that were given are in ``y`` and ``X``
+    # Levels of the factors among the regressors, the base first.
     levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
 
 

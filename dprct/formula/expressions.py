@@ -35,19 +35,12 @@ _PLACEHOLDER = re.compile(r"\bv(\d+)\b")
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression of columns and constants.
+    """A checked expression of columns and constants."""
 
-    Parameters
-    ----------
-    source : str
-        Python source in which column ``names[i]`` is written ``vi``, so that no column name,
-        whatever it is, is ever read as Python.
-    names : tuple of str
-        The columns it uses.
-    """
-
+    # Python source in which column ``names[i]`` is written ``vi``, so that no column name, whatever
+    # it is, is ever read as Python.
     source: str
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the columns it uses
 
     @classmethod
     def checked(

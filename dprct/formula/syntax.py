@@ -158,22 +158,12 @@ DEEPEST = 50
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One variable of a term: a column, a column read as categories, or arithmetic of columns.
-
-    Parameters
-    ----------
-    label : str
-        How it is named in results, for example ``"C(village)"``.
-    names : tuple of str
-        The columns it uses.
-    expression : Expression or None
-        For kind ``"expression"``.
-    """
+    """One variable of a term: a column, a column read as categories, or arithmetic of columns."""
 
     kind: Literal["name", "C", "expression"]
-    label: str
-    names: tuple[str, ...]
-    expression: Expression | None = None
+    label: str  # how it is named in results, for example ``"C(village)"``
+    names: tuple[str, ...]  # the columns it uses
+    expression: Expression | None = None  # for kind ``"expression"``
 
 
 Term = tuple[Factor, ...]
@@ -181,31 +171,16 @@ Term = tuple[Factor, ...]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A parsed formula.
+    """A parsed formula."""
 
-    Parameters
-    ----------
-    text : str
-        As it was given, without surrounding space.
-    outcomes : tuple of Factor
-        Left of ``~``; empty for a one-sided formula.
-    terms : tuple of tuple of Factor
-        Right of ``~``, lower orders first, without repetition and without the intercept.
-    endogenous : tuple of Factor
-        Left of ``~`` in ``[d ~ z]``; empty where there is none.
-    instruments : tuple of tuple of Factor
-        Right of it, as ``terms``.
-    effects : tuple of str
-        Columns after ``|``.
-    """
-
-    text: str
-    outcomes: tuple[Factor, ...]
+    text: str  # as it was given, without surrounding space
+    outcomes: tuple[Factor, ...]  # left of ``~``; empty for a one-sided formula
+    # Right of ``~``, lower orders first, without repetition and without the intercept.
     terms: tuple[Term, ...]
     intercept: bool
-    endogenous: tuple[Factor, ...] = ()
-    instruments: tuple[Term, ...] = ()
-    effects: tuple[str, ...] = ()
+    endogenous: tuple[Factor, ...] = ()  # left of ``~`` in ``[d ~ z]``; empty where there is none
+    instruments: tuple[Term, ...] = ()  # right of it, as ``terms``
+    effects: tuple[str, ...] = ()  # columns after ``|``
 
     def __str__(self) -> str:
         return self.text

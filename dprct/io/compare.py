@@ -426,17 +426,10 @@ def _json(path: Path) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """How many rows of a column differ.
+    """How many rows of a column differ."""
 
-    Parameters
-    ----------
-    rows : int
-        Rows that differ in any way.
-    codes : int
-        Those of them that differ in which missing code they are, or in whether they are missing.
-    """
-
-    rows: int
+    rows: int  # rows that differ in any way
+    # Those of them that differ in which missing code they are, or in whether they are missing.
     codes: int
 
 

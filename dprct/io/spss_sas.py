@@ -66,25 +66,14 @@ _PLAIN = {"F", "COMMA", "N", "BEST"}
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a column of numbers becomes Stata's numbers: ``(raw - origin) * factor / divisor``.
+    """How a column of numbers becomes Stata's numbers: ``(raw - origin) * factor / divisor``."""
 
-    Parameters
-    ----------
-    format : str
-        Stata display format, or empty for the default.
-    origin : float
-        Stata's zero in the units of the file.
-    factor, divisor : float
-        From the units of the file to Stata's.
-    lost : str
-        What the format said that Stata's cannot, or empty.
-    """
-
-    format: str = ""
-    origin: float = 0.0
+    format: str = ""  # Stata display format, or empty for the default
+    origin: float = 0.0  # Stata's zero in the units of the file
+    # factor, divisor: from the units of the file to Stata's.
     factor: float = 1.0
     divisor: float = 1.0
-    lost: str = ""
+    lost: str = ""  # what the format said that Stata's cannot, or empty
 
     def to_stata(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the numbers (n,) in Stata's units."""

@@ -54,23 +54,14 @@ _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 @dataclass(frozen=True, slots=True)
 class CsvFacts:
-    """What a .csv file says of itself once its rows were read.
+    """What a .csv file says of itself once its rows were read."""
 
-    Parameters
-    ----------
-    schema : Schema
-        Names, and which columns are numbers, dates or text; nothing else is taken from the cells.
-    rows : int
-    whole : frozenset of str
-        Columns of numbers that are all whole: candidates for ``integer``, which a person confirms.
-    empty : frozenset of str
-        Columns without a value.
-    """
-
+    # Names, and which columns are numbers, dates or text; nothing else is taken from the cells.
     schema: Schema
     rows: int
+    # Columns of numbers that are all whole: candidates for ``integer``, which a person confirms.
     whole: frozenset[str]
-    empty: frozenset[str]
+    empty: frozenset[str]  # columns without a value
 
 
 def as_declared(schema: Schema, empty: Container[str], kinds: Mapping[str, CellKind]) -> Schema:
@@ -463,15 +454,10 @@ _MEANS = {"n": "\n", "r": "\r", "t": "\t"}
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a text table.
-
-    Parameters
-    ----------
-    columns : tuple of tuple of str
-        One per name, each with the cells from the first row to the last.
-    """
+    """The cells of a text table."""
 
     names: tuple[str, ...]
+    # One per name, each with the cells from the first row to the last.
     columns: tuple[tuple[str, ...], ...]
 
 

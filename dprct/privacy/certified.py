@@ -22,19 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a ledger must have for a file to be found in it, as the file's certificate says.
-
-    Parameters
-    ----------
-    entries : tuple of str
-        Ids of entries.
-    heads : tuple of str
-        The first 16 digits of links of the chain.
-    """
+    """What a ledger must have for a file to be found in it, as the file's certificate says."""
 
     dataset_id: str
-    entries: tuple[str, ...]
-    heads: tuple[str, ...]
+    entries: tuple[str, ...]  # ids of entries
+    heads: tuple[str, ...]  # the first 16 digits of links of the chain
 
     @classmethod
     def of(cls, words: str) -> Needed | None:

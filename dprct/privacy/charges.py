@@ -216,27 +216,13 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """That confidential data were opened under declared facts, and whether they refused them.
+    """That confidential data were opened under declared facts, and whether they refused them."""
 
-    Parameters
-    ----------
-    when : str
-        UTC, ISO 8601.
-    refused : bool
-        Whether a value was outside what was declared.
-    facts : mapping from column to text
-        A hash of what was declared of each column that was looked at.
-    file : str
-        The name of the data file.
-    sha256 : str
-        Of the data file.
-    """
-
-    when: str
-    refused: bool
-    facts: Mapping[str, str]
-    file: str
-    sha256: str
+    when: str  # UTC, ISO 8601
+    refused: bool  # whether a value was outside what was declared
+    facts: Mapping[str, str]  # a hash of what was declared of each column that was looked at
+    file: str  # the name of the data file
+    sha256: str  # of the data file
 
     def __post_init__(self) -> None:
         texts = (self.when, self.file, self.sha256, *self.facts, *self.facts.values())
@@ -254,21 +240,11 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """That the released state of an entry was saved, and its SHA-256.
+    """That the released state of an entry was saved, and its SHA-256."""
 
-    Parameters
-    ----------
-    entry : str
-        The id of the entry that paid for it.
-    sha256 : str
-        Of the file that holds the state; a state that was edited is refused.
-    when : str
-        UTC, ISO 8601.
-    """
-
-    entry: str
-    sha256: str
-    when: str
+    entry: str  # the id of the entry that paid for it
+    sha256: str  # of the file that holds the state; a state that was edited is refused
+    when: str  # UTC, ISO 8601
 
     def __post_init__(self) -> None:
         if not ENTRY_ID.fullmatch(self.entry) or not _SHA256.fullmatch(self.sha256):
@@ -300,37 +276,18 @@ _IMPLIED: dict[Relation, tuple[Relation, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """The promise of a sum of charges, which is that of the weakest of them in every respect.
+    """The promise of a sum of charges, which is that of the weakest of them in every respect."""
 
-    Parameters
-    ----------
-    relations : tuple of str
-        Under which the sum holds, the strongest first.
-    unit : str
-        Who is protected: the unit of all charges, or ``"row"`` if their units differ.
-    unit_id : str or None
-        The column that says which rows are of one unit.
-    max_rows : int
-        Most rows of one unit that are protected together.
-    units : tuple of str
-        The units of the charges, in words.
-    mixed : bool
-        Whether a charge holds under more relations than the sum.
-    public_facts, not_covered : tuple of str
-        What any charge takes as public, or does not protect.
-    unrecorded : tuple of str
-        Numbers of the entries of which that was not recorded.
-    """
-
-    relations: tuple[Relation, ...]
-    unit: str
-    unit_id: str | None
-    max_rows: int
-    units: tuple[str, ...]
-    mixed: bool
+    relations: tuple[Relation, ...]  # under which the sum holds, the strongest first
+    unit: str  # who is protected: the unit of all charges, or ``"row"`` if their units differ
+    unit_id: str | None  # the column that says which rows are of one unit
+    max_rows: int  # most rows of one unit that are protected together
+    units: tuple[str, ...]  # the units of the charges, in words
+    mixed: bool  # whether a charge holds under more relations than the sum
+    # public_facts, not_covered: what any charge takes as public, or does not protect.
     public_facts: tuple[str, ...]
     not_covered: tuple[str, ...]
-    unrecorded: tuple[str, ...]
+    unrecorded: tuple[str, ...]  # numbers of the entries of which that was not recorded
 
     def claim(self) -> str:
         """Return for whom, and under which relation, the sum holds."""
@@ -376,28 +333,17 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is kept of charges to say what they promise together, however many they are.
+    """What is kept of charges to say what they promise together, however many they are."""
 
-    Parameters
-    ----------
-    relations : tuple of str
-        Of the charges, each once.
-    kinds : tuple of (str, str or None)
-        Unit and column that says which rows are of one unit, each pair once.
-    rows : int
-        The least of their most rows of one unit; 0 without a charge.
-    units, public_facts, not_covered : tuple of str
-        Each once.
-    unrecorded : tuple of (int, int)
-        Runs of numbers of entries of which public facts were not recorded.
-    """
-
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[Relation, ...] = ()  # of the charges, each once
+    # Unit and column that says which rows are of one unit, each pair once.
     kinds: tuple[tuple[str, str | None], ...] = ()
-    rows: int = 0
+    rows: int = 0  # the least of their most rows of one unit; 0 without a charge
+    # units, public_facts, not_covered: each once.
     units: tuple[str, ...] = ()
     public_facts: tuple[str, ...] = ()
     not_covered: tuple[str, ...] = ()
+    # Runs of numbers of entries of which public facts were not recorded.
     unrecorded: tuple[tuple[int, int], ...] = ()
 
     def with_entry(self, entry: Entry) -> Parts:
@@ -615,31 +561,17 @@ def first_broken(ledger: Mapping[str, Any], links: Sequence[str]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What is known of all entries of a ledger together.
+    """What is known of all entries of a ledger together."""
 
-    Parameters
-    ----------
-    head : str
-        The last link of their chain.
-    entries, priced : int
-        How many there are, and how many claim something.
-    first : Budget or None
-        The claim of the first that has a price.
-    alone : (Fraction, Fraction)
-        The summed cost of the charges that are in no parallel group.
-    groups : mapping of str to mapping of str to (Fraction, Fraction)
-        The summed cost of each block of each parallel group.
-    parts : Parts
-        What the charges promise together.
-    """
-
-    head: str
+    head: str  # the last link of their chain
+    # entries, priced: how many there are, and how many claim something.
     entries: int = 0
     priced: int = 0
-    first: Budget | None = None
-    alone: Cost = NOTHING
+    first: Budget | None = None  # the claim of the first that has a price
+    alone: Cost = NOTHING  # the summed cost of the charges that are in no parallel group
+    # The summed cost of each block of each parallel group.
     groups: Mapping[str, Mapping[str, Cost]] = field(default_factory=dict)
-    parts: Parts = field(default_factory=Parts)
+    parts: Parts = field(default_factory=Parts)  # what the charges promise together
 
     def with_entry(self, entry: Entry, rule: Rule) -> Sums:
         """Return the sums with one more entry; ParameterError if the rule does not add it."""

@@ -473,31 +473,15 @@ class Damage(LedgerError):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was read of a ledger file.
-
-    Parameters
-    ----------
-    ids : set of str
-        Ids of its entries.
-    at : int or None
-        Where the last line begins; None in a file of an earlier version.
-    end : bytes
-        The last line.
-    digest : str
-        The hash of all lines before it.
-    tail : bytes
-        The end of the file.
-    state : tuple or None
-        Identity, size and time of the file.
-    """
+    """What was read of a ledger file."""
 
     ledger: Ledger
-    ids: set[str]
-    at: int | None = None
-    end: bytes = b""
-    digest: str = ""
-    tail: bytes = b""
-    state: tuple[int, int, int] | None = None
+    ids: set[str]  # ids of its entries
+    at: int | None = None  # where the last line begins; None in a file of an earlier version
+    end: bytes = b""  # the last line
+    digest: str = ""  # the hash of all lines before it
+    tail: bytes = b""  # the end of the file
+    state: tuple[int, int, int] | None = None  # identity, size and time of the file
 
     def again(self, file: IO[bytes]) -> Seen | None:
         """Content of the file now if it only went on since; None if that is not sure."""

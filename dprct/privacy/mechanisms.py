@@ -55,23 +55,12 @@ _CUBE_LARGE = 2000.0
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """A discrete Gaussian that stands in for a continuous one.
+    """A discrete Gaussian that stands in for a continuous one."""
 
-    Parameters
-    ----------
-    scale : float
-        sigma of the draw, in units of the grid divided by ``2 ** refinement``.
-    refinement : int
-        By how many binary digits the grid is refined before the draw.
-    mu : Fraction
-        Parameter of Gaussian differential privacy of the continuous noise.
-    slack : Fraction
-        Bound on the total variation between the draw and the rounded continuous noise.
-    """
-
-    scale: float
-    refinement: int
-    mu: Fraction
+    scale: float  # sigma of the draw, in units of the grid divided by ``2 ** refinement``
+    refinement: int  # by how many binary digits the grid is refined before the draw
+    mu: Fraction  # parameter of Gaussian differential privacy of the continuous noise
+    # Bound on the total variation between the draw and the rounded continuous noise.
     slack: Fraction
 
     @property

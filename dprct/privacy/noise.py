@@ -35,13 +35,6 @@ _CONTEXT = precise(30)
 class Tail:
     """The event that discrete Laplace noise reaches a threshold.
 
-    Parameters
-    ----------
-    exponent : Fraction
-        ``P(Z = k)`` is proportional to ``alpha^|k|`` with ``alpha = exp(-exponent)``.
-    threshold : int
-        ``t``, at least 1.
-
     Notes
     -----
     ``P(Z >= t) = alpha^t / (1 + alpha)``, below one half; given the event, ``Z - (t - 1)`` is
@@ -54,8 +47,9 @@ class Tail:
     0.377541
     """
 
+    # ``P(Z = k)`` is proportional to ``alpha^|k|`` with ``alpha = exp(-exponent)``.
     exponent: Fraction
-    threshold: int
+    threshold: int  # ``t``, at least 1
 
     def __post_init__(self) -> None:
         if self.exponent <= 0 or self.threshold < 1:

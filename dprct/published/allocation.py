@@ -16,40 +16,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CoefficientShare:
-    """What one coefficient of one outcome gets.
+    """What one coefficient of one outcome gets."""
 
-    Parameters
-    ----------
-    range_ : Fraction
-        Epsilon of its private range.
-    noise : Fraction
-        Epsilon of the Laplace noise on its mean.
-    delta : Fraction
-        Of its private range.
-    """
-
-    range_: Fraction
-    noise: Fraction
-    delta: Fraction = Fraction(0)
+    range_: Fraction  # Epsilon of its private range
+    noise: Fraction  # Epsilon of the Laplace noise on its mean
+    delta: Fraction = Fraction(0)  # of its private range
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeShare:
-    """What one outcome gets.
+    """What one outcome gets."""
 
-    Parameters
-    ----------
-    variance : Fraction
-        Epsilon of each of three steps for the residual variance: its sd, its range, its noise; 0
-        where the confidential variance is used instead.
-    coefficients : mapping of str to CoefficientShare
-        By the name of the coefficient.
-    delta : Fraction
-        Of each of the first two of these three steps, which are histograms.
-    """
-
+    # Epsilon of each of three steps for the residual variance: its sd, its range, its noise; 0
+    # where the confidential variance is used instead.
     variance: Fraction
-    coefficients: Mapping[str, CoefficientShare]
+    coefficients: Mapping[str, CoefficientShare]  # by the name of the coefficient
+    # Of each of the first two of these three steps, which are histograms.
     delta: Fraction = Fraction(0)
 
     @property
@@ -66,15 +48,9 @@ class OutcomeShare:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A budget divided: the parts add up to it exactly.
+    """A budget divided: the parts add up to it exactly."""
 
-    Parameters
-    ----------
-    covariates : Budget
-        Of X~.
-    """
-
-    covariates: Budget
+    covariates: Budget  # of X~
     outcomes: Mapping[str, OutcomeShare]
 
     @property

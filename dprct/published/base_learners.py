@@ -22,22 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a base learner is told before it sees rows: public facts alone.
-
-    Parameters
-    ----------
-    budget : Budget
-        What this part may spend.
-    bounds : tuple of (float, float)
-        Of its features; one more than the model has, 0 to 1, where treatment is a feature.
-    target : (float, float)
-        Range of what is to be predicted.
-    """
+    """What a base learner is told before it sees rows: public facts alone."""
 
     name: str
-    budget: Budget
+    budget: Budget  # what this part may spend
+    # Of its features; one more than the model has, 0 to 1, where treatment is a feature.
     bounds: tuple[tuple[float, float], ...]
-    target: tuple[float, float]
+    target: tuple[float, float]  # range of what is to be predicted
 
 
 @runtime_checkable

@@ -73,24 +73,15 @@ class PublishedCATEFacts(Facts):
     ----------
     schema, n
         As of :class:`~dprct.model.Facts`.
-    bounds : tuple of (float, float)
-        Of the features.
-    e : Fraction or None
-        The probability of treatment, where it is known.
-    sizes : mapping from part to int
-        Rows of each part.
-    low, high : float
-        Bounds of the outcome.
-    version : str
-        Of interpret.
     """
 
-    bounds: tuple[tuple[float, float], ...]
-    e: Fraction | None
-    sizes: Mapping[str, int]
+    bounds: tuple[tuple[float, float], ...]  # of the features
+    e: Fraction | None  # the probability of treatment, where it is known
+    sizes: Mapping[str, int]  # rows of each part
+    # low, high: bounds of the outcome.
     low: float
     high: float
-    version: str
+    version: str  # of interpret
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,21 +35,12 @@ Columns = Mapping[str, "NDArray[Any]"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covariates:
-    """A source of released covariates.
+    """A source of released covariates."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        The columns that it gives.
-    model : published or strict histogram, or marginals, or None
-        Bound to the confidential columns; None where there are none, or where they were given.
-    given : mapping of str to (n,) array
-        Released columns that the user brings.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the columns that it gives
+    # Bound to the confidential columns; None where there are none, or where they were given.
     model: ReleaseModel[Any, Any, Any] | None
-    given: Columns
+    given: Columns  # (n,): released columns that the user brings
 
     @property
     def strict(self) -> bool:

@@ -37,31 +37,17 @@ READ_OFF = "0.7.8"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EBMFit:
-    """A fitted DP-EBM as tables: cuts and scores of every feature, and an intercept.
-
-    Parameters
-    ----------
-    bounds : tuple of (float, float)
-    cuts : tuple of arrays
-        Inner edges of the bins of each feature.
-    scores : tuple of arrays
-        One more than there are cuts.
-    intercept : float
-        The middle of the target's range included.
-    levels : mapping from place to array
-        The levels of features that interpret took for nominal, in place of cuts; the last score of
-        such a feature is that of any other value.  Only as printed.
-    classifies : bool
-        Whether the function is the log odds of a probability.
-    """
+    """A fitted DP-EBM as tables: cuts and scores of every feature, and an intercept."""
 
     names: tuple[str, ...]
     bounds: tuple[tuple[float, float], ...]
-    cuts: tuple[Array, ...]
-    scores: tuple[Array, ...]
-    intercept: float
+    cuts: tuple[Array, ...]  # inner edges of the bins of each feature
+    scores: tuple[Array, ...]  # one more than there are cuts
+    intercept: float  # the middle of the target's range included
+    # The levels of features that interpret took for nominal, in place of cuts; the last score of
+    # such a feature is that of any other value.  Only as printed.
     levels: Mapping[int, Array] = field(default_factory=dict)
-    classifies: bool = False
+    classifies: bool = False  # whether the function is the log odds of a probability
 
     def at(self, X: Array) -> Array:
         """Return the function (m,) at rows (m, p); outside bounds it is that at the nearest."""

@@ -116,20 +116,11 @@ def _of(name: str, given: Each, default: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedDesign:
-    """W~ without columns that are linear combinations of earlier ones.
+    """W~ without columns that are linear combinations of earlier ones."""
 
-    Parameters
-    ----------
-    W : (m, k) array
-        As it was before.
-    kept : (k,) array of bool
-    root : (rank, rank) array
-        A with ``A A' = (W~'W~)^-1``.
-    """
-
-    W: Array
-    kept: NDArray[np.bool_]
-    root: Array
+    W: Array  # (m, k): as it was before
+    kept: NDArray[np.bool_]  # (k,)
+    root: Array  # (rank, rank): a with ``A A' = (W~'W~)^-1``
 
     @classmethod
     def of(cls, W: Array) -> ReleasedDesign:
@@ -188,18 +179,10 @@ class ReleasedDesign:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proxies:
-    """What B regressions of proxy outcomes would give.
+    """What B regressions of proxy outcomes would give."""
 
-    Parameters
-    ----------
-    beta : (rank, B) array
-        Coefficients, one row each.
-    xi : (B,) array
-        Mean squared residuals, ``RSS / n``.
-    """
-
-    beta: Array
-    xi: Array
+    beta: Array  # (rank, B): coefficients, one row each
+    xi: Array  # (B,): mean squared residuals, ``RSS / n``
 
 
 def proxies(
@@ -231,27 +214,14 @@ def proxies(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sanitised:
-    """What GenModel makes of one outcome's model.
+    """What GenModel makes of one outcome's model."""
 
-    Parameters
-    ----------
-    beta : (rank,) array
-        Noisy means of the clipped proxies.
-    sigma2 : float
-        The residual variance that the outcome is drawn with.
-    sigma2_raw : float
-        Before the floor; the same where the floor was not reached.
-    spread : float
-        Residual variance in the covariance of the coefficients, ``n sigma2~ / (n - k)``.
-    noise_sd : (rank,) array
-        Standard deviation of the Laplace noise of each coefficient.
-    """
-
-    beta: Array
-    sigma2: float
-    sigma2_raw: float
+    beta: Array  # (rank,): noisy means of the clipped proxies
+    sigma2: float  # the residual variance that the outcome is drawn with
+    sigma2_raw: float  # before the floor; the same where the floor was not reached
+    # Residual variance in the covariance of the coefficients, ``n sigma2~ / (n - k)``.
     spread: float
-    noise_sd: Array
+    noise_sd: Array  # (rank,): standard deviation of the Laplace noise of each coefficient
 
     @property
     def at_floor(self) -> bool:

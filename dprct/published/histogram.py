@@ -38,21 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataCodes:
-    """What the codes of one column stand for.
-
-    Parameters
-    ----------
-    levels : (L,) array
-        Distinct values, for a column that is taken as it is; empty for a binned one.
-    edges : (eta + 1,) array
-        Edges of the bins of a binned column; empty for the others.
-    missing : (m,) array of int
-        Numbers of the missing codes that occur; each is a level after the regular ones.
-    """
+    """What the codes of one column stand for."""
 
     column: Column
+    # (L,): distinct values, for a column that is taken as it is; empty for a binned one.
     levels: NDArray[Any]
+    # (eta + 1,): edges of the bins of a binned column; empty for the others.
     edges: NDArray[np.float64]
+    # (m,): numbers of the missing codes that occur; each is a level after the regular ones.
     missing: NDArray[np.int8]
 
     @property
@@ -191,17 +184,10 @@ REASON = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reweighted:
-    """The distinct rows of the binned table, and with which probability each is drawn.
+    """The distinct rows of the binned table, and with which probability each is drawn."""
 
-    Parameters
-    ----------
-    codes : (q, p) array of int
-    probabilities : (q,) array
-        Adding up to 1.
-    """
-
-    codes: NDArray[np.int64]
-    probabilities: Array
+    codes: NDArray[np.int64]  # (q, p)
+    probabilities: Array  # (q,): adding up to 1
 
 
 @dataclass(frozen=True, kw_only=True)

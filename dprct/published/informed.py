@@ -48,27 +48,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The parts that the columns of an experiment's formula play.
+    """The parts that the columns of an experiment's formula play."""
 
-    Parameters
-    ----------
-    formula : Formula
-        As given.
-    right : Formula
-        Without outcomes.
-    covariates : tuple of str
-        What is drawn through the histogram: covariates, strata, and the treatment too where it
-        interacts with any of them.
-    interacts : bool
-        Whether the treatment interacts with covariates.
-    """
-
-    formula: Formula
-    right: Formula
+    formula: Formula  # as given
+    right: Formula  # without outcomes
     outcomes: tuple[str, ...]
     treatment: tuple[str, ...]
+    # What is drawn through the histogram: covariates, strata, and the treatment too where it
+    # interacts with any of them.
     covariates: tuple[str, ...]
-    interacts: bool
+    interacts: bool  # whether the treatment interacts with covariates
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -200,68 +189,37 @@ MissingOutcomes = Literal["reproduce", "drop"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Released rows before they have outcomes.
+    """Released rows before they have outcomes."""
 
-    Parameters
-    ----------
-    columns : mapping of str to (n,) array
-        X~ and T~.
-    design : (m, k) array
-        W~ of the rows without a missing covariate.
-    used : (n,) array of bool
-        Which rows these are.
-    """
-
-    columns: Columns
-    design: Array
-    used: NDArray[np.bool_]
+    columns: Columns  # (n,): X~ and T~
+    design: Array  # (m, k): W~ of the rows without a missing covariate
+    used: NDArray[np.bool_]  # (n,): which rows these are
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Imputed:
-    """Outcomes drawn for released rows, and what is to be said of them.
+    """Outcomes drawn for released rows, and what is to be said of them."""
 
-    Parameters
-    ----------
-    outcomes : mapping of str to (m,) array
-    notes : tuple of str
-        For the certificate.
-    estimates : mapping of str to results, or None
-        Where coefficients are released.
-    """
-
-    outcomes: Mapping[str, Array]
-    notes: tuple[str, ...] = ()
-    estimates: Mapping[str, Any] | None = None
+    outcomes: Mapping[str, Array]  # (m,)
+    notes: tuple[str, ...] = ()  # for the certificate
+    estimates: Mapping[str, Any] | None = None  # where coefficients are released
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """Covariates that were drawn, or finished columns; and the state that a ledger saves.
-
-    Parameters
-    ----------
-    columns : mapping of str to (n,) array
-    """
+    """Covariates that were drawn, or finished columns; and the state that a ledger saves."""
 
     state: Mapping[str, Any]
-    columns: Columns
+    columns: Columns  # (n,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class InformedFacts(ReleaseFacts):
-    """What the plan of a published method rests on; the fits are confidential.
+    """What the plan of a published method rests on; the fits are confidential."""
 
-    Parameters
-    ----------
-    covariates : Covariates
-        Where X~ comes from.
-    regressors, terms : tuple of str
-        Columns of the design, and the term of each.
-    """
-
-    covariates: Covariates
+    covariates: Covariates  # where X~ comes from
     fits: tuple[OutcomeFit, ...]
+    # regressors, terms: columns of the design, and the term of each.
     regressors: tuple[str, ...]
     terms: tuple[str, ...]
 

@@ -38,17 +38,13 @@ _DENSE = 4096
 class Bins:
     """The numbers of consecutive bins, of which most are empty.
 
-    Parameters
-    ----------
-    first, last : int
-        Both included.
-
     Examples
     --------
     >>> Bins(-2, 2).size, Bins(-2, 2).middle
     (5, 0)
     """
 
+    # first, last: both included.
     first: int
     last: int
 
@@ -95,18 +91,6 @@ class Bins:
 class NoisyMode:
     """The fullest bin of N values after Laplace noise on the shares.
 
-    Parameters
-    ----------
-    values : int
-        N.
-    epsilon : Fraction
-        The noise has scale ``2 / (N epsilon)``.
-    delta : Fraction
-        Where it is so large that ``bins.size > 2 / delta``, a share wins only above
-        ``c = (2 log(2/delta) + epsilon) / (N epsilon)``, and empty bins cannot win.
-    noise_on : {"occupied bins", "every bin"}
-        Where there is no such threshold: whether an empty bin can win.
-
     Notes
     -----
     The printed line is ``p~_j = (p_j + Z_j) 1{p_j > max(0, c - Z_j)}`` (dp_rct.txt, Algorithm 4,
@@ -126,9 +110,12 @@ class NoisyMode:
     """
 
     bins: Bins
-    values: int
-    epsilon: Fraction
+    values: int  # N
+    epsilon: Fraction  # the noise has scale ``2 / (N epsilon)``
+    # Where it is so large that ``bins.size > 2 / delta``, a share wins only above ``c = (2
+    # log(2/delta) + epsilon) / (N epsilon)``, and empty bins cannot win.
     delta: Fraction
+    # Where there is no such threshold: whether an empty bin can win.
     noise_on: NoiseOn = "occupied bins"
 
     @property

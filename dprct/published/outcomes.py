@@ -24,14 +24,9 @@ Arm = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Missingness:
-    """The shares of one outcome's missing codes, per arm.
+    """The shares of one outcome's missing codes, per arm."""
 
-    Parameters
-    ----------
-    shares : mapping of arm to mapping of int to float
-        Share of the arm's rows that have the missing code of that number.
-    """
-
+    # Share of the arm's rows that have the missing code of that number.
     shares: Mapping[Arm, Mapping[int, float]]
 
     def codes(self, arms: list[Arm], rng: np.random.Generator) -> NDArray[np.int8]:
@@ -111,26 +106,14 @@ _LARGEST_MEAN = 2.0**53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutcomeFit:
-    """One outcome's model, as the confidential data have it.
-
-    Parameters
-    ----------
-    kept : (k,) array of bool
-        Columns of the design that are no linear combination of earlier ones.
-    beta : (rank,) array
-        Coefficients of these.
-    sigma2 : float
-        ``RSS / (n - rank)``; 1 for the families without a dispersion.
-    nobs : int
-        Complete rows.
-    """
+    """One outcome's model, as the confidential data have it."""
 
     outcome: str
     family: Family
-    kept: Mask
-    beta: Array
-    sigma2: float
-    nobs: int
+    kept: Mask  # (k,): columns of the design that are no linear combination of earlier ones
+    beta: Array  # (rank,): coefficients of these
+    sigma2: float  # ``RSS / (n - rank)``; 1 for the families without a dispersion
+    nobs: int  # complete rows
 
     @property
     def df_resid(self) -> int:

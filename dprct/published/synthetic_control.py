@@ -45,21 +45,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """The parameters of Algorithm 3 before it draws.
+    """The parameters of Algorithm 3 before it draws."""
 
-    Parameters
-    ----------
-    eps0 : float
-        What is left for the noise.
-    extra : float
-        Delta, added to the penalty.
-    scale : float
-        Of the noise b: the L2-Laplace's a, or the normal's standard deviation.
-    """
-
-    eps0: float
-    extra: float
-    scale: float
+    eps0: float  # what is left for the noise
+    extra: float  # Delta, added to the penalty
+    scale: float  # of the noise b: the L2-Laplace's a, or the normal's standard deviation
 
 
 def output_scale(n: int, T0: int, lam: float, eps1: float) -> float:

@@ -58,21 +58,11 @@ _CELL = "__cell"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineCodes:
-    """Codes of features as columns of a table that stays in its engine; confidential.
+    """Codes of features as columns of a table that stays in its engine; confidential."""
 
-    Parameters
-    ----------
-    frame : lazy narwhals frame, n rows
-        With these columns, and those that targets are made of.
-    names : tuple of str
-        Columns of codes, of type int64.
-    n : int
-        Rows, as the constructor counted them.
-    """
-
-    frame: nw.LazyFrame[Any]
-    names: tuple[str, ...]
-    n: int
+    frame: nw.LazyFrame[Any]  # with these columns, and those that targets are made of
+    names: tuple[str, ...]  # columns of codes, of type int64
+    n: int  # rows, as the constructor counted them
 
     def beside(self, **numbers: nw.Expr) -> EngineCodes:
         """Return the codes with further columns, which expressions then name instead of repeating.
@@ -192,20 +182,11 @@ HALF_STEPS = GRID // 2
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Cells into each of which every record falls once: the crossing of some features.
+    """Cells into each of which every record falls once: the crossing of some features."""
 
-    Parameters
-    ----------
-    features : tuple of int
-        Places of the crossed features; none for everybody in one cell.
-    shape : tuple of int
-        Their numbers of levels.
-    counts, sums : bool
-        What is counted in every cell: (weights of) records, and the target.
-    """
-
-    features: tuple[int, ...]
-    shape: tuple[int, ...]
+    features: tuple[int, ...]  # places of the crossed features; none for everybody in one cell
+    shape: tuple[int, ...]  # their numbers of levels
+    # counts, sums: what is counted in every cell: (weights of) records, and the target.
     counts: bool = True
     sums: bool = True
 
@@ -225,15 +206,6 @@ class Block:
 @dataclass(frozen=True, slots=True)
 class AdditiveLayout:
     """What is asked for jointly, with what one record can move at most.
-
-    Parameters
-    ----------
-    clip : float
-        R above 0: the target is clipped to [-R, R]; public.
-    weighted : bool
-        Records bring a weight in [0, 1] instead of counting as 1.
-    count_units : int
-        c, a power of two from 1 to M: how many units of the grid one count is worth.
 
     Notes
     -----
@@ -265,8 +237,9 @@ class AdditiveLayout:
     """
 
     blocks: tuple[Block, ...]
-    clip: float
-    weighted: bool = False
+    clip: float  # R above 0: the target is clipped to [-R, R]; public
+    weighted: bool = False  # records bring a weight in [0, 1] instead of counting as 1
+    # C, a power of two from 1 to M: how many units of the grid one count is worth.
     count_units: int = HALF_STEPS
 
     @property
@@ -396,20 +369,11 @@ _STEPS, _TREATED = "__steps", "__treated"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedRows:
-    """Rows in memory: codes of features, treatment, outcome.
+    """Rows in memory: codes of features, treatment, outcome."""
 
-    Parameters
-    ----------
-    codes : list of (n,) int arrays
-    outcome : (n,) array
-        Clipped to its bounds, on its grid.
-    treated : (n,) array
-        0 or 1; zeros where there is no treatment.
-    """
-
-    codes: list[Codes]
-    outcome: Array
-    treated: Array
+    codes: list[Codes]  # (n,)
+    outcome: Array  # (n,): clipped to its bounds, on its grid
+    treated: Array  # (n,): 0 or 1; zeros where there is no treatment
 
     @classmethod
     def of(
@@ -439,24 +403,12 @@ class CodedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactRows:
-    """Rows in memory, in as few bytes as they need: a fit with parts unpacks one part at a time.
+    """Rows in memory, in as few bytes as they need: a fit with parts unpacks one part at a time."""
 
-    Parameters
-    ----------
-    codes : list of (n,) int arrays
-        Of the smallest type.
-    steps : (n,) array of int32
-        The outcome's steps on its grid.
-    treated : (n,) array of int8
-        0 or 1.
-    grid : Clipped
-        Of the outcome.
-    """
-
-    codes: list[Codes]
-    steps: NDArray[np.int32]
-    treated: NDArray[np.int8]
-    grid: Clipped
+    codes: list[Codes]  # (n,): of the smallest type
+    steps: NDArray[np.int32]  # (n,): the outcome's steps on its grid
+    treated: NDArray[np.int8]  # (n,): 0 or 1
+    grid: Clipped  # of the outcome
 
     @classmethod
     def of(

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 class Correlated:
     """A public upper bound on the correlation of two people of one cluster.
 
-    Parameters
-    ----------
-    icc : Fraction
-        From 0 to 1.
-
     Notes
     -----
     With n people in clusters of n_g, sigma^2 their variance and rho the correlation, the mean has
@@ -44,17 +39,12 @@ class Correlated:
     the latter moves by: (w / n)^2.
     """
 
-    icc: Fraction
+    icc: Fraction  # from 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
 class MeansWithin:
     """Public bounds on the means of clusters.
-
-    Parameters
-    ----------
-    middle, half : int
-        Of the bounds, in steps of the outcome's grid.
 
     Notes
     -----
@@ -65,6 +55,7 @@ class MeansWithin:
     [0, (half m)^2] besides, which bounds it where a whole cluster is replaced.
     """
 
+    # middle, half: of the bounds, in steps of the outcome's grid.
     middle: int
     half: int
 

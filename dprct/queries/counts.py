@@ -101,11 +101,6 @@ class Compared:
 class BinKey:
     """A key and its values at the inner edges.
 
-    Parameters
-    ----------
-    at_edges : array of shape (bins - 1,)
-        Not decreasing.
-
     Examples
     --------
     >>> key = bin_key(EqualBins(0.0, 1.0, 5))
@@ -114,7 +109,7 @@ class BinKey:
     """
 
     key: Ceilings | Compared
-    at_edges: Numbers
+    at_edges: Numbers  # array of shape (bins - 1,): not decreasing
 
     def of(self, x: nw.Expr) -> nw.Expr:
         """Return the key (float, whole) of a number; null or NaN where there is none."""

@@ -38,13 +38,6 @@ _COARSER = GRID // (2 * HALF)
 class Feature:
     """A number of a row that is a function of one column: its value, or whether it is a level.
 
-    Parameters
-    ----------
-    level : str or None
-        The feature is 1 where a text column has this level, else 0.
-    missing : bool
-        The feature is 1 where the column is missing, else 0.
-
     Notes
     -----
     A missing value is at the middle of the bounds; text that is no declared level, or missing, has
@@ -52,8 +45,8 @@ class Feature:
     """
 
     column: Column
-    level: str | None = None
-    missing: bool = False
+    level: str | None = None  # the feature is 1 where a text column has this level, else 0
+    missing: bool = False  # the feature is 1 where the column is missing, else 0
 
     def __post_init__(self) -> None:
         check_own(self.column)

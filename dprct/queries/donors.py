@@ -57,16 +57,11 @@ _ROUNDING = 1 + 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Public bounds of every number of a panel, and the grid within them.
-
-    Parameters
-    ----------
-    low, high : float
-        Smallest and largest admissible number.
-    """
+    """Public bounds of every number of a panel, and the grid within them."""
 
     option: ClassVar[str] = "bound"
 
+    # low, high: smallest and largest admissible number.
     low: float
     high: float
 
@@ -130,13 +125,6 @@ class Scale:
 class ChangeScale(Scale):
     """Bounds of a unit's numbers less its own mean before treatment, and the grid within them.
 
-    Parameters
-    ----------
-    levels : Scale
-        Bounds of the numbers themselves.
-    T0 : int
-        Periods before treatment.
-
     Notes
     -----
     A unit's numbers k_t on the grid of its levels become (T0 k_t - sum of k_s, s < T0) / T0 steps,
@@ -147,8 +135,8 @@ class ChangeScale(Scale):
 
     option: ClassVar[str] = "changes"
 
-    levels: Scale
-    T0: int
+    levels: Scale  # bounds of the numbers themselves
+    T0: int  # periods before treatment
 
     def steps(self, values: Array) -> Steps:
         """Steps of the changes of many units (..., T), whose first T0 periods have a mean of 0."""
@@ -187,15 +175,6 @@ def bounds_of(column: Column) -> tuple[float, float] | None:
 class Predictor:
     """A covariate of units that ridge weights match, next to the outcome before treatment.
 
-    Parameters
-    ----------
-    column : Column
-        Of numbers, with bounds.
-    periods : tuple of int
-        Over which it is averaged: places in the order of time.
-    weight : float
-        How much it counts: 1 is as much as one period of the outcome.
-
     Notes
     -----
     Of each unit, the mean of the clipped numbers that are not missing, or the middle of the bounds
@@ -203,9 +182,9 @@ class Predictor:
     on the grid, at most :attr:`reach` steps from 0: a function of that unit's rows alone.
     """
 
-    column: Column
-    periods: tuple[int, ...]
-    weight: float
+    column: Column  # of numbers, with bounds
+    periods: tuple[int, ...]  # over which it is averaged: places in the order of time
+    weight: float  # how much it counts: 1 is as much as one period of the outcome
 
     def __post_init__(self) -> None:
         check_own(self.column)
@@ -243,21 +222,12 @@ class Predictor:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Donors:
-    """Series and predictors on the grid; confidential, except for the shape.
+    """Series and predictors on the grid; confidential, except for the shape."""
 
-    Parameters
-    ----------
-    steps : (n, T) array of int
-    T0 : int
-        Pre-periods, the first columns.
-    extra : (n, P) array of int, optional
-        Coordinates of predictors.
-    """
-
-    steps: Steps
+    steps: Steps  # (n, T)
     scale: Scale
-    T0: int
-    extra: Steps | None = None
+    T0: int  # pre-periods, the first columns
+    extra: Steps | None = None  # (n, P): coordinates of predictors
 
     @property
     def n(self) -> int:
@@ -312,25 +282,6 @@ def predictor_steps(frame: Frame, predictors: Sequence[Predictor], rows: Places)
 class RidgeGrid:
     """Sensitivities of rounded ridge weights, in grid steps; public.
 
-    Parameters
-    ----------
-    n, T0 : int
-        Donors and pre-periods.
-    lam : float
-        The penalty, for data divided by the bound.
-    y_norm : float or None
-        Norm of what the weights match of the treated unit (its pre-period over the bound, and its
-        predictors), where it is public; None where the treated unit is protected too.
-    reaches : tuple of int
-        Of the predictors, in grid steps: the largest absolute value of each coordinate.
-
-    Attributes
-    ----------
-    grid : Fraction
-        What one step is worth, a power of two at most 1 / (2^20 n) of the L2 sensitivity.
-    l1, l2 : int
-        Sensitivities in steps.
-
     Notes
     -----
     Relation: replace-one on donors, or on donors and the treated unit.  The exact weights move by
@@ -342,12 +293,18 @@ class RidgeGrid:
     ``T0 + sum(r^2)`` with them: that number stands in the place of T0 (docs/methods.md, section 6).
     """
 
+    # n, T0: donors and pre-periods.
     n: int
     T0: int
-    lam: float
+    lam: float  # the penalty, for data divided by the bound
+    # Norm of what the weights match of the treated unit (its pre-period over the bound, and its
+    # predictors), where it is public; None where the treated unit is protected too.
     y_norm: float | None
+    # Of the predictors, in grid steps: the largest absolute value of each coordinate.
     reaches: tuple[int, ...]
+    # What one step is worth, a power of two at most 1 / (2^20 n) of the L2 sensitivity.
     grid: Fraction
+    # l1, l2: sensitivities in steps.
     l1: int
     l2: int
 

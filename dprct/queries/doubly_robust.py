@@ -36,12 +36,6 @@ STEPS = 1 << 15
 class FoldMoments:
     """Products of the coordinates of a record, added over each of two disjoint folds.
 
-    Parameters
-    ----------
-    d : int
-        Coordinates of z, the constant last; ||z|| is at most 1 and its part without the constant at
-        most 1/sqrt(2).
-
     Notes
     -----
     A record is v = (z, t - 1/2, y/2), in steps of 1/M, and adds ``v_i v_j`` for i <= j to the
@@ -66,6 +60,8 @@ class FoldMoments:
     (42, 1.591)
     """
 
+    # Coordinates of z, the constant last; ||z|| is at most 1 and its part without the constant at
+    # most 1/sqrt(2).
     d: int
 
     @property
@@ -130,35 +126,16 @@ class FoldMoments:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Released models of treatment and outcome.
+    """Released models of treatment and outcome."""
 
-    Parameters
-    ----------
-    index : (d,) array
-        Log odds of treatment are z'index.
-    outcome : (d,) array
-        The outcome of an untreated record is z'outcome, clipped to [-1, 1].
-    effect : float
-        What is added for a treated one, before it is clipped.
-    """
-
-    index: Array
-    outcome: Array
-    effect: float
+    index: Array  # (d,): log odds of treatment are z'index
+    outcome: Array  # (d,): the outcome of an untreated record is z'outcome, clipped to [-1, 1]
+    effect: float  # what is added for a treated one, before it is clipped
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores:
     """Doubly robust scores of all records: confidential, except for fits, trimming and reach.
-
-    Parameters
-    ----------
-    folds : sequence of (Records, Fits)
-        Fits were made from other records.
-    trim : float
-        c; propensities are set to c or 1 - c beyond these.
-    reach : float
-        C, at which scores are clipped.
 
     Notes
     -----
@@ -167,9 +144,9 @@ class Scores:
     by C^2, whatever the fits.
     """
 
-    folds: Sequence[tuple[Records, Fits]]
-    trim: float
-    reach: float
+    folds: Sequence[tuple[Records, Fits]]  # (Records, Fits): fits were made from other records
+    trim: float  # c; propensities are set to c or 1 - c beyond these
+    reach: float  # C, at which scores are clipped
 
     def total(self) -> IntegerVector:
         """Return the sum of scores."""

@@ -77,24 +77,13 @@ _CELL, _SQUARE, _BY, _OUTSIDE = "__cell", "__q", "__f", "__outside"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A number of a row that is a function of one column: its value, or whether it is a level.
+    """A number of a row that is a function of one column: its value, or whether it is a level."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds, or levels; for a level, with an encoding.
-    level : int or None
-        The part is 1 where the column has this code of its encoding, else 0.
-    fill : float or None
-        What stands for a missing value; the middle of the bounds if None.
-    gap : bool
-        Whether a row without a value is at the centre of whatever the part is multiplied to: it
-        is in a group that regressions on the column leave out, and takes no room in the ball.
-    """
-
-    column: Column
-    level: int | None = None
-    fill: float | None = None
+    column: Column  # with bounds, or levels; for a level, with an encoding
+    level: int | None = None  # the part is 1 where the column has this code of its encoding, else 0
+    fill: float | None = None  # what stands for a missing value; the middle of the bounds if None
+    # Whether a row without a value is at the centre of whatever the part is multiplied to: it is in
+    # a group that regressions on the column leave out, and takes no room in the ball.
     gap: bool = False
 
     def __post_init__(self) -> None:
@@ -162,28 +151,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A column of the release, or a product of columns, as whole steps about a public centre.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-        The column is their product, from the left.
-    bounds : (low, high)
-        Of the product; public.
-    per_unit : float
-        m, the public double by which ``x - centre`` is multiplied.
-    exempt : bool
-        Clipped at its own bounds alone, never projected: the ball has room for all that it admits.
-    within : bool
-        Whether the mean of all rows of its unit is taken away from each (fixed effects of units).
-    """
+    """A column of the release, or a product of columns, as whole steps about a public centre."""
 
     name: str
-    parts: tuple[Part, ...]
-    bounds: tuple[float, float]
+    parts: tuple[Part, ...]  # the column is their product, from the left
+    bounds: tuple[float, float]  # (low, high): of the product; public
     centre: float
-    per_unit: float
+    per_unit: float  # m, the public double by which ``x - centre`` is multiplied
+    # Clipped at its own bounds alone, never projected: the ball has room for all that it admits.
     exempt: bool = False
+    # Whether the mean of all rows of its unit is taken away from each (fixed effects of units).
     within: bool = False
 
     def __post_init__(self) -> None:
@@ -275,20 +252,6 @@ class Scaled:
 class MomentsGrid:
     """What :func:`moment_sums` releases of a group, and how sensitive it is; public.
 
-    Parameters
-    ----------
-    constant : int
-        h in steps, 1 to L.
-    count : bool
-        Whether the number of rows of a group is released too: where it is private.
-    rows : int
-        M, the most rows that one unit has; the ball holds all of them together.
-    clipped : int
-        c, by which the numbers of rows outside the ball are multiplied; 0 where they are not
-        released.
-    weight : Part or None
-        The weight a of a row, within 0 and the W of its bounds; every row has the same if None.
-
     Notes
     -----
     A record is a vector r = (h, k) of whole numbers with |k|^2 <= L^2, and adds A = r r' to the
@@ -339,10 +302,14 @@ class MomentsGrid:
     """
 
     columns: tuple[Scaled, ...]
-    constant: int
+    constant: int  # h in steps, 1 to L
+    # Whether the number of rows of a group is released too: where it is private.
     count: bool = False
-    rows: int = 1
+    rows: int = 1  # M, the most rows that one unit has; the ball holds all of them together
+    # C, by which the numbers of rows outside the ball are multiplied; 0 where they are not
+    # released.
     clipped: int = 0
+    # The weight a of a row, within 0 and the W of its bounds; every row has the same if None.
     weight: Part | None = None
 
     def __post_init__(self) -> None:
@@ -457,35 +424,21 @@ class MomentsGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MomentCells:
-    """To which group each row belongs.
+    """To which group each row belongs."""
 
-    Parameters
-    ----------
-    public : int
-        Number of public groups.
-    codes : (n,) array of int, or (C,) array with ``combinations``, or None
-        Public group of each row (or combination of public columns), -1 for none.
-    combinations : Combinations or None
-        Where rows stay in an engine.
-    treatment : tuple of str
-        Private columns of the treatment.
-    values : tuple of tuples
-        Their values in each private arm; one arm without columns.
-    levels : tuple of Column
-        Private columns whose codes make cells, the missing codes among them.
-    present : str or None
-        Rows without a value of this column are in no group, where that was declared public.
-    lacking : tuple of Column
-        Private columns of which a row has a value or none: each makes two cells of one.
-    """
-
-    public: int = 1
+    public: int = 1  # number of public groups
+    # (n,) array of int, or (C,) array with ``combinations``: public group of each row (or
+    # combination of public columns), -1 for none.
     codes: Whole | None = None
-    combinations: Combinations | None = None
-    treatment: tuple[str, ...] = ()
+    combinations: Combinations | None = None  # where rows stay in an engine
+    treatment: tuple[str, ...] = ()  # private columns of the treatment
+    # Their values in each private arm; one arm without columns.
     values: tuple[tuple[float | str, ...], ...] = ((),)
+    # Private columns whose codes make cells, the missing codes among them.
     levels: tuple[Column, ...] = ()
+    # Rows without a value of this column are in no group, where that was declared public.
     present: str | None = None
+    # Private columns of which a row has a value or none: each makes two cells of one.
     lacking: tuple[Column, ...] = ()
 
     @property

@@ -31,26 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateArms:
-    """Arms whose members are confidential: their values in the file, and public probabilities.
+    """Arms whose members are confidential: their values in the file, and public probabilities."""
 
-    Parameters
-    ----------
-    columns : tuple of str, length C
-        The treatment columns.
-    values : tuple of tuples, (A, C)
-        Values of ``columns`` in each arm, the control arm first.
-    shares : tuple of Fraction, (A,)
-        Probability with which everybody was put into each arm: public, above 0.
-    n : int
-        Rows that count; public, at least 2.
-    present : str or None
-        Rows without a value of this column do not count, where that was declared public.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # the treatment columns
+    # (A, C): values of ``columns`` in each arm, the control arm first.
     values: tuple[tuple[float | str, ...], ...]
+    # (A,): probability with which everybody was put into each arm: public, above 0.
     shares: tuple[Fraction, ...]
-    n: int
+    n: int  # rows that count; public, at least 2
+    # Rows without a value of this column do not count, where that was declared public.
     present: str | None = None
 
 

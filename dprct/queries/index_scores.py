@@ -88,11 +88,6 @@ _THERE = "__there"
 class Link:
     """Public tables of a family: residual and weight of a row as functions of its index.
 
-    Parameters
-    ----------
-    largest : float
-        U, the upper bound of a count; 1 of 0/1 outcomes.
-
     Notes
     -----
     With the index at step i of ``FINE``: a logit has e = y - p and w = p (1 - p), a probit
@@ -102,7 +97,7 @@ class Link:
     """
 
     family: Family
-    largest: float = 1.0
+    largest: float = 1.0  # U, the upper bound of a count; 1 of 0/1 outcomes
 
     @property
     def tables(self) -> tuple[Whole, Whole, Whole]:
@@ -155,21 +150,6 @@ def _whole(values: Any) -> Whole:
 class IndexMap:
     """The regressors of a row as public functions of it, and what one person moves sums by.
 
-    Parameters
-    ----------
-    outcome : int
-        Its place among the columns of the grid.
-    columns : tuple of int
-        Of each regressor the place of its column; -1 where it is a function of groups alone.
-    offsets, loads : (G, k) arrays of int
-        In group g regressor j is ``offsets[g, j] + loads[g, j]`` times its column, in whole steps.
-    counts : (G,) array of bool
-        Groups whose rows count.
-    square : int
-        B^2, which |v|^2 of no row in the ball passes.
-    some : Some or None
-        Which of these a condition selects, and their weights; None where all count alike.
-
     Notes
     -----
     *Scores.*  A row adds e v, of length E B at most, where E is the largest |e| of the tables.
@@ -198,12 +178,16 @@ class IndexMap:
     """
 
     link: Link
-    outcome: int
+    outcome: int  # its place among the columns of the grid
+    # Of each regressor the place of its column; -1 where it is a function of groups alone.
     columns: tuple[int, ...]
+    # offsets, loads: (G, k), in group g regressor j is ``offsets[g, j] + loads[g, j]`` times its
+    # column, in whole steps.
     offsets: Whole
     loads: Whole
-    counts: NDArray[np.bool_]
-    square: int
+    counts: NDArray[np.bool_]  # (G,): groups whose rows count
+    square: int  # B^2, which |v|^2 of no row in the ball passes
+    # Which of these a condition selects, and their weights; None where all count alike.
     some: Some | None = None
 
     @classmethod
@@ -301,20 +285,11 @@ class IndexMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Some:
-    """Rows that a condition selects, and their weights; public.
+    """Rows that a condition selects, and their weights; public."""
 
-    Parameters
-    ----------
-    kinds : Kinds
-        What the condition tells apart.
-    holds : (J,) array of bool
-        Kinds of people that count.
-    weight : Column or None
-        Its weights, in units of its upper bound; who has none, or one below 0, has weight 0.
-    """
-
-    kinds: Kinds
-    holds: NDArray[np.bool_]
+    kinds: Kinds  # what the condition tells apart
+    holds: NDArray[np.bool_]  # (J,): kinds of people that count
+    # Its weights, in units of its upper bound; who has none, or one below 0, has weight 0.
     weight: Column | None = None
 
     @property

@@ -38,12 +38,6 @@ MOST_KINDS = 4096
 class Asked:
     """A private column of conditions, as a few public kinds of values.
 
-    Parameters
-    ----------
-    column : Column
-    values : tuple
-        Numbers or texts that conditions compare it with, in order.
-
     Notes
     -----
     Of numbers there are those below the first, the first, those between it and the second, ..., and
@@ -52,7 +46,7 @@ class Asked:
     """
 
     column: Column
-    values: tuple[Any, ...]
+    values: tuple[Any, ...]  # numbers or texts that conditions compare it with, in order
 
     def __post_init__(self) -> None:
         check_own(self.column)
@@ -88,15 +82,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kinds:
-    """All kinds of people that the conditions of a release tell apart.
+    """All kinds of people that the conditions of a release tell apart."""
 
-    Parameters
-    ----------
-    asked : tuple of Asked
-        Each column once.
-    """
-
-    asked: tuple[Asked, ...]
+    asked: tuple[Asked, ...]  # each column once
 
     def __post_init__(self) -> None:
         if self.size > MOST_KINDS:

@@ -35,18 +35,6 @@ class Members(Score):
     ----------
     weights : (q, C) array of Python int
         As in a regression of everybody whose public columns count.
-    twice : bool
-        Whether other regressions have other conditions, so that a person may leave one and join
-        another.
-    more : (e, C) array of Python int
-        Other functions of cells whose sums over members are needed, on the grid of 2^52.
-    counts : (C,) array of bool
-        Cells whose members count.
-    arms : int
-        K, the arms that a person may change among where treatment is private: cells are those of
-        one public place after another, each arm by arm.  1 where treatment is public.
-    centre : sequence of int
-        M of every cell, for squares of clusters where treatment is private.
 
     Notes
     -----
@@ -89,10 +77,17 @@ class Members(Score):
     functions of the release before.
     """
 
+    # Whether other regressions have other conditions, so that a person may leave one and join
+    # another.
     twice: bool = False
+    # (e, C) array of Python int: other functions of cells whose sums over members are needed, on
+    # the grid of 2^52.
     more: Any = ()
-    counts: Any = ()
+    counts: Any = ()  # (C,): cells whose members count
+    # K, the arms that a person may change among where treatment is private: cells are those of one
+    # public place after another, each arm by arm.  1 where treatment is public.
     arms: int = 1
+    # M of every cell, for squares of clusters where treatment is private.
     centre: Sequence[int] = ()
 
     @property
@@ -246,20 +241,14 @@ def _square(vectors: Numbers) -> Numbers:
 class OfAnyWeights(OnGrid):
     """Numbers whose weights are functions of earlier releases.
 
-    Parameters
-    ----------
-    counts : (P,) array of bool
-        Cells, or places of several arms, that count.
-    times : int
-        2 where what one person moves has twice the square of the longest column of ``reach``.
-
     Notes
     -----
     What they are on the grid moves by 2^20 at most in the cell of the longest column, and in the
     others by no more: that is claimed of every cell that counts, and is known before any draw.
     """
 
-    counts: Any = ()
+    counts: Any = ()  # (P,): cells, or places of several arms, that count
+    # 2 where what one person moves has twice the square of the longest column of ``reach``.
     times: int = 1
 
     @property

@@ -78,14 +78,9 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Held:
-    """Rows in memory.
+    """Rows in memory."""
 
-    Parameters
-    ----------
-    Z : (n, d) array
-    """
-
-    Z: Array
+    Z: Array  # (n, d)
 
     def __len__(self) -> int:
         """Number of them."""
@@ -118,24 +113,6 @@ def rows_of(Z: Array | Rows) -> Rows:
 class Solver:
     """How far and how exactly a ridge-logistic problem is solved: public numbers only.
 
-    Parameters
-    ----------
-    n : int
-        Rows.
-    d : int
-        Coordinates of a row, whose norm is at most 1.
-    lam : float
-        The penalty, above 0.
-
-    Attributes
-    ----------
-    steps : int
-        Accelerated gradient steps.
-    rounding : float
-        Bound on the floating-point error of a gradient (Euclidean norm).
-    tolerance : float
-        ||grad J|| at what :func:`logistic_weights` returns is at most this, for all data.
-
     Notes
     -----
     *Steps.*  Nesterov's method with constant momentum from w = 0, where J - min J <= log 2, leaves
@@ -163,11 +140,12 @@ class Solver:
     (True, True)
     """
 
-    n: int
-    d: int
-    lam: float
-    steps: int
-    rounding: float
+    n: int  # rows
+    d: int  # coordinates of a row, whose norm is at most 1
+    lam: float  # the penalty, above 0
+    steps: int  # accelerated gradient steps
+    rounding: float  # bound on the floating-point error of a gradient (Euclidean norm)
+    # ||grad J|| at what :func:`logistic_weights` returns is at most this, for all data.
     tolerance: float
 
     def __init__(self, n: int, d: int, lam: float) -> None:
@@ -354,25 +332,15 @@ _ROUNDING = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """The numbers that one variable of a term gives: together of norm at most 1 in every row.
+    """The numbers that one variable of a term gives: together of norm at most 1 in every row."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds, or with levels if ``levels`` are given.
-    levels : tuple
-        One 0/1 number for each, of which a row has at most one; empty for a number, which is
-        ``(x - mid) / half`` within [-1, 1].
-    missing : bool
-        A 0/1 number for a missing value is added; the value itself then counts as 0.
-    fill : float or None
-        The number that stands for a missing value, by declaration.
-    """
-
-    column: Column
+    column: Column  # with bounds, or with levels if ``levels`` are given
+    # One 0/1 number for each, of which a row has at most one; empty for a number, which is ``(x -
+    # mid) / half`` within [-1, 1].
     levels: tuple[float | str, ...] = ()
+    # A 0/1 number for a missing value is added; the value itself then counts as 0.
     missing: bool = False
-    fill: float | None = None
+    fill: float | None = None  # the number that stands for a missing value, by declaration
 
     def __post_init__(self) -> None:
         check_own(self.column)
@@ -443,11 +411,6 @@ class Coordinates:
 class Covariates:
     """The rows of a propensity model: functions of one record each, of norm at most 1.
 
-    Parameters
-    ----------
-    terms : tuple of tuple of Coordinates
-        Each term is the product of its variables, all with all.
-
     Attributes
     ----------
     names : tuple of str, length d
@@ -468,6 +431,7 @@ class Covariates:
     ('age', 'Intercept')
     """
 
+    # Each term is the product of its variables, all with all.
     terms: tuple[tuple[Coordinates, ...], ...]
 
     @cached_property
@@ -594,22 +558,6 @@ def _bounded(column: Column) -> Column:
 class PropensityGrid:
     """The grid of rounded logistic weights and their sensitivity in its steps; public.
 
-    Parameters
-    ----------
-    n : int
-        Rows that the weights are fitted to.
-    d : int
-        Coordinates.
-    lam : float
-        The penalty.
-
-    Attributes
-    ----------
-    grid : Fraction
-        What one step is worth: a power of two, at most a 2^20th of the sensitivity.
-    l2 : int
-        Sensitivity in steps.
-
     Notes
     -----
     Computed weights move by ``solver.l2`` = 2 / (n lam) + 2 tolerance / lam; rounding to the grid
@@ -617,12 +565,12 @@ class PropensityGrid:
     same under replace-one with the design public, where t stays.
     """
 
-    n: int
-    d: int
-    lam: float
+    n: int  # rows that the weights are fitted to
+    d: int  # coordinates
+    lam: float  # the penalty
     solver: Solver
-    grid: Fraction
-    l2: int
+    grid: Fraction  # what one step is worth: a power of two, at most a 2^20th of the sensitivity
+    l2: int  # sensitivity in steps
 
     def __init__(self, n: int, d: int, lam: float) -> None:
         solver = Solver(n, d, lam)

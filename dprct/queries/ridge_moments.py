@@ -33,11 +33,6 @@ DIGIT = 1 << 10
 class MomentsLayout:
     """What :func:`moments` releases, in which order and how sensitive it is; public.
 
-    Parameters
-    ----------
-    features : tuple of Feature, length p
-        Of the covariates.  With an intercept before them there are d = p + 1 regressors.
-
     Notes
     -----
     A record is a vector z of d whole numbers and a vector u of q, every one of size at most
@@ -77,6 +72,7 @@ class MomentsLayout:
     (13, 2, 8.0)
     """
 
+    # Of the covariates.  With an intercept before them there are d = p + 1 regressors.
     features: tuple[Feature, ...]
     outcomes: tuple[Feature, ...]
 

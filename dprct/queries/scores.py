@@ -39,14 +39,6 @@ SCORE_SQUARED = 2 * STEPS**4
 class ScoreMap:
     """The score of a row as a function of r: (residual'r) (regressors r), in steps of a ball.
 
-    Parameters
-    ----------
-    residual : (G, d + 1) array of int
-        Of every group; 0 where its rows do not count.
-    regressors : (G, k, d + 1) array of int
-    per_unit : float
-        The product is multiplied by it and rounded to whole steps.
-
     Notes
     -----
     The score of a unit is the sum g of those of its rows, moved to length L = 2^16 at most as a row
@@ -56,9 +48,9 @@ class ScoreMap:
     per_unit are: they may be functions of earlier releases, never of rows.
     """
 
-    residual: NDArray[np.int64]
-    regressors: NDArray[np.int64]
-    per_unit: float
+    residual: NDArray[np.int64]  # (G, d + 1): of every group; 0 where its rows do not count
+    regressors: NDArray[np.int64]  # (G, k, d + 1)
+    per_unit: float  # the product is multiplied by it and rounded to whole steps
 
     def __post_init__(self) -> None:
         groups, _, d = self.regressors.shape

@@ -155,15 +155,10 @@ GRID = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """A numeric column on the public integer grid k = floor((y - l) / g + 1/2), g = (u - l)/2^20.
+    """A numeric column on the public grid k = floor((y - l) / g + 1/2), g = (u - l)/2^20."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds (l, u); what lies outside, and what is missing, is at the nearer bound (missing
-        at the lower; strict methods apply their declared policy first).
-    """
-
+    # With bounds (l, u); what lies outside, and what is missing, is at the nearer bound (missing at
+    # the lower; strict methods apply their declared policy first).
     column: Column
 
     def __post_init__(self) -> None:
@@ -361,60 +356,35 @@ def _key(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combinations:
-    """Where rows stay in an engine: the combinations of public columns that occur; public.
+    """Where rows stay in an engine: the combinations of public columns that occur; public."""
 
-    Parameters
-    ----------
-    columns : tuple of str, length C
-        Treatment, block and cluster columns.
-    places : mapping from (C,) tuple to int
-        The number, from 0, of each of the G combinations; a missing value is None.
-    present : str or None
-        Rows without a value of this column do not count, where that is public.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # treatment, block and cluster columns
+    # (C,): the number, from 0, of each of the G combinations; a missing value is None.
     places: Mapping[tuple[Any, ...], int]
+    # Rows without a value of this column do not count, where that is public.
     present: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arms:
-    """Who is in which arm, block and cluster: public where the design is.
+    """Who is in which arm, block and cluster: public where the design is."""
 
-    Parameters
-    ----------
-    codes : (n,) array of int
-        ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not count
-        because its outcome is missing and missingness is public.  With ``combinations``: (G,),
-        of each of these.
-    sizes : tuple of tuples of int, (H, A)
-        Rows that count, by block and arm; at least 2.
-    weights : tuple of Fraction, (H,)
-        Public weights of the blocks, of sum one.
-    clusters : (n,) array of int or None
-        Cluster of each row (or combination), where clusters were assigned; each lies in one block
-        and one arm.
-    largest : int
-        Rows of the largest cluster (declared or public).
-    unit : {"person", "cluster"}
-        What one record is.
-    combinations : Combinations or None
-        What ``codes`` and ``clusters`` belong to, where rows stay in an engine.
-    squares : tuple of tuples of int, (H, A)
-        Sums of the squared sizes of the clusters that count; empty where there are none.
-    rule : Correlated, MeansWithin or None
-        What is declared of clusters, by which the variance of their totals is found.
-    """
-
+    # (n,): ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not
+    # count because its outcome is missing and missingness is public.  With ``combinations``: (G,),
+    # of each of these.
     codes: NDArray[np.int64]
-    sizes: tuple[tuple[int, ...], ...]
-    weights: tuple[Fraction, ...] = (Fraction(1),)
+    sizes: tuple[tuple[int, ...], ...]  # (H, A): rows that count, by block and arm; at least 2
+    weights: tuple[Fraction, ...] = (Fraction(1),)  # (H,): public weights of the blocks, of sum one
+    # (n,): cluster of each row (or combination), where clusters were assigned; each lies in one
+    # block and one arm.
     clusters: NDArray[np.int64] | None = None
-    largest: int = 1
-    unit: Literal["person", "cluster"] = "person"
+    largest: int = 1  # rows of the largest cluster (declared or public)
+    unit: Literal["person", "cluster"] = "person"  # what one record is
+    # What ``codes`` and ``clusters`` belong to, where rows stay in an engine.
     combinations: Combinations | None = None
+    # (H, A): sums of the squared sizes of the clusters that count; empty where there are none.
     squares: tuple[tuple[int, ...], ...] = ()
+    # What is declared of clusters, by which the variance of their totals is found.
     rule: ClusterRule | None = None
 
     def reach(self, arm: int) -> Fraction:
@@ -440,33 +410,18 @@ _CELL, _CLUSTER = "__cell", "__cluster"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an outcome needs of the rows: the sums of k and k^2 in every group.
+    """What an outcome needs of the rows: the sums of k and k^2 in every group."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds.
-    fill : float or None
-        Missing values are this constant; without it, at the lower bound.
-    present : str or None
-        Rows without a value of this column do not count.
-    """
-
-    column: Column
-    fill: float | None = None
-    present: str | None = None
+    column: Column  # with bounds
+    fill: float | None = None  # missing values are this constant; without it, at the lower bound
+    present: str | None = None  # rows without a value of this column do not count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """The sums of several outcomes, which an engine added in one pass; confidential.
+    """The sums of several outcomes, which an engine added in one pass; confidential."""
 
-    Parameters
-    ----------
-    groups : mapping from Asked to list of (keys, n, s, q)
-        Keys of the group, rows that count, sum of k and sum of k^2.
-    """
-
+    # (keys, n, s, q): keys of the group, rows that count, sum of k and sum of k^2.
     groups: Mapping[Asked, Sequence[tuple[tuple[Any, ...], int, int, int]]]
 
     def of(self, asked: Asked) -> list[list[Any]]:
@@ -480,18 +435,12 @@ Rows = Table | Sums
 
 @dataclass(frozen=True, slots=True)
 class GroupSums:
-    """Sums over the rows of one group; confidential.
+    """Sums over the rows of one group; confidential."""
 
-    Parameters
-    ----------
-    cell, cluster : int
-        ``block * A + arm``, and the cluster, 0 where there are none.
-    n, s, q : int
-        Rows, sum of k and sum of k^2, exactly.
-    """
-
+    # cell, cluster: ``block * A + arm``, and the cluster, 0 where there are none.
     cell: int
     cluster: int
+    # n, s, q: rows, sum of k and sum of k^2, exactly.
     n: int
     s: int
     q: int

@@ -32,11 +32,6 @@ ROWS = 1 << 10
 class TreatmentMoments:
     """Products of a record's coordinates, added over rows.
 
-    Parameters
-    ----------
-    tables : tuple of (K, c) arrays of int
-        Of each feature the coordinates of every level, in steps of 1 / M: public.
-
     Notes
     -----
     A record is v = (z, c, h): z has the coordinates of all features, c is M / sqrt(2), and h is
@@ -59,6 +54,7 @@ class TreatmentMoments:
     (6, 1.346)
     """
 
+    # (K, c): of each feature the coordinates of every level, in steps of 1 / M: public.
     tables: tuple[Whole, ...]
 
     @classmethod

@@ -54,24 +54,12 @@ _STEPS, _TREATED, _BLOCK = "steps", "treated", "block"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records:
-    """Some rows of a fit; confidential, and nowhere but inside ``fit``.
+    """Some rows of a fit; confidential, and nowhere but inside ``fit``."""
 
-    Parameters
-    ----------
-    steps : (n,) array of int32
-        Outcomes on their public grid, 0 to 2^20.
-    t : (n,) array of bool
-        Who is treated.
-    Z : Rows
-        Covariates of norm at most 1, in memory or rebuilt.
-    columns : mapping from Coordinates to (n,) array
-        What the covariates are made of.
-    """
-
-    steps: NDArray[np.int32]
-    t: Mask
-    Z: Rows
-    columns: Mapping[Coordinates, NDArray[Any]]
+    steps: NDArray[np.int32]  # (n,): outcomes on their public grid, 0 to 2^20
+    t: Mask  # (n,): who is treated
+    Z: Rows  # covariates of norm at most 1, in memory or rebuilt
+    columns: Mapping[Coordinates, NDArray[Any]]  # (n,): what the covariates are made of
 
     def __len__(self) -> int:
         """Number of them."""
@@ -80,20 +68,12 @@ class Records:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CompactTable:
-    """All rows of a fit, a few bytes each; confidential, and nowhere but inside ``fit``.
+    """All rows of a fit, a few bytes each; confidential, and nowhere but inside ``fit``."""
 
-    Parameters
-    ----------
-    steps : (n,) array of int32
-    treated : (n,) array of int8
-    design : Covariates
-    columns : mapping from Coordinates to (n,) array
-        As :meth:`~dprct.queries.propensity.Coordinates.coded` says.
-    """
-
-    steps: NDArray[np.int32]
-    treated: NDArray[np.int8]
+    steps: NDArray[np.int32]  # (n,)
+    treated: NDArray[np.int8]  # (n,)
     design: Covariates
+    # (n,): as :meth:`~dprct.queries.propensity.Coordinates.coded` says.
     columns: Mapping[Coordinates, NDArray[Any]]
 
     def __len__(self) -> int:
@@ -186,11 +166,6 @@ _SPARE = 1 + 1e-9
 class Scheme:
     """How records are weighted: the estimand and the trimming; public.
 
-    Parameters
-    ----------
-    trim : float
-        c in (0, .5): propensities are clipped to [c, 1 - c].
-
     Notes
     -----
     Weights of the treated are 1/e (ATE), 1 (ATT) or (1-e)/e (ATC), of the others 1/(1-e), e/(1-e)
@@ -198,7 +173,7 @@ class Scheme:
     """
 
     estimand: Estimand
-    trim: float
+    trim: float  # c in (0, .5): propensities are clipped to [c, 1 - c]
 
     @property
     def odds_most(self) -> float:
@@ -223,22 +198,17 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """Released or public numbers around which influence terms are taken.
+    """Released or public numbers around which influence terms are taken."""
 
-    Parameters
-    ----------
-    treated_mean, control_mean : float
-        Subtracted from y before weighting, in [-1, 1]; 0 where weights are not normalised.
-    treated_shift, control_shift : float
-        Subtracted from the term ``w1 y`` of a treated record and ``-w0 y`` of another.
-    treated_scale, control_scale : float
-        Each arm's factor, above 0.
-    """
-
+    # treated_mean, control_mean: subtracted from y before weighting, in [-1, 1]; 0 where weights
+    # are not normalised.
     treated_mean: float = 0.0
     control_mean: float = 0.0
+    # treated_shift, control_shift: subtracted from the term ``w1 y`` of a treated record and ``-w0
+    # y`` of another.
     treated_shift: float = 0.0
     control_shift: float = 0.0
+    # treated_scale, control_scale: each arm's factor, above 0.
     treated_scale: float = 1.0
     control_scale: float = 1.0
 
@@ -262,28 +232,16 @@ class Centre:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Piece:
-    """Some records with their weights; confidential.
+    """Some records with their weights; confidential."""
 
-    Parameters
-    ----------
-    y : (m,) array
-        In [-1, 1].
-    t : (m,) array of bool
-    Z : (m, d) array
-    rows : slice
-        Where they are among all records.
-    treated, control : (m,) array
-        The weight a record has if it is treated, and if it is not.
-    treated_slope, control_slope : (m,) array
-        Their derivatives in z'w; 0 where trimmed.
-    """
-
-    y: Array
-    t: Mask
-    Z: Array
-    rows: slice
+    y: Array  # (m,): in [-1, 1]
+    t: Mask  # (m,)
+    Z: Array  # (m, d)
+    rows: slice  # where they are among all records
+    # treated, control: (m,), the weight a record has if it is treated, and if it is not.
     treated: Array
     control: Array
+    # treated_slope, control_slope: (m,), their derivatives in z'w; 0 where trimmed.
     treated_slope: Array
     control_slope: Array
 
@@ -291,15 +249,6 @@ class Piece:
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Weighted:
     """Records with their weights: confidential, except for the scheme and n.
-
-    Parameters
-    ----------
-    records : Records
-        n of them.
-    weights : (d,) array
-        Released, w + N(0, noise_sd^2 I).
-    noise_sd : float
-        Their noise, s1; 0 to leave the odds as they are.
 
     Notes
     -----
@@ -314,9 +263,9 @@ class Weighted:
     brings some bias back.
     """
 
-    records: Records
-    weights: Array
-    noise_sd: float
+    records: Records  # n of them
+    weights: Array  # (d,): released, w + N(0, noise_sd^2 I)
+    noise_sd: float  # their noise, s1; 0 to leave the odds as they are
     scheme: Scheme
     relation: Relation = "replace-one"
     _kept: list[Piece] = field(default_factory=list)

@@ -35,23 +35,12 @@ _SOURCE = Path(__file__).with_name("bridge.R")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """R, as this process sees it.
+    """R, as this process sees it."""
 
-    Parameters
-    ----------
-    ri : module
-        ``rpy2.rinterface``, attached.
-    scope : SexpEnvironment
-        The functions of ``bridge.R``.
-    hosted : bool
-        Whether R started this Python.
-    forgotten : deque
-        R objects that other threads let go of, to be released in the main thread.
-    """
-
-    ri: Any
-    scope: Any
-    hosted: bool
+    ri: Any  # ``rpy2.rinterface``, attached
+    scope: Any  # the functions of ``bridge.R``
+    hosted: bool  # whether R started this Python
+    # R objects that other threads let go of, to be released in the main thread.
     forgotten: deque[Any]
     _functions: dict[str, Any] = field(default_factory=dict)
 

@@ -472,18 +472,10 @@ _STEEPEST, _HALVINGS = 600.0, 80
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """The binned outcomes of a release, and the groups in which their bins have means; public.
+    """The binned outcomes of a release, and the groups in which their bins have means; public."""
 
-    Parameters
-    ----------
-    places : tuple of int
-        Where the outcomes are among the encodings.
-    groups : tuple of int
-        Where the groups are: the treatment, if it is modelled.
-    """
-
-    places: tuple[int, ...]
-    groups: tuple[int, ...]
+    places: tuple[int, ...]  # where the outcomes are among the encodings
+    groups: tuple[int, ...]  # where the groups are: the treatment, if it is modelled
 
     @classmethod
     def of(cls, encodings: Sequence[Coded], *, grouped: bool) -> Binned:

@@ -76,29 +76,18 @@ OFFSETS = "offsets"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WithOffsets:
-    """Noisy counts, and noisy sums of where binned outcomes lie within their bins.
-
-    Parameters
-    ----------
-    sums : array
-        As :func:`dprct.queries.offsets.bin_offsets` orders them, in widths of a bin.
-    """
+    """Noisy counts, and noisy sums of where binned outcomes lie within their bins."""
 
     counts: Any
+    # As :func:`dprct.queries.offsets.bin_offsets` orders them, in widths of a bin.
     sums: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountsSpec(ReleaseSpec[ReleaseFacts]):
-    """What both histograms are asked for.
+    """What both histograms are asked for."""
 
-    Parameters
-    ----------
-    columns : tuple of str
-        Columns to model.
-    """
-
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  # columns to model
 
     grouped: ClassVar[bool] = False
     point_bins: ClassVar[int | None] = None

@@ -426,10 +426,9 @@ class ReleaseFacts(Facts):
         Sealed, with a fate for every column.
     n : int
         Rows.
-    encodings : tuple of Coded
-        How the modelled columns become codes, where public facts define them.
     """
 
+    # How the modelled columns become codes, where public facts define them.
     encodings: tuple[Coded, ...] = ()
 
     @property
@@ -449,15 +448,9 @@ AnySpec = TypeVar("AnySpec", bound="ReleaseSpec[Any]")
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseSpec(Spec[AnyFacts]):
-    """What every release is asked for.
+    """What every release is asked for."""
 
-    Parameters
-    ----------
-    keep : tuple of str
-        Characteristics to keep besides the allow-list.
-    """
-
-    keep: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()  # characteristics to keep besides the allow-list
 
     later_note: ClassVar[str] = ""
     """Note that the released table may add to the file, after approval; empty if there is none."""

@@ -533,18 +533,11 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A certificate that may describe a table.
+    """A certificate that may describe a table."""
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    values : ValuesDigest or None
-        Of the table that it describes; None where it has none, or the release is a simulation.
-    """
-
-    name: str
+    name: str  # what messages call it
     guarantee: Guarantee
+    # Of the table that it describes; None where it has none, or the release is a simulation.
     values: ValuesDigest | None
 
     def to_json(self) -> str:
@@ -589,18 +582,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What is known of the table of a fit.
+    """What is known of the table of a fit."""
 
-    Parameters
-    ----------
-    guarantee : Guarantee or None
-        None of a table of which nothing says that it was released.
-    contradicted : bool
-        Whether there is a certificate, and it does not describe the columns: what the file says of
-        its errors then does not hold for them either.
-    """
-
-    guarantee: Guarantee | None
+    guarantee: Guarantee | None  # none of a table of which nothing says that it was released
+    # Whether there is a certificate, and it does not describe the columns: what the file says of
+    # its errors then does not hold for them either.
     contradicted: bool = False
 
     @property

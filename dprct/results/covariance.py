@@ -40,29 +40,16 @@ _EXACT_FIT = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class LeastSquares:
-    """A least-squares fit, with all that its covariances need besides the design.
+    """A least-squares fit, with all that its covariances need besides the design."""
 
-    Parameters
-    ----------
-    beta : (k,) array
-    resid : (n,) array
-        Residuals, times the root of the weight where there are analytic or sampling weights.
-    bread : (k, k) array
-        Inverse of ``X' diag(copies) X``.
-    rank : int
-        Equal to k: collinear columns are omitted beforehand.
-    copies : (n,) array
-        How many identical observations a row stands for: frequency weights, else ones.
-    absorbed : int
-        Parameters that absorbed fixed effects count as, besides ``rank``.
-    """
-
-    beta: Array
+    beta: Array  # (k,)
+    # (n,): residuals, times the root of the weight where there are analytic or sampling weights.
     resid: Array
-    bread: Array
-    rank: int
+    bread: Array  # (k, k): inverse of ``X' diag(copies) X``
+    rank: int  # equal to k: collinear columns are omitted beforehand
+    # (n,): how many identical observations a row stands for: frequency weights, else ones.
     copies: Array
-    absorbed: int = 0
+    absorbed: int = 0  # parameters that absorbed fixed effects count as, besides ``rank``
 
     @property
     def nobs(self) -> float:
@@ -181,18 +168,10 @@ WeightsType = Literal["aweight", "fweight", "pweight"]
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """Weights of the rows used, as the two roles they can play.
+    """Weights of the rows used, as the two roles they can play."""
 
-    Parameters
-    ----------
-    root : (n,) array
-        Square root of the weight by which outcome and regressors are multiplied.
-    copies : (n,) array
-        How many identical observations a row stands for.
-    """
-
-    root: Array
-    copies: Array
+    root: Array  # (n,): square root of the weight by which outcome and regressors are multiplied
+    copies: Array  # (n,): how many identical observations a row stands for
 
     @classmethod
     def of(cls, weights: Array | None, weights_type: WeightsType, rows: int) -> Weighting:
@@ -271,27 +250,13 @@ def check_weights(weights: Array, weights_type: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedFit:
-    """Fits that share their rows and regressors.
+    """Fits that share their rows and regressors."""
 
-    Parameters
-    ----------
-    X : (n, k) array
-        Regressors that are kept, times the root of the weight.
-    kept : (K,) array of bool
-        Which of the regressors given are no linear combinations of earlier ones.
-    fits : tuple of LeastSquares
-        One per outcome.
-    groups : (n,) array of int or None
-        Clusters, coded from 0.
-    cov_type : str
-        A key of ``HETEROSKEDASTIC``, or ``"cluster"``.
-    """
-
-    X: Array
-    kept: Mask
-    fits: tuple[LeastSquares, ...]
-    groups: Codes | None
-    cov_type: str
+    X: Array  # (n, k): regressors that are kept, times the root of the weight
+    kept: Mask  # (K,): which of the regressors given are no linear combinations of earlier ones
+    fits: tuple[LeastSquares, ...]  # one per outcome
+    groups: Codes | None  # (n,): clusters, coded from 0
+    cov_type: str  # a key of ``HETEROSKEDASTIC``, or ``"cluster"``
 
     @property
     def df(self) -> float:
@@ -485,26 +450,14 @@ _MOST_COLUMNS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Absorbed:
-    """Fixed effects of a fit, as the results print them.
-
-    Parameters
-    ----------
-    levels : tuple of int
-        Levels that occur, by factor.
-    nested : tuple of bool
-        Whether every level lies within one cluster.
-    parameters : int
-        How many parameters they count as, the constant among them.
-    rank : int
-        How many of their levels are no combination of others.
-    """
+    """Fixed effects of a fit, as the results print them."""
 
     names: tuple[str, ...]
-    levels: tuple[int, ...]
-    nested: tuple[bool, ...]
+    levels: tuple[int, ...]  # levels that occur, by factor
+    nested: tuple[bool, ...]  # whether every level lies within one cluster
     rule: FeRule
-    parameters: int
-    rank: int
+    parameters: int  # how many parameters they count as, the constant among them
+    rank: int  # how many of their levels are no combination of others
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return the lines above a table, as (name, value)."""
@@ -661,18 +614,10 @@ def pairwise_rank(free: Sequence[Codes], *, nested: bool = False) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedEffects:
-    """Factors to absorb, of all rows that were given.
+    """Factors to absorb, of all rows that were given."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Columns; none where nothing is absorbed.
-    codes : tuple of (N,) array of int
-        Levels, -1 where missing.
-    """
-
-    names: tuple[str, ...]
-    codes: tuple[Codes, ...]
+    names: tuple[str, ...]  # columns; none where nothing is absorbed
+    codes: tuple[Codes, ...]  # (N,): levels, -1 where missing
     rule: FeRule
 
     @classmethod

@@ -39,19 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The arms of all rows.
-
-    Parameters
-    ----------
-    members : (N, a) array of bool
-        Who is in which arm.
-    control : (N,) array of bool
-        Who is in the control group.
-    """
+    """The arms of all rows."""
 
     names: tuple[str, ...]
-    members: Mask
-    control: Mask
+    members: Mask  # (N, a): who is in which arm
+    control: Mask  # (N,): who is in the control group
 
     @property
     def assigned(self) -> Mask:

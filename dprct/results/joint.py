@@ -30,17 +30,11 @@ _RANK = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class Restrictions:
-    """Linear functions of coefficients, each with the value that is tested.
-
-    Attributes
-    ----------
-    weights : (q, k) array
-    values : (q,) array
-    """
+    """Linear functions of coefficients, each with the value that is tested."""
 
     texts: tuple[str, ...]
-    weights: Array
-    values: Array
+    weights: Array  # (q, k)
+    values: Array  # (q,)
 
 
 @dataclass(frozen=True, slots=True)

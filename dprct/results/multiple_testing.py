@@ -35,18 +35,11 @@ _ROUNDING, _NOTHING = 1e-10, 1e-14
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Hypotheses among which a false rejection is to be unlikely.
-
-    Parameters
-    ----------
-    members : tuple of (outcome, arm)
-    size : int
-        How many hypotheses it has; more than ``members`` where some are tested elsewhere.
-    """
+    """Hypotheses among which a false rejection is to be unlikely."""
 
     name: str
-    members: tuple[Hypothesis, ...]
-    size: int
+    members: tuple[Hypothesis, ...]  # (outcome, arm)
+    size: int  # how many hypotheses it has; more than ``members`` where some are tested elsewhere
 
 
 def families_of(
@@ -243,19 +236,11 @@ _CHUNK = 1_000_000  # numbers of an (n, draws) array held at once
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """Fits of some outcomes on some rows, and where their arms are.
-
-    Parameters
-    ----------
-    rows : (N,) array of bool
-        Which of all rows the fit uses.
-    arms : (a,) array of int
-        Columns of ``fit.X`` that are arms.
-    """
+    """Fits of some outcomes on some rows, and where their arms are."""
 
     fit: SharedFit
-    rows: Mask
-    arms: Codes
+    rows: Mask  # (N,): which of all rows the fit uses
+    arms: Codes  # (a,): columns of ``fit.X`` that are arms
 
 
 def wild_draws(

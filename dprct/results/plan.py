@@ -47,26 +47,15 @@ ERROR, ESTIMAND = "error", "estimand"
 
 @dataclass(frozen=True, slots=True)
 class PlannedNumber:
-    """One planned number: a row of :meth:`Plan.to_frame`.
+    """One planned number: a row of :meth:`Plan.to_frame`."""
 
-    Parameters
-    ----------
-    quantity : str
-        What it is, such as ``"std_error"``; numbers of one quantity stand on one line of a plan.
-    value : float
-        NaN where there is nothing but words.
-    unit : str
-        Of the value; empty for counts and shares.
-    why : str
-        What it depends on, or what follows from it.
-    regression, outcome, term : str
-        To which estimate it belongs; numbers of one estimate stand on one line.
-    """
-
+    # What it is, such as ``"std_error"``; numbers of one quantity stand on one line of a plan.
     quantity: str
-    value: float = math.nan
-    unit: str = ""
-    why: str = ""
+    value: float = math.nan  # NaN where there is nothing but words
+    unit: str = ""  # of the value; empty for counts and shares
+    why: str = ""  # what it depends on, or what follows from it
+    # regression, outcome, term: to which estimate it belongs; numbers of one estimate stand on one
+    # line.
     regression: str = field(default="", kw_only=True)
     outcome: str = field(default="", kw_only=True)
     term: str = field(default="", kw_only=True)
@@ -137,28 +126,17 @@ def _spelled(value: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDraw:
-    """One draw of noise of an allocation: what it costs, and how large it is.
+    """One draw of noise of an allocation: what it costs, and how large it is."""
 
-    Parameters
-    ----------
-    part : str
-        What is drawn.
-    mechanism : str
-        Class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histograms`.
-    epsilon, delta, rho : float
-        The cost of the draw by itself; NaN where it is not known.
-    share : float
-        Its epsilon divided by the budget's.  Shares of draws from disjoint rows do not add up.
-    scale, noise_sd : float
-        Scale and standard deviation of the noise, in units of its grid.
-    """
-
-    part: str
-    mechanism: str
+    part: str  # what is drawn
+    mechanism: str  # class of :mod:`dprct.privacy.mechanisms` or :mod:`dprct.privacy.histograms`
+    # epsilon, delta, rho: the cost of the draw by itself; NaN where it is not known.
     epsilon: float
     delta: float
     rho: float
+    # Its epsilon divided by the budget's.  Shares of draws from disjoint rows do not add up.
     share: float
+    # scale, noise_sd: scale and standard deviation of the noise, in units of its grid.
     scale: float
     noise_sd: float
 
@@ -215,20 +193,11 @@ def _draws(allocation: Allocation, total: float, above: str) -> Iterator[Planned
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a plan says besides its cost: numbers, what follows from them, what disappoints.
-
-    Parameters
-    ----------
-    numbers : tuple of PlannedNumber
-    consequences : tuple of str
-        What follows from them, in plain words.
-    warnings : tuple of str
-        What is likely to disappoint, and what to change.
-    """
+    """What a plan says besides its cost: numbers, what follows from them, what disappoints."""
 
     numbers: tuple[PlannedNumber, ...] = ()
-    consequences: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()  # what follows from them, in plain words
+    warnings: tuple[str, ...] = ()  # what is likely to disappoint, and what to change
 
     def in_words(self, words: Callable[[str], str]) -> Contents:
         """Contents in the words of another language."""

@@ -25,15 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A charge that was made, before anything is drawn.
+    """A charge that was made, before anything is drawn."""
 
-    Parameters
-    ----------
-    words : str
-        For the certificate: which ledger entry, or "charged to no ledger".
-    """
-
-    words: str
+    words: str  # for the certificate: which ledger entry, or "charged to no ledger"
     accountant: Accountant | None = None
     entry_id: str | None = None
 

@@ -283,27 +283,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a table.
+    """One row of a table."""
 
-    Parameters
-    ----------
-    key : str
-        Name in the numeric frame.
-    name : str
-        As it is printed.
-    cells : tuple of Estimate, float, int, str or None
-        One per column; an int is a count, a str is words, None is empty.
-    kind : {"row", "section", "statistic"}
-        A section heads the rows below it and has no cells; statistics stand at the foot.
-    digits : int, optional
-        Decimals of plain numbers, where they are not those of the table.
-    """
-
-    key: str
-    name: str
-    cells: tuple[Cell, ...] = ()
+    key: str  # name in the numeric frame
+    name: str  # as it is printed
+    cells: tuple[Cell, ...] = ()  # one per column; an int is a count, a str is words, None is empty
+    # A section heads the rows below it and has no cells; statistics stand at the foot.
     kind: RowKind = "row"
-    digits: int | None = None
+    digits: int | None = None  # decimals of plain numbers, where they are not those of the table
 
 
 @dataclass(frozen=True, slots=True)

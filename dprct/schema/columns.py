@@ -243,38 +243,24 @@ _DEFAULTS = {fact.name: fact.default for fact in fields(Column)}
 class FileFacts:
     """What a .dta file says of itself, besides its columns and its data.
 
-    Parameters
-    ----------
-    release : int
-        File format: 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119.
-    label : str
-        Dataset label.
-    timestamp : str
-        As written by Stata, for example ``"21 Nov 2026 07:36"``, or empty.
-    sorted_by : tuple of str
-        Columns by which the rows are sorted, in order.
-    value_labels : mapping of str to mapping of (int or missing code) to str
-        Every label set by name, attached or not, in the order of the file.
-    characteristics : tuple of (owner, name, text)
-        Owner is a column or ``_dta``; notes are the characteristics ``note0``, ``note1``, ...
-    rows : int or None
-        Number of rows, public.
-
     Notes
     -----
     Text that is not valid in the file's encoding keeps its bytes as surrogate escapes.
     """
 
-    release: int = 118
+    release: int = 118  # file format: 102 to 105, 108, 110, 111, 113 to 115 or 117 to 119
     byteorder: Literal["<", ">"] = "<"
-    label: str = ""
-    timestamp: str = ""
-    sorted_by: tuple[str, ...] = ()
+    label: str = ""  # dataset label
+    timestamp: str = ""  # as written by Stata, for example ``"21 Nov 2026 07:36"``, or empty
+    sorted_by: tuple[str, ...] = ()  # columns by which the rows are sorted, in order
+    # (int or missing code): every label set by name, attached or not, in the order of the file.
     value_labels: Mapping[str, Mapping[Code, str]] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    # (owner, name, text): owner is a column or ``_dta``; notes are the characteristics ``note0``,
+    # ``note1``, ...
     characteristics: tuple[tuple[str, str, str], ...] = ()
-    rows: int | None = None
+    rows: int | None = None  # number of rows, public
 
     def __reduce__(self) -> tuple[object, ...]:
         # a read-only mapping does not pickle, and Python 3.11.2 ignores __getstate__ with slots

@@ -42,24 +42,12 @@ def _power(base: Array, exponent: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """What an expression may hold besides names of columns, finite numbers and + - * / **.
+    """What an expression may hold besides names of columns, finite numbers and + - * / **."""
 
-    Parameters
-    ----------
-    functions : tuple of str
-        Row-wise functions, of those that this module computes.
-    comparisons : bool
-        Comparisons of two: == != < <= > >=.
-    logic : bool
-        ``and``, ``or`` and ``not``.
-    text : bool
-        Whether a column is, or is not, a text in quotes.
-    """
-
-    functions: tuple[str, ...] = ()
-    comparisons: bool = False
-    logic: bool = False
-    text: bool = False
+    functions: tuple[str, ...] = ()  # row-wise functions, of those that this module computes
+    comparisons: bool = False  # comparisons of two: == != < <= > >=
+    logic: bool = False  # ``and``, ``or`` and ``not``
+    text: bool = False  # whether a column is, or is not, a text in quotes
 
 
 _BINARY: dict[type[ast.operator], Callable[[Array, Array], Array]] = {

@@ -33,22 +33,13 @@ _LARGEST = 2.0**50
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that an expression can have.
+    """The values that an expression can have."""
 
-    Parameters
-    ----------
-    low, high : float
-        Every value lies between them; infinite where that is not known.
-    whole : bool
-        Whether all values are whole numbers.
-    gone : bool
-        Whether a value may be missing.
-    """
-
+    # low, high: every value lies between them; infinite where that is not known.
     low: float = -math.inf
     high: float = math.inf
-    whole: bool = False
-    gone: bool = True
+    whole: bool = False  # whether all values are whole numbers
+    gone: bool = True  # whether a value may be missing
 
     def joined(self, other: Domain) -> Domain:
         """Return the values of both."""

@@ -9,30 +9,15 @@ from dprct.schema.columns import shown
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """When the public facts were fixed, and what they were.
+    """When the public facts were fixed, and what they were."""
 
-    Parameters
-    ----------
-    at : str
-        Time in UTC, ISO 8601.
-    sha256 : str
-        Hash of every public fact.
-    before_opening : bool
-        Whether the facts were fixed before the data section was read.
-    by : str
-        Who declared the facts; empty where nobody was named.
-    refused : int
-        How often the data had refused what was declared of them, as far as is recorded.
-    passed : int
-        How many other declarations they had been opened under, and passed.
-    """
-
-    at: str
-    sha256: str
-    before_opening: bool
-    by: str = ""
+    at: str  # time in UTC, ISO 8601
+    sha256: str  # hash of every public fact
+    before_opening: bool  # whether the facts were fixed before the data section was read
+    by: str = ""  # who declared the facts; empty where nobody was named
+    # How often the data had refused what was declared of them, as far as is recorded.
     refused: int = 0
-    passed: int = 0
+    passed: int = 0  # how many other declarations they had been opened under, and passed
 
     @property
     def when(self) -> str:

@@ -500,38 +500,23 @@ def check_legal(
 
 @dataclass(frozen=True)
 class Counting:
-    """What is public of a table and is counted while it is validated.
+    """What is public of a table and is counted while it is validated."""
 
-    Parameters
-    ----------
-    keys : mapping from name to expression
-        Public columns whose combinations are counted.
-    present : tuple of str
-        Numeric columns of which it is public who has a value.
-    """
-
+    # Public columns whose combinations are counted.
     keys: Mapping[str, nw.Expr] = field(default_factory=dict)
-    present: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()  # numeric columns of which it is public who has a value
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What one pass over a table in an engine found.
-
-    Parameters
-    ----------
-    legal : bool
-        Whether no row breaks a rule; of units with several rows, that is asked apart.
-    keys, present : tuple of str
-        Of a :class:`Counting`.
-    groups : mapping from tuple to tuple of int
-        Of every combination that occurs, rows and then how many have a value of each column.
-    """
+    """What one pass over a table in an engine found."""
 
     rows: int
-    legal: bool
+    legal: bool  # whether no row breaks a rule; of units with several rows, that is asked apart
+    # keys, present: of a :class:`Counting`.
     keys: tuple[str, ...] = ()
     present: tuple[str, ...] = ()
+    # Of every combination that occurs, rows and then how many have a value of each column.
     groups: Mapping[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     def having(self, name: str) -> int:

@@ -56,23 +56,13 @@ _CAVEATS = (
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A release as it would be made, before anything is spent.
-
-    Parameters
-    ----------
-    schema : Schema
-        Of the confidential file, with everything that is declared.
-    guarantee : Guarantee
-        What the release would promise.
-    price : Budget or None
-        What it would charge; None where it promises nothing and charges nothing.
-    """
+    """A release as it would be made, before anything is spent."""
 
     study: Study
-    schema: Schema
+    schema: Schema  # of the confidential file, with everything that is declared
     plan: Plan
-    guarantee: Guarantee
-    price: Budget | None
+    guarantee: Guarantee  # what the release would promise
+    price: Budget | None  # what it would charge; None where it promises nothing and charges nothing
 
     @property
     def sha256(self) -> str:

@@ -155,18 +155,10 @@ def needs_formula(method: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a study file asks of a method.
+    """What a study file asks of a method."""
 
-    Parameters
-    ----------
-    method : str
-        A key of :data:`~dprct.study.methods.METHODS`.
-    spec : Spec
-        Its options, as far as the study file says them.
-    """
-
-    method: str
-    spec: Any
+    method: str  # a key of :data:`~dprct.study.methods.METHODS`
+    spec: Any  # its options, as far as the study file says them
 
     @property
     def makes_file(self) -> bool:

@@ -49,11 +49,9 @@ class CalibratedAsked(Asked):
     ----------
     spec : CalibratedSpec
         Without what the formula says; without a design while that is missing.
-    formula : str or None
-        The reader's regression; None while it is missing.
     """
 
-    formula: str | None = None
+    formula: str | None = None  # the reader's regression; None while it is missing
 
     @property
     def design(self) -> Design | None:

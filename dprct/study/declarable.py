@@ -27,22 +27,15 @@ _SERVED = frozenset({"valid", "valid: average marginal effect"})
 
 @dataclass(frozen=True, slots=True)
 class Declarable:
-    """Regressions that one step would serve if the study declared them.
-
-    Parameters
-    ----------
-    derived : dict of str to str
-        Columns that the study would have to make for them.
-    lacking : dict of str to str
-        Regressions that it could declare if it said more, by their formulas, with what it lacks.
-    least, most : float or None
-        Errors of all regressions of the study then, as multiples of those without privacy.
-    """
+    """Regressions that one step would serve if the study declared them."""
 
     regressions: tuple[Printed, ...]
-    derived: dict[str, str]
+    derived: dict[str, str]  # columns that the study would have to make for them
+    # Regressions that it could declare if it said more, by their formulas, with what it lacks.
     lacking: dict[str, str]
     epsilon: float
+    # least, most: errors of all regressions of the study then, as multiples of those without
+    # privacy.
     least: float | None = None
     most: float | None = None
 

@@ -256,17 +256,10 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A number that is not what ``expected.csv`` says.
+    """A number that is not what ``expected.csv`` says."""
 
-    Parameters
-    ----------
-    place : str
-        Table, covariate set, outcome, arm and statistic.
-    expected, found : float or None
-        None where one side does not have the number.
-    """
-
-    place: str
+    place: str  # table, covariate set, outcome, arm and statistic
+    # expected, found: none where one side does not have the number.
     expected: float | None
     found: float | None
 

@@ -25,17 +25,11 @@ _SHORT = 200
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A column that a do-file makes, as a study has it.
-
-    Parameters
-    ----------
-    places : tuple of (str, int)
-        Do-files and lines that make it.
-    """
+    """A column that a do-file makes, as a study has it."""
 
     name: str
     expression: str
-    places: tuple[tuple[str, int], ...] = ()
+    places: tuple[tuple[str, int], ...] = ()  # do-files and lines that make it
 
     @property
     def parents(self) -> set[str]:

@@ -31,47 +31,23 @@ NO_NOISE = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How far a released number is expected to be off, at one epsilon.
+    """How far a released number is expected to be off, at one epsilon."""
 
-    Parameters
-    ----------
-    name : str
-        Of the effect, or of the draw of noise.
-    what : str
-        What the numbers below are, in words.
-    noise : float
-        Of the privacy noise alone.
-    error : float or None
-        Of sampling and noise together; None for a draw of noise.
-    """
-
-    name: str
-    what: str
-    noise: float
-    error: float | None
+    name: str  # of the effect, or of the draw of noise
+    what: str  # what the numbers below are, in words
+    noise: float  # of the privacy noise alone
+    error: float | None  # of sampling and noise together; None for a draw of noise
 
 
 @dataclass(frozen=True, slots=True)
 class Combinations:
-    """How many combinations a histogram has, and how many of them can survive.
+    """How many combinations a histogram has, and how many of them can survive."""
 
-    Parameters
-    ----------
-    cells : int
-        K, the product of ``columns``.
-    threshold : int
-        t, the rows that a combination needs to survive.
-    survivors : int
-        Few more than these can be expected to survive.
-    columns : dict of str to int
-        How many codes each modelled column has, missing ones included.
-    """
-
-    cells: int
-    threshold: int
+    cells: int  # K, the product of ``columns``
+    threshold: int  # t, the rows that a combination needs to survive
     rows: int
-    survivors: int
-    columns: dict[str, int]
+    survivors: int  # few more than these can be expected to survive
+    columns: dict[str, int]  # how many codes each modelled column has, missing ones included
 
 
 def combinations(

@@ -44,23 +44,14 @@ UNSERVED = {
 
 
 class ServedModel(NamedTuple):
-    """A declared model of an index, as verdicts compare it with a do-file's.
-
-    Parameters
-    ----------
-    clusters : str
-        The column of the clusters of its errors; empty without.
-    cov_type : str
-        "HC1", "CR1" or "nonrobust".
-    where, weights : str
-        The condition on its rows, and the column of their weights; empty for none.
-    """
+    """A declared model of an index, as verdicts compare it with a do-file's."""
 
     title: str
     formula: str
     family: str
-    clusters: str
-    cov_type: str
+    clusters: str  # the column of the clusters of its errors; empty without
+    cov_type: str  # "HC1", "CR1" or "nonrobust"
+    # where, weights: the condition on its rows, and the column of their weights; empty for none.
     where: str = ""
     weights: str = ""
 

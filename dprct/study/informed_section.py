@@ -76,12 +76,10 @@ class InformedAsked(Asked):
     ----------
     spec : ReleaseSection
         ``zeta`` and ``keep`` are options.
-    design : Design or None
-        None of the two is None once nothing is open.
     """
 
     formula: str | None
-    design: Design | None
+    design: Design | None  # none of the two is None once nothing is open
     informed: InformedSection
 
     def noted(self, schema: Schema) -> Self:

@@ -64,75 +64,39 @@ _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
 class ServedStep(NamedTuple):
-    """A regression that one step serves, as verdicts compare it with a do-file's.
-
-    Parameters
-    ----------
-    where, weights : str
-        The condition on rows, and the column of weights; empty for none.
-    terms : tuple of str
-        The coefficients of treatment.
-    cov_type : str
-        What its errors are robust to: "HC1", "CR1" or "nonrobust".
-    counted : bool
-        Whether these count absorbed effects among the coefficients.
-    two_ways : bool
-        Whether errors are clustered by each of two columns, not by both together.
-    """
+    """A regression that one step serves, as verdicts compare it with a do-file's."""
 
     title: str
     formula: str
     clusters: Names
     covariates: Names
+    # where, weights: the condition on rows, and the column of weights; empty for none.
     where: str
     weights: str
-    terms: Names
-    cov_type: str
-    counted: bool
+    terms: Names  # the coefficients of treatment
+    cov_type: str  # what its errors are robust to: "HC1", "CR1" or "nonrobust"
+    counted: bool  # whether these count absorbed effects among the coefficients
+    # Whether errors are clustered by each of two columns, not by both together.
     two_ways: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a release of moments holds, planned or made.
+    """What a release of moments holds, planned or made."""
 
-    Parameters
-    ----------
-    file : str
-        Name of the release.
-    keys : frozenset
-        What is released, each a product of columns and levels.
-    groups : mapping of str to tuple
-        Treatment and subgroups, with their levels.
-    scored : frozenset of Scored
-        Regressions whose robust errors are released.
-    filled : tuple of str
-        Columns in which a declared number stands for missing values.
-    unit : str or None
-        The column of the units, where these have several rows.
-    columns : tuple of str
-        Names of what is released.
-    steps : tuple of ServedStep
-        Regressions that one step serves.
-    withheld : str
-        Why no errors are read off the moments; empty if they are.
-    arms : frozenset of str
-        The 0/1 columns of the arms, of which a document has no levels.
-    models : tuple of ServedModel
-        Logits, probits and Poisson regressions by private scoring.
-    """
-
-    file: str
+    file: str  # name of the release
     schema: Schema
-    keys: frozenset[Any]
-    groups: Mapping[str, tuple[Any, ...]]
-    scored: frozenset[Scored] = frozenset()
-    filled: tuple[str, ...] = ()
-    unit: str | None = None
-    columns: tuple[str, ...] = ()
-    steps: tuple[ServedStep, ...] = ()
-    withheld: str = ""
+    keys: frozenset[Any]  # what is released, each a product of columns and levels
+    groups: Mapping[str, tuple[Any, ...]]  # treatment and subgroups, with their levels
+    scored: frozenset[Scored] = frozenset()  # regressions whose robust errors are released
+    filled: tuple[str, ...] = ()  # columns in which a declared number stands for missing values
+    unit: str | None = None  # the column of the units, where these have several rows
+    columns: tuple[str, ...] = ()  # names of what is released
+    steps: tuple[ServedStep, ...] = ()  # regressions that one step serves
+    withheld: str = ""  # why no errors are read off the moments; empty if they are
+    # The 0/1 columns of the arms, of which a document has no levels.
     arms: frozenset[str] = frozenset()
+    # Logits, probits and Poisson regressions by private scoring.
     models: tuple[ServedModel, ...] = ()
 
     @classmethod

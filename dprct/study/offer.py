@@ -36,33 +36,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was released, and the files that hold it.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-        First the protected file, or the document of results.
-    """
+    """What was released, and the files that hold it."""
 
     result: Any
-    paths: tuple[Path, ...]
+    paths: tuple[Path, ...]  # first the protected file, or the document of results
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A release that was checked against the data and not yet paid for.
-
-    Parameters
-    ----------
-    model : ReleaseModel or Model
-        The study's method, bound to its data.
-    cost : Budget or None
-        What it will charge; None where nothing is promised and nothing is charged.
-    """
+    """A release that was checked against the data and not yet paid for."""
 
     study: Study
-    model: ReleaseModel[Any, Any, Any] | AnyModel
+    model: ReleaseModel[Any, Any, Any] | AnyModel  # the study's method, bound to its data
     plan: Plan
+    # What it will charge; None where nothing is promised and nothing is charged.
     cost: Budget | None
 
     @property

@@ -48,25 +48,14 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A replication folder, file by file.
-
-    Parameters
-    ----------
-    copied : mapping of str to str
-        What is published, by its path in the folder, with its SHA-256.
-    left_out : mapping of str to str
-        What is not, with the reason.
-    named : frozenset of str
-        What of it is copied because the study file names it.
-    unread : mapping of str to str
-        What of it could not be read, and is copied because the study file vouches for it, with the
-        reason.
-    """
+    """A replication folder, file by file."""
 
     root: Path
-    copied: Mapping[str, str]
-    left_out: Mapping[str, str]
-    named: frozenset[str] = frozenset()
+    copied: Mapping[str, str]  # what is published, by its path in the folder, with its SHA-256
+    left_out: Mapping[str, str]  # what is not, with the reason
+    named: frozenset[str] = frozenset()  # what of it is copied because the study file names it
+    # What of it could not be read, and is copied because the study file vouches for it, with the
+    # reason.
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -302,18 +291,12 @@ def _check_case(names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A path of another machine in a do-file.
-
-    Parameters
-    ----------
-    here : str
-        The file of that base name in the package; empty if there is none.
-    """
+    """A path of another machine in a do-file."""
 
     file: str
     line: int
     path: str
-    here: str = ""
+    here: str = ""  # the file of that base name in the package; empty if there is none
 
 
 _ABSOLUTE = re.compile(

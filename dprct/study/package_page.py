@@ -68,34 +68,20 @@ Cells = dict[tuple[int, str], Cell]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A protected file of a package.
-
-    Parameters
-    ----------
-    place : str
-        Where it lies: under the name of the confidential one.
-    parts : mapping of str to sequence of str
-        Where the files lie that were merged into it before the release, each with its columns.
-    papers : mapping of str to str
-        The names of its study file, of its numbers and of its README.
-    """
+    """A protected file of a package."""
 
     study: Study
-    place: str
+    place: str  # where it lies: under the name of the confidential one
+    # Where the files lie that were merged into it before the release, each with its columns.
     parts: Mapping[str, Sequence[str]]
-    papers: tuple[str, str, str]
+    papers: tuple[str, str, str]  # the names of its study file, of its numbers and of its README
 
 
 @dataclass(frozen=True, slots=True)
 class OnFile:
-    """A file with rows, on which regressions are run.
+    """A file with rows, on which regressions are run."""
 
-    Parameters
-    ----------
-    data, schema : DataFrame, Schema
-        The protected file; for the custodian, the confidential one.
-    """
-
+    # data, schema: the protected file; for the custodian, the confidential one.
     data: pd.DataFrame
     schema: Schema
 
@@ -195,22 +181,12 @@ def _all_cells(fit: OrdinaryResults, level: float) -> dict[str, Cell]:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a package holds of one data set.
+    """What a package holds of one data set."""
 
-    Parameters
-    ----------
-    on : OnFile or OnMoments
-        The protected file, or the released moments.
-    regressions : frozenset of int
-        The places of the verdicts that are on it.
-    raw : OnFile or OnConfidential, optional
-        The confidential file, for the custodian.
-    """
-
-    on: OnFile | OnMoments
+    on: OnFile | OnMoments  # the protected file, or the released moments
     certificate: Certificate
-    regressions: frozenset[int]
-    raw: OnFile | OnConfidential | None = None
+    regressions: frozenset[int]  # the places of the verdicts that are on it
+    raw: OnFile | OnConfidential | None = None  # the confidential file, for the custodian
 
 
 _PREFIXED = re.compile(r"(?:c|i\w*)\.\w+(?:#+(?:c|i\w*)\.\w+)*")

@@ -30,55 +30,30 @@ MARGINS = {"logit": "logit", "logistic": "logit", "poisson": "poisson"}
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """A table of the paper, as far as its regressions run on columns of the file.
+    """A table of the paper, as far as its regressions run on columns of the file."""
 
-    Parameters
-    ----------
-    name : str
-        Unique, and a plain word.
-    samples : tuple of str
-        Conditions under which some of its regressions run.
-    """
-
-    name: str
+    name: str  # unique, and a plain word
     outcomes: tuple[str, ...]
     covariates: tuple[str, ...] = ()
     cluster: str = ""
-    samples: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()  # conditions under which some of its regressions run
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A regression on treatment that moments serve by one step as the do-files have it.
-
-    Parameters
-    ----------
-    places : tuple of (str, int)
-        Do-files and lines that run it.
-    cluster : tuple of str
-        The variables by which its errors are clustered, one or two; empty if they are not.
-    where : str
-        The condition on its rows; empty for all.
-    weights : str
-        The variable of its sampling weights; empty for none.
-    cov_type : str
-        Its errors, where they are not those of the clusters of most regressions; else empty.
-    count_effects : bool
-        Whether the effects of persons count, as of ``areg``.
-    crossed : bool
-        Whether it has a product of treatment.
-    family : str
-        That of a logit and its like, whose coefficients are released; empty of least squares.
-    """
+    """A regression on treatment that moments serve by one step as the do-files have it."""
 
     formula: str
-    places: tuple[tuple[str, int], ...]
+    places: tuple[tuple[str, int], ...]  # do-files and lines that run it
+    # The variables by which its errors are clustered, one or two; empty if they are not.
     cluster: tuple[str, ...] = ()
-    where: str = ""
-    weights: str = ""
+    where: str = ""  # the condition on its rows; empty for all
+    weights: str = ""  # the variable of its sampling weights; empty for none
+    # Its errors, where they are not those of the clusters of most regressions; else empty.
     cov_type: str = ""
-    count_effects: bool = False
-    crossed: bool = False
+    count_effects: bool = False  # whether the effects of persons count, as of ``areg``
+    crossed: bool = False  # whether it has a product of treatment
+    # That of a logit and its like, whose coefficients are released; empty of least squares.
     family: str = ""
 
     @property
@@ -91,33 +66,21 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """What do-files say of the columns of one file; nothing of it comes from data.
-
-    Parameters
-    ----------
-    sets : tuple of tuple of str
-        Covariate sets, as terms of a formula, the most frequent first.
-    cluster : str
-        The variable by which errors are clustered most often.
-    used : frozenset of str
-        Every column that the do-files use, in whatever way.
-    sample : str
-        The condition under which all of its regressions run; empty if they share none.
-    derived : tuple of Derived
-        Columns that the do-files make of those of the file, row by row.
-    refused : mapping of str to str
-        Columns that they make otherwise, with the reason.
-    """
+    """What do-files say of the columns of one file; nothing of it comes from data."""
 
     arms: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
+    # Covariate sets, as terms of a formula, the most frequent first.
     sets: tuple[tuple[str, ...], ...] = ()
-    cluster: str = ""
-    used: frozenset[str] = frozenset()
+    cluster: str = ""  # the variable by which errors are clustered most often
+    used: frozenset[str] = frozenset()  # every column that the do-files use, in whatever way
     tables: tuple[TablePart, ...] = ()
+    # The condition under which all of its regressions run; empty if they share none.
     sample: str = ""
     regressions: tuple[Printed, ...] = ()
+    # Columns that the do-files make of those of the file, row by row.
     derived: tuple[Derived, ...] = ()
+    # Columns that they make otherwise, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -96,17 +96,12 @@ def study_of(study_file: Path, output: Path | None = None) -> Study:
 
 
 class FactsOfFile(NamedTuple):
-    """What a data file says of itself.
-
-    Parameters
-    ----------
-    whole, empty : frozenset of str
-        Columns of a .csv whose numbers are all whole, which a draft proposes as a fact, and those
-        without a value.
-    """
+    """What a data file says of itself."""
 
     schema: Schema
     rows: int | None
+    # whole, empty: columns of a .csv whose numbers are all whole, which a draft proposes as a fact,
+    # and those without a value.
     whole: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
 
@@ -545,21 +540,11 @@ def unaffordable(study: Study) -> list[str]:
 
 @dataclass(frozen=True)
 class DeclaredTables:
-    """The tables that a study declares, as one of its files gives them.
+    """The tables that a study declares, as one of its files gives them."""
 
-    Parameters
-    ----------
-    made : mapping of str to ITTTable
-        By name.
-    withheld : mapping of str to str
-        Those that need the confidential file, with the reason.
-    failed : mapping of str to str
-        Those that the file cannot give, with the reason.
-    """
-
-    made: Mapping[str, ITTTable]
-    withheld: Mapping[str, str]
-    failed: Mapping[str, str]
+    made: Mapping[str, ITTTable]  # by name
+    withheld: Mapping[str, str]  # those that need the confidential file, with the reason
+    failed: Mapping[str, str]  # those that the file cannot give, with the reason
 
 
 def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> DeclaredTables:
@@ -629,17 +614,11 @@ def _is_the_output_as_text(study: Study, place: Path) -> bool:
 
 @dataclass(frozen=True)
 class Companions:
-    """Where the papers next to a protected file go.
-
-    Parameters
-    ----------
-    valid : mapping of str to Path
-        By the names that :func:`valid_texts` gives.
-    """
+    """Where the papers next to a protected file go."""
 
     readme: Path
     expected: Path
-    valid: Mapping[str, Path]
+    valid: Mapping[str, Path]  # by the names that :func:`valid_texts` gives
 
 
 def companions(study: Study) -> Companions:

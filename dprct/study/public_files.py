@@ -124,21 +124,13 @@ class Header:
 
 @dataclass(slots=True)
 class Contents:
-    """What was found in a file.
+    """What was found in a file."""
 
-    Parameters
-    ----------
-    headers : list of Header
-        The columns of each table in it, and of each line that may be the header of one.
-    texts : list of (int, str)
-        What it says, in parts, each with the number of its first line.
-    unread : str
-        Why not all of it could be read; empty if it could.
-    """
-
+    # The columns of each table in it, and of each line that may be the header of one.
     headers: list[Header] = field(default_factory=list)
+    # What it says, in parts, each with the number of its first line.
     texts: list[tuple[int, str]] = field(default_factory=list)
-    unread: str = ""
+    unread: str = ""  # why not all of it could be read; empty if it could
     left: int = LONGEST
 
     def parts(

@@ -28,20 +28,14 @@ _MOST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A coefficient of a paper.
+    """A coefficient of a paper."""
 
-    Parameters
-    ----------
-    file, line, outcome, term : str
-        Which regression of the do-files, and which of its coefficients.
-    estimate, error : float
-        NaN where the paper prints none.
-    """
-
+    # file, line, outcome, term: which regression of the do-files, and which of its coefficients.
     file: str
     line: str
     outcome: str
     term: str
+    # estimate, error: NaN where the paper prints none.
     estimate: float
     error: float
 

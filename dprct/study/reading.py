@@ -18,18 +18,12 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """A method of :class:`dprct.Moments` with its arguments.
-
-    Parameters
-    ----------
-    then : (str, str), optional
-        A method of what it returns, with its argument.
-    """
+    """A method of :class:`dprct.Moments` with its arguments."""
 
     method: str
     asked: str
     options: Mapping[str, Any]
-    then: tuple[str, str | None] | None = None
+    then: tuple[str, str | None] | None = None  # a method of what it returns, with its argument
 
     def __str__(self) -> str:
         said = [repr(self.asked), *(f"{name}={value!r}" for name, value in self.options.items())]
@@ -44,37 +38,23 @@ class Call(NamedTuple):
 class Reading:
     """A regression of released moments, as ``dprct ols`` takes it.
 
-    Parameters
-    ----------
-    file : str
-        Name of the moments.
-    asked : str
-        A declared regression's name, or a formula.
-    where : tuple of str
-        Groups, each as ``"column=level"``.
-    cov_type, family : str or None
-        Of the errors; of a declared model of an index.
-    margins : str or None
-        The family of the model that average marginal effects follow; of a declared model of an
-        index a regressor.
-    ratios : bool
-        Whether its ratios are printed.
-    before, after : str
-        What a verdict says around the command.
-
     Examples
     --------
     >>> print(Reading("farms.moments.json", "y ~ t", where=("female=1",)))
     dprct ols farms.moments.json "y ~ t" --where female=1
     """
 
-    file: str
-    asked: str
-    where: tuple[str, ...] = ()
+    file: str  # name of the moments
+    asked: str  # a declared regression's name, or a formula
+    where: tuple[str, ...] = ()  # groups, each as ``"column=level"``
+    # cov_type, family: of the errors; of a declared model of an index.
     cov_type: str | None = None
     family: str | None = None
+    # The family of the model that average marginal effects follow; of a declared model of an index
+    # a regressor.
     margins: str | None = None
-    ratios: bool = False
+    ratios: bool = False  # whether its ratios are printed
+    # before, after: what a verdict says around the command.
     before: str = ""
     after: str = ""
 

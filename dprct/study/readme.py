@@ -104,82 +104,50 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class TableNote:
-    """What a reader is told of one declared table.
-
-    Parameters
-    ----------
-    reproduces : str
-        Whether the protected file can reproduce it, and why not.
-    """
+    """What a reader is told of one declared table."""
 
     name: str
     title: str
-    reproduces: str
+    reproduces: str  # whether the protected file can reproduce it, and why not
 
 
 @dataclass(frozen=True, slots=True)
 class PackageNote:
-    """What a reader is told of the package that a protected file is part of.
+    """What a reader is told of the package that a protected file is part of."""
 
-    Parameters
-    ----------
-    place : str
-        Where the protected file lies in it.
-    copied : tuple of str
-        Files of the replication folder that are in it, unchanged.
-    unread : mapping of str to str
-        Those of them that could not be read and checked, with the reason.
-    left_out : int
-        How many files of that folder are not; their names might tell something.
-    elsewhere : tuple of (str, str, str)
-        Paths of other machines in do-files: where, the path, and the file of the package that has
-        its base name.
-    datasets : mapping of str to str
-        Other data files that regressions use, with what became of each.
-    added : mapping of str to str
-        Files that are the package's own, with what each does.
-    has_rows : bool
-        Whether the release is a file, and not a document of numbers.
-    regressions : tuple of RegressionWorth
-        What the regressions of the do-files are worth on all files of the package.
-    others : tuple of (str, str)
-        Other protected files of the package, each with its own README.
-    together : tuple of str
-        What all charges to the ledger promise together, where there are several.
-    disjoint : str or None
-        Why the other files are about other people; None if they may be about the same.
-    parts : tuple of (str, str, list of str)
-        Protected files that were merged before the release, with the column by which, and where
-        the files lie that have their columns.
-    made : tuple of str
-        Lines of do-files that make columns which the release holds itself.
-    software : (sequence of str, sequence of str)
-        Versions of Stata and packages of other authors that do-files name.
-    makers : mapping of str to sequence of str
-        The confidential files, with the do-files that save each.
-    published : tuple of (str, str, str, str, str)
-        Numbers of the paper: place, coefficient, what was printed, what was released, the gap.
-    silent : mapping of str to tuple of str
-        Valid regressions with coefficients that are not estimated, since noise hides them.
-    """
-
-    place: str
-    copied: tuple[str, ...] = ()
+    place: str  # where the protected file lies in it
+    copied: tuple[str, ...] = ()  # files of the replication folder that are in it, unchanged
+    # Those of them that could not be read and checked, with the reason.
     unread: Mapping[str, str] = field(default_factory=dict)
-    left_out: int = 0
+    left_out: int = 0  # how many files of that folder are not; their names might tell something
+    # Paths of other machines in do-files: where, the path, and the file of the package that has its
+    # base name.
     elsewhere: tuple[tuple[str, str, str], ...] = ()
+    # Other data files that regressions use, with what became of each.
     datasets: Mapping[str, str] = field(default_factory=dict)
+    # Files that are the package's own, with what each does.
     added: Mapping[str, str] = field(default_factory=dict)
-    has_rows: bool = True
+    has_rows: bool = True  # whether the release is a file, and not a document of numbers
+    # What the regressions of the do-files are worth on all files of the package.
     regressions: tuple[RegressionWorth, ...] = ()
+    # Other protected files of the package, each with its own README.
     others: tuple[tuple[str, str], ...] = ()
+    # What all charges to the ledger promise together, where there are several.
     together: tuple[str, ...] = ()
+    # Why the other files are about other people; None if they may be about the same.
     disjoint: str | None = None
+    # (str, str, list of str): protected files that were merged before the release, with the column
+    # by which, and where the files lie that have their columns.
     parts: tuple[tuple[str, str, Sequence[str]], ...] = ()
-    made: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()  # lines of do-files that make columns which the release holds itself
+    # (sequence of str, sequence of str): versions of Stata and packages of other authors that
+    # do-files name.
     software: tuple[Sequence[str], Sequence[str]] = ((), ())
+    # The confidential files, with the do-files that save each.
     makers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # Numbers of the paper: place, coefficient, what was printed, what was released, the gap.
     published: tuple[tuple[str, str, str, str, str], ...] = ()
+    # Valid regressions with coefficients that are not estimated, since noise hides them.
     silent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -79,15 +79,9 @@ _ABOUT = {"nobs": "Observations", "n": "Observations"}
 
 @dataclass(frozen=True, slots=True)
 class ResultsDocument:
-    """The results of an estimate as they are written.
+    """The results of an estimate as they are written."""
 
-    Parameters
-    ----------
-    content : mapping
-        What the JSON file holds.
-    """
-
-    content: Mapping[str, Any]
+    content: Mapping[str, Any]  # what the JSON file holds
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -49,16 +49,10 @@ def to_be_made(contents: Contents) -> list[Study]:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """A release that an interrupted run had paid for, and that is written now.
-
-    Parameters
-    ----------
-    entry : str
-        Of the ledger.
-    """
+    """A release that an interrupted run had paid for, and that is written now."""
 
     study: Study
-    entry: str
+    entry: str  # of the ledger
     paths: tuple[Path, ...]
 
     def __str__(self) -> str:

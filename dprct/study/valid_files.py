@@ -48,28 +48,16 @@ _TOLERANCE = "1e-6"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A valid regression with the numbers that it gives on the file.
-
-    Parameters
-    ----------
-    terms : tuple of str
-        The right side, arms first.
-    numbers : mapping of str to tuple of float
-        Of each arm, the released effect and its error; of what is instrumented, their ratio's.
-    where : (str, str or float), SomeArms or ValidRegression, optional
-        Column and level, the arms, or the declared regression to whose rows it is confined.
-    taken : str
-        What the one arm instruments, by two-stage least squares; nothing if empty.
-    valid : Validity, optional
-        Of a declared regression, what is valid of it alone.
-    """
+    """A valid regression with the numbers that it gives on the file."""
 
     outcome: str
-    terms: tuple[str, ...]
+    terms: tuple[str, ...]  # the right side, arms first
+    # Of each arm, the released effect and its error; of what is instrumented, their ratio's.
     numbers: dict[str, tuple[float, float]]
+    # Column and level, the arms, or the declared regression to whose rows it is confined.
     where: Where = None
-    taken: str = ""
-    valid: Validity | None = None
+    taken: str = ""  # what the one arm instruments, by two-stage least squares; nothing if empty
+    valid: Validity | None = None  # of a declared regression, what is valid of it alone
 
     @property
     def of_levels(self) -> bool:

@@ -84,62 +84,33 @@ _TWO_STAGE = frozenset({"ivregress", "ivreg", "ivreg2", "ivreghdfe"})
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """A confidential file of which the released one was merged; its released columns go together.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether it has no other people than the released file.
-    """
+    """A confidential file of which the released one was merged; its columns go together."""
 
     columns: frozenset[str]
-    whole: bool = True
+    whole: bool = True  # whether it has no other people than the released file
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What is public of a protected file, or of a planned one.
+    """What is public of a protected file, or of a planned one."""
 
-    Parameters
-    ----------
-    name : str
-        The name of the confidential file, which do-files use.
-    fates : mapping of str to str
-        What becomes of each column of it.
-    valid : Validity or None
-        The regressions that it was calibrated for; None for a file that was not.
-    instead : str
-        Why it has no valid regression, where that is so.
-    values : mapping of str to tuple of float
-        Public columns without missing values, each with the few values that it can have.
-    served : Served or None
-        What moments hold, where the release is of moments.
-    together : tuple of set of str
-        Outcomes that are known to have values in the same rows.
-    parts : mapping of str to MergedFile
-        The files that were merged into it before the release, by name.
-    key : str or None
-        The column by which they were.
-    pooled : set of str
-        Blocks of the design that the released effects leave out.
-    categories : mapping of str to int
-        How many levels columns are declared to have.
-    never : set of str
-        Columns that are declared to have a value in every row.
-    """
-
-    name: str
-    fates: Mapping[str, str]
+    name: str  # the name of the confidential file, which do-files use
+    fates: Mapping[str, str]  # what becomes of each column of it
+    # The regressions that it was calibrated for; None for a file that was not.
     valid: Validity | None = None
-    instead: str = _COARSE
+    instead: str = _COARSE  # why it has no valid regression, where that is so
+    # Public columns without missing values, each with the few values that it can have.
     values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    served: Served | None = None
+    served: Served | None = None  # what moments hold, where the release is of moments
+    # Outcomes that are known to have values in the same rows.
     together: tuple[frozenset[str], ...] = ()
+    # The files that were merged into it before the release, by name.
     parts: Mapping[str, MergedFile] = field(default_factory=dict)
-    key: str | None = None
-    pooled: frozenset[str] = frozenset()
+    key: str | None = None  # the column by which they were
+    pooled: frozenset[str] = frozenset()  # blocks of the design that the released effects leave out
+    # How many levels columns are declared to have.
     categories: Mapping[str, int] = field(default_factory=dict)
-    never: frozenset[str] = frozenset()
+    never: frozenset[str] = frozenset()  # columns that are declared to have a value in every row
 
     def part(self, name: str) -> MergedFile | None:
         """Return the part of a name that a do-file uses, None if it is none."""
@@ -249,36 +220,21 @@ def _meets(comparison: re.Match[str] | None, values: Mapping[str, float]) -> boo
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One regression of a do-file, and whether the released file supports it.
-
-    Parameters
-    ----------
-    kind : {"valid", "valid: average marginal effect", "effects only", "artefact", "cannot run"}
-        Whether coefficients of the treatment and their errors are the released ones, what
-        ``margins, dydx()`` prints after the command, the coefficients alone, or none of these; or
-        whether the command would stop.
-    reason : str
-        Why it is not valid; of a valid one empty, or how its number differs from the original's.
-    remedy : str
-        What would change it, where something would.
-    group : (str, str or float), optional
-        Column and level of the released group that its rows are; of ``by g:`` the first level.
-    some : SomeArms, optional
-        The arms to whose rows it is confined.
-    where : str, optional
-        The condition of a declared regression that its rows meet.
-    reading : Reading, optional
-        How it is read off released moments.
-    """
+    """One regression of a do-file, and whether the released file supports it."""
 
     regression: Regression
+    # Whether coefficients of the treatment and their errors are the released ones, what ``margins,
+    # dydx()`` prints after the command, the coefficients alone, or none of these; or whether the
+    # command would stop.
     kind: Kind
+    # Why it is not valid; of a valid one empty, or how its number differs from the original's.
     reason: str = ""
-    remedy: str = ""
+    remedy: str = ""  # what would change it, where something would
+    # Column and level of the released group that its rows are; of ``by g:`` the first level.
     group: tuple[str, Level] | None = None
-    some: SomeArms | None = None
-    where: str | None = None
-    reading: Reading | None = None
+    some: SomeArms | None = None  # the arms to whose rows it is confined
+    where: str | None = None  # the condition of a declared regression that its rows meet
+    reading: Reading | None = None  # how it is read off released moments
 
     def __str__(self) -> str:
         row = self.regression
@@ -711,23 +667,13 @@ _RULES: tuple[Callable[[Regression, Released], Verdict | None], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What is known of other data files of a study's folder.
+    """What is known of other data files of a study's folder."""
 
-    Parameters
-    ----------
-    headers : mapping of str to sequence of str
-        Their columns, by name.
-    parts : mapping of str to MergedFile
-        Those that were merged into the study's data.
-    key : str or None
-        The column by which they were.
-    derived : mapping of str to str
-        Columns that the study makes of those of its data, by their expressions.
-    """
-
-    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    headers: Mapping[str, Sequence[str]] = field(default_factory=dict)  # their columns, by name
+    # Those that were merged into the study's data.
     parts: Mapping[str, MergedFile] = field(default_factory=dict)
-    key: str | None = None
+    key: str | None = None  # the column by which they were
+    # Columns that the study makes of those of its data, by their expressions.
     derived: Mapping[str, str] = field(default_factory=dict)
 
 

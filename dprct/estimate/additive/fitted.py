@@ -43,13 +43,6 @@ PARTS = ("all", "noise")
 class AdditiveFit:
     """An additive function of coded features: a mean, and one smoothed shape per term.
 
-    Parameters
-    ----------
-    sums : AdditiveSums
-        What was released.
-    centre : float
-        Public number that was taken off the target.
-
     Notes
     -----
     The shape of a feature is its marginal one, E(target | level) - E(target), smoothed; the sum of
@@ -58,8 +51,8 @@ class AdditiveFit:
     """
 
     terms: Terms
-    sums: AdditiveSums
-    centre: float = 0.0
+    sums: AdditiveSums  # what was released
+    centre: float = 0.0  # public number that was taken off the target
 
     @property
     def average(self) -> float:

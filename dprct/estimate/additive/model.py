@@ -52,18 +52,10 @@ SUMS = "sums"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The outcome of an additive model, by the schema alone.
+    """The outcome of an additive model, by the schema alone."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds.
-    fill : float or None
-        What stands for a missing outcome.
-    """
-
-    column: Column
-    fill: float | None
+    column: Column  # with bounds
+    fill: float | None  # what stands for a missing outcome
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -41,15 +41,10 @@ _POOR = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveAllocation(Allocation):
-    """One joint mechanism for each disjoint part of the rows.
-
-    Parameters
-    ----------
-    layouts : mapping from part to AdditiveLayout or TreatmentMoments
-        What each mechanism adds noise to; the last part has the function that is asked for.
-    """
+    """One joint mechanism for each disjoint part of the rows."""
 
     parts: Mapping[str, Mechanism]
+    # What each mechanism adds noise to; the last part has the function that is asked for.
     layouts: Mapping[str, AdditiveLayout | TreatmentMoments]
 
     def __getitem__(self, name: str) -> Mechanism:
@@ -91,19 +86,11 @@ def allocation_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """What was released of one block.
-
-    Parameters
-    ----------
-    counts : (K,) array or None
-        Noisy numbers (or total weights) of records.
-    sums : (K,) array or None
-        Noisy sums of the clipped target.
-    """
+    """What was released of one block."""
 
     block: Block
-    counts: Array | None
-    sums: Array | None
+    counts: Array | None  # (K,): noisy numbers (or total weights) of records
+    sums: Array | None  # (K,): noisy sums of the clipped target
 
     def of_arm(self, arm: int) -> Cells:
         """Return the cells of one arm, of a block whose first feature is the arm."""
@@ -116,32 +103,18 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdditiveSums:
-    """Noisy counts and sums of an additive model, and the law of their noise; all releasable.
+    """Noisy counts and sums of an additive model, and the law of their noise; all releasable."""
 
-    Parameters
-    ----------
-    cells : tuple of Cells
-        The first is everybody.
-    second : float
-        Noisy sum of the squared clipped target.
-    n : int
-        Records; public.
-    sd_sum, sd_count : float
-        Noise of a sum (in the unit of the target) and of a count, one standard deviation; public.
-    laplace : bool
-        The noise is Laplace; otherwise Gaussian.
-    weighted : bool
-        Counts are total weights.
-    """
-
-    cells: tuple[Cells, ...]
-    second: float
-    n: int
+    cells: tuple[Cells, ...]  # the first is everybody
+    second: float  # noisy sum of the squared clipped target
+    n: int  # records; public
     clip: float
+    # sd_sum, sd_count: noise of a sum (in the unit of the target) and of a count, one standard
+    # deviation; public.
     sd_sum: float
     sd_count: float
-    laplace: bool
-    weighted: bool = False
+    laplace: bool  # the noise is Laplace; otherwise Gaussian
+    weighted: bool = False  # counts are total weights
 
     @property
     def mass(self) -> float:

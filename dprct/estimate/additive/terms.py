@@ -29,26 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """The features of an additive model, from the schema alone.
+    """The features of an additive model, from the schema alone."""
 
-    Parameters
-    ----------
-    encodings : tuple of Encoding
-        Of the features, then of columns that only name subgroups.
-    smooth : tuple of bool
-        Whether the levels of each are in an order that a polynomial may follow.
-    features : int
-        How many of the encodings are features.
-    pairs : tuple of (int, int)
-        Features whose interaction is in the model.
-    crossed : tuple of (int, int)
-        Features whose joint counts alone are released, for the projection.
-    """
-
-    encodings: tuple[Coded, ...]
+    encodings: tuple[Coded, ...]  # of the features, then of columns that only name subgroups
+    # Whether the levels of each are in an order that a polynomial may follow.
     smooth: tuple[bool, ...]
-    features: int
-    pairs: tuple[tuple[int, int], ...] = ()
+    features: int  # how many of the encodings are features
+    pairs: tuple[tuple[int, int], ...] = ()  # features whose interaction is in the model
+    # Features whose joint counts alone are released, for the projection.
     crossed: tuple[tuple[int, int], ...] = ()
 
     @property

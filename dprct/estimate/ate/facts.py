@@ -61,15 +61,10 @@ _DIGITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A linear function of columns; prints as a formula.
-
-    Parameters
-    ----------
-    slopes : tuple of (column, coefficient)
-    """
+    """A linear function of columns; prints as a formula."""
 
     constant: float
-    slopes: tuple[tuple[str, float], ...]
+    slopes: tuple[tuple[str, float], ...]  # (column, coefficient)
 
     def __call__(self, rows: pd.DataFrame) -> NDArray[np.float64]:
         """Return the function of each row; (n,)."""
@@ -149,24 +144,12 @@ _MADE_UP_GAPS = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Index:
-    """A public function of the covariates of one row.
+    """A public function of the covariates of one row."""
 
-    Parameters
-    ----------
-    text : str
-        What it is, for the plan, the guarantee and the notes.
-    names : tuple of str
-        The covariates.
-    bounds : (low, high)
-        Declared bounds of outcome - index.
-    rule : callable
-        From a data frame of the covariates to (n,) numbers.
-    """
-
-    text: str
-    names: tuple[str, ...]
-    bounds: tuple[float, float]
-    rule: Callable[[pd.DataFrame], Any]
+    text: str  # what it is, for the plan, the guarantee and the notes
+    names: tuple[str, ...]  # the covariates
+    bounds: tuple[float, float]  # (low, high): declared bounds of outcome - index
+    rule: Callable[[pd.DataFrame], Any]  # from a data frame of the covariates to (n,) numbers
 
     def said(self, outcome: str) -> str:
         """Say what the estimate is about, for the plan and the notes."""
@@ -430,32 +413,21 @@ def _formula(text: str, columns: tuple[str, ...], bounds: tuple[float, float]) -
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ATEFacts(Facts):
-    """What is public of an experiment: no more than the guarantee of a fit lists.
+    """What is public of an experiment: no more than the guarantee of a fit lists."""
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks
-        and clusters, where the design is public.
-    contrasts : tuple of Contrast
-        Which effects are reported.
-    outcomes : tuple of Outcome, HiddenOutcome or CountedOutcome
-        Who counts for each: public sizes of arms, or declared probabilities of being in them.
-    together : (G, J, J) array of int or None
-        How many people of each group have a value of two outcomes, where that is public and a
-        release with delta needs it.
-    subgroups : tuple of str
-        Columns within whose levels a release with delta shows effects, too.
-    private_subgroups : tuple of Column
-        Those that make private cells: no blocks of a public design.
-    """
-
+    # Which groups are compared.  An :class:`~dprct.estimate.experiment.Experiment`, with blocks and
+    # clusters, where the design is public.
     comparison: Comparison
-    contrasts: tuple[Contrast, ...]
+    contrasts: tuple[Contrast, ...]  # which effects are reported
+    # Who counts for each: public sizes of arms, or declared probabilities of being in them.
     outcomes: tuple[AnyOutcome, ...]
     indexes: Mapping[str, Index]
+    # (G, J, J): how many people of each group have a value of two outcomes, where that is public
+    # and a release with delta needs it.
     together: NDArray[np.int64] | None = None
+    # Columns within whose levels a release with delta shows effects, too.
     subgroups: tuple[str, ...] = ()
+    # Those that make private cells: no blocks of a public design.
     private_subgroups: tuple[Column, ...] = ()
 
     @property

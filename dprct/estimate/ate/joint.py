@@ -364,28 +364,15 @@ def smallest_arm(layout: Layout, facts: ATEFacts, allocation: Allocation) -> tup
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ArmGroups(PublicGroups):
-    """Arms in blocks, each with its private cells, as an experiment's effects are read off them.
+    """Arms in blocks, each with its private cells, as an experiment's effects are read off them."""
 
-    Parameters
-    ----------
-    asked : tuple of Contrast
-        The effects that are reported.
-    weighted : tuple of str
-        What tells public blocks apart.
-    sizes : (G, J) array
-        People in every public group who have a value of each outcome; expected ones where
-        treatment is private.
-    factors : list of (J,) arrays or None
-        Design effects of the clusters of every public group.
-    inner : int
-        Private cells of each.
-    """
-
-    asked: tuple[Contrast, ...]
-    weighted: tuple[str, ...]
+    asked: tuple[Contrast, ...]  # the effects that are reported
+    weighted: tuple[str, ...]  # what tells public blocks apart
+    # (G, J): people in every public group who have a value of each outcome; expected ones where
+    # treatment is private.
     sizes: Array
-    factors: list[Array] | None
-    inner: int
+    factors: list[Array] | None  # (J,): design effects of the clusters of every public group
+    inner: int  # private cells of each
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -405,18 +392,11 @@ class ArmGroups(PublicGroups):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ReleasedEffects(ArmGroups, ReleasedGroups):
-    """The release of all outcomes of an experiment.
+    """The release of all outcomes of an experiment."""
 
-    Parameters
-    ----------
-    counts : (G, J, J) array of int or None
-        Public numbers of people who have values of two outcomes, where not everybody has.
-    said : tuple of str
-        Sentences below the effects.
-    """
-
+    # (G, J, J): public numbers of people who have values of two outcomes, where not everybody has.
     counts: NDArray[np.int64] | None
-    said: tuple[str, ...]
+    said: tuple[str, ...]  # sentences below the effects
 
     @property
     def _title(self) -> str:
@@ -440,22 +420,13 @@ class ReleasedEffects(ArmGroups, ReleasedGroups):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlannedEffects(ArmGroups):
-    """Effects of size 0 as they are expected to be released, from public facts alone.
+    """Effects of size 0 as they are expected to be released, from public facts alone."""
 
-    Parameters
-    ----------
-    spreads : (J,) array
-        Standard deviation of every outcome within an arm, in units of z.
-    s1, s2 : float
-        Noise of the sums and squares of one cell.
-    share : float
-        Of the people of each arm who are meant.
-    """
-
-    spreads: Array
+    spreads: Array  # (J,): standard deviation of every outcome within an arm, in units of z
+    # s1, s2: noise of the sums and squares of one cell.
     s1: float
     s2: float
-    share: float = 1.0
+    share: float = 1.0  # of the people of each arm who are meant
 
     def _means(self, groups: list[int]) -> CellMeans:
         n = np.maximum(self.share * self.sizes[groups[0] // self.inner], 2.0)

@@ -69,25 +69,16 @@ def expected(
 
 @dataclass(frozen=True, slots=True)
 class PlannedEffect:
-    """The errors to expect of one effect, of which plans, warnings and power tables are made.
-
-    Parameters
-    ----------
-    std_error, sampling, noise_sd : float
-        Of sampling and noise together, and of each alone.
-    detectable : float
-        The effect that is found with a power of 80%.
-    sd : float
-        Of the outcome within an arm: declared, or the most that the bounds allow.
-    """
+    """The errors to expect of one effect, of which plans, warnings and power tables are made."""
 
     outcome: str
     contrast: str
+    # std_error, sampling, noise_sd: of sampling and noise together, and of each alone.
     std_error: float
     sampling: float
     noise_sd: float
-    detectable: float
-    sd: float
+    detectable: float  # the effect that is found with a power of 80%
+    sd: float  # of the outcome within an arm: declared, or the most that the bounds allow
 
     @classmethod
     def of(

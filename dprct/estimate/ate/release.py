@@ -59,24 +59,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """One outcome, who counts for it, its share of the budget, and what stands for missing.
+    """One outcome, who counts for it, its share of the budget, and what stands for missing."""
 
-    Parameters
-    ----------
-    column : Column
-        With bounds.
-    among_observed : bool
-        Who has a value is public, and the others do not count.
-    beside : tuple of Outcome
-        All outcomes, this one too, whose noise is drawn together, uniform in cubes; none where each
-        has Laplace noise at its own share of epsilon.
-    """
-
-    column: Column
+    column: Column  # with bounds
     arms: Arms
     share: Fraction
     fill: float | None = None
-    among_observed: bool = False
+    among_observed: bool = False  # who has a value is public, and the others do not count
+    # All outcomes, this one too, whose noise is drawn together, uniform in cubes; none where each
+    # has Laplace noise at its own share of epsilon.
     beside: tuple[Outcome, ...] = field(default=(), repr=False)
 
     @property
@@ -228,27 +219,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What left the confidential table for one outcome.
+    """What left the confidential table for one outcome."""
 
-    Parameters
-    ----------
-    effects : tuple of NoisyEffect
-        Of each arm against control.
-    control : float
-        Noisy control mean.
-    control_scale : float
-        Scale of its noise.
-    means : tuple of NoisyMean
-        Of all arms, control first; none where the difference itself was released.
-    counts : tuple of int
-        Noisy numbers of values in all arms, cut at zero and at the public arm sizes; none where
-        they were not released.
-    """
-
-    effects: tuple[NoisyEffect, ...]
-    control: float
-    control_scale: float
+    effects: tuple[NoisyEffect, ...]  # of each arm against control
+    control: float  # noisy control mean
+    control_scale: float  # scale of its noise
+    # Of all arms, control first; none where the difference itself was released.
     means: tuple[NoisyMean, ...] = ()
+    # Noisy numbers of values in all arms, cut at zero and at the public arm sizes; none where they
+    # were not released.
     counts: tuple[int, ...] = ()
 
     def contrasted(self, contrasts: Sequence[Contrast]) -> Released:
@@ -262,19 +241,6 @@ class Released:
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenOutcome:
     """One outcome of an experiment whose treatment column is confidential.
-
-    Parameters
-    ----------
-    column : Column
-        With bounds, w apart.
-    share : Fraction
-        Of the budget.
-    fill : float or None
-        What stands for a missing value.
-    among_observed : bool
-        Who has a value is public, and the others do not count.
-    beside : tuple of HiddenOutcome
-        As of :class:`Outcome`.
 
     Notes
     -----
@@ -308,12 +274,12 @@ class HiddenOutcome:
     Universe".
     """
 
-    column: Column
+    column: Column  # with bounds, w apart
     arms: PrivateArms
-    share: Fraction
-    fill: float | None = None
-    among_observed: bool = False
-    beside: tuple[HiddenOutcome, ...] = field(default=(), repr=False)
+    share: Fraction  # of the budget
+    fill: float | None = None  # what stands for a missing value
+    among_observed: bool = False  # who has a value is public, and the others do not count
+    beside: tuple[HiddenOutcome, ...] = field(default=(), repr=False)  # as of :class:`Outcome`
 
     @property
     def presence_public(self) -> bool:
@@ -461,15 +427,6 @@ class HiddenOutcome:
 class CountedOutcome:
     """One outcome whose missing values are confidential; arms are public.
 
-    Parameters
-    ----------
-    column : Column
-        With bounds (l, u), w apart.
-    arms : Arms
-        Everybody who was assigned; without blocks and clusters.
-    share : Fraction
-        Of the budget.
-
     Notes
     -----
     Relation: replace-one with the design public; whether somebody has a value is protected.  With
@@ -502,9 +459,9 @@ class CountedOutcome:
     estimand is among those with a value: an effect of treatment only if having a value is none.
     """
 
-    column: Column
-    arms: Arms
-    share: Fraction
+    column: Column  # with bounds (l, u), w apart
+    arms: Arms  # everybody who was assigned; without blocks and clusters
+    share: Fraction  # of the budget
     fill: None = None
     among_observed: bool = True
 

@@ -53,21 +53,11 @@ def noise_of_logit(terms: Terms, layout: TreatmentMoments, sd: float, n: int) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreatmentSums:
-    """Released moments of treatment and features.
+    """Released moments of treatment and features."""
 
-    Parameters
-    ----------
-    moments : (k + 2, k + 2) array
-        Sums of products of (z, sqrt(1/2), t - 1/2), with noise.
-    n : int
-        Rows; public.
-    sd : float
-        Standard deviation of the noise of a moment.
-    """
-
-    moments: Array
-    n: int
-    sd: float
+    moments: Array  # (k + 2, k + 2): sums of products of (z, sqrt(1/2), t - 1/2), with noise
+    n: int  # rows; public
+    sd: float  # standard deviation of the noise of a moment
 
 
 def released_treatment(
@@ -82,12 +72,6 @@ def released_treatment(
 class LogOdds:
     """Propensities whose log odds are linear in the features, from released moments.
 
-    Parameters
-    ----------
-    sums : TreatmentSums
-    trim : float
-        The share of the treated is kept within [trim, 1 - trim].
-
     Notes
     -----
     Slopes of treatment are those of least squares, with the covariance matrix of the features
@@ -98,7 +82,7 @@ class LogOdds:
 
     terms: Terms
     sums: TreatmentSums
-    trim: float
+    trim: float  # the share of the treated is kept within [trim, 1 - trim]
 
     @cached_property
     def _fitted(self) -> tuple[float, list[Array]]:

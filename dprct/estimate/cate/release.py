@@ -158,30 +158,16 @@ def partition(sizes: Mapping[str, int], noise: NoiseSource) -> dict[str, NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnerForm:
-    """What a fit releases, in which parts: public facts only.
-
-    Parameters
-    ----------
-    bounds : (float, float)
-        Of the outcome.
-    clip : float
-        R, of pseudo-outcomes.
-    e : Fraction or None
-        Known propensity.
-    trim : float
-        Estimated propensities are within [trim, 1 - trim].
-    model : {"additive", "logit"}
-        Of estimated propensities.
-    """
+    """What a fit releases, in which parts: public facts only."""
 
     learner: Learner
     terms: Terms
     sizes: Mapping[str, int]
-    bounds: tuple[float, float]
-    clip: float
-    e: Fraction | None
-    trim: float
-    model: PropensityModel = "additive"
+    bounds: tuple[float, float]  # of the outcome
+    clip: float  # R, of pseudo-outcomes
+    e: Fraction | None  # known propensity
+    trim: float  # estimated propensities are within [trim, 1 - trim]
+    model: PropensityModel = "additive"  # of estimated propensities
 
     @property
     def middle(self) -> float:

@@ -44,22 +44,14 @@ _LEAST_SD = 0.02
 
 @dataclass(frozen=True)
 class AIPWForm:
-    """What a doubly robust fit releases, whatever its budget.
+    """What a doubly robust fit releases, whatever its budget."""
 
-    Parameters
-    ----------
-    n1, n2 : int
-        Rows of the two folds.
-    d : int
-        Coordinates of z, the constant included.
-    shares : mapping from part to Fraction
-        Of epsilon, for the moments (which get all of delta), the sum of scores and that of squares.
-    """
-
+    # n1, n2: rows of the two folds.
     n1: int
     n2: int
-    d: int
+    d: int  # coordinates of z, the constant included
     scheme: Scheme
+    # Of epsilon, for the moments (which get all of delta), the sum of scores and that of squares.
     shares: Mapping[str, Fraction]
     relation: Relation = "replace-one"
 
@@ -163,20 +155,12 @@ class AIPWAllocation(Allocation):
 
 @dataclass(frozen=True, slots=True)
 class Modelled:
-    """What the released moments of a fold say.
-
-    Parameters
-    ----------
-    fits : Fits
-    residual_sd : float
-        Of the outcome, given treatment and covariates.
-    product_bias, product_variance : float
-        Mean and variance, over noise and sampling, of what errors of both models do together to
-        an effect that uses them.
-    """
+    """What the released moments of a fold say."""
 
     fits: Fits
-    residual_sd: float
+    residual_sd: float  # of the outcome, given treatment and covariates
+    # product_bias, product_variance: mean and variance, over noise and sampling, of what errors of
+    # both models do together to an effect that uses them.
     product_bias: float
     product_variance: float
 

@@ -362,25 +362,13 @@ class IPWSpec(Spec[Facts]):
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The columns of an IPW in their roles, by the schema alone.
+    """The columns of an IPW in their roles, by the schema alone."""
 
-    Parameters
-    ----------
-    outcome : Column
-        With bounds.
-    fill : float or None
-        What stands for a missing outcome.
-    treated : str
-        Who is treated, in words.
-    design : Covariates
-        How rows become z.
-    """
-
-    outcome: Column
-    fill: float | None
+    outcome: Column  # with bounds
+    fill: float | None  # what stands for a missing outcome
     treatment: Treated
-    treated: str
-    design: Covariates
+    treated: str  # who is treated, in words
+    design: Covariates  # how rows become z
 
     @property
     def bounds(self) -> tuple[float, float]:

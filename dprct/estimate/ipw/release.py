@@ -113,38 +113,22 @@ class IPWAllocation(Allocation):
 
 @dataclass(frozen=True)
 class Form:
-    """What a fit releases, whatever its budget.
+    """What a fit releases, whatever its budget."""
 
-    Parameters
-    ----------
-    n1, n2 : int
-        Rows for the weights, and for the effect.
-    d : int
-        Coordinates of the propensity model.
-    hajek : bool
-        Weights of each arm are divided by their released sum.
-    noise : {"laplace", "gaussian"}
-        Of the effect.
-    errors : {"total", "conditional"}
-        Whether the gradient in the weights is released, from which their part of the error is.
-    lam : float or None
-        The penalty; :func:`propensity_penalty` if None.
-    shares : mapping from part to Fraction
-        Of epsilon on the second part of the rows.
-    """
-
+    # n1, n2: rows for the weights, and for the effect.
     n1: int
     n2: int
-    d: int
+    d: int  # coordinates of the propensity model
     scheme: Scheme
-    hajek: bool
+    hajek: bool  # weights of each arm are divided by their released sum
     relation: Relation
-    noise: Noise
+    noise: Noise  # of the effect
+    # Whether the gradient in the weights is released, from which their part of the error is.
     errors: Errors
-    lam: float | None
+    lam: float | None  # the penalty; :func:`propensity_penalty` if None
     balance: tuple[str, ...]
     overlap: bool
-    shares: Mapping[str, Fraction]
+    shares: Mapping[str, Fraction]  # of epsilon on the second part of the rows
 
     def allocation(self, budget: Budget) -> IPWAllocation:
         """Return the mechanisms of a fit at this budget.
@@ -322,44 +306,30 @@ def parts_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
-    """What left the confidential table; effects and means in units of R, about the middle.
+    """What left the confidential table; effects and means in units of R, about the middle."""
 
-    Parameters
-    ----------
-    weights : (d,) array
-        Noisy propensity weights.
-    weight_sd, weight_spread, shortfall : float
-        Their noise; the variance of each, sampling included; how far the penalty moved them.
-    theta : float
-        The effect; NaN where a denominator is not far from its noise.
-    noises : tuple of float
-        Laplace scales (standard deviations, if ``gaussian``) of what is in it, in units of R.
-    gaussian : int
-        How many of ``noises``, the first ones, are standard deviations.
-    variance, variance_scale : float
-        Of its sampling error, and the Laplace scale of that.
-    steepness, steepness_scale : float
-        Norm of the derivative of theta in the weights, and its Laplace scale; 0 where not released.
-    masses : tuple of float
-        Released denominators (weights of the treated, of the others; or one number of records).
-    balance : mapping from name to (weighted difference, root mean square, noise of the first)
-    overlap : (2, bins) array of int or None
-    """
-
-    weights: Array
+    weights: Array  # (d,): noisy propensity weights
+    # weight_sd, weight_spread, shortfall: their noise; the variance of each, sampling included; how
+    # far the penalty moved them.
     weight_sd: float
     weight_spread: float
     shortfall: float
-    theta: float
+    theta: float  # the effect; NaN where a denominator is not far from its noise
+    # Laplace scales (standard deviations, if ``gaussian``) of what is in it, in units of R.
     noises: tuple[float, ...]
-    gaussian: int
+    gaussian: int  # how many of ``noises``, the first ones, are standard deviations
+    # variance, variance_scale: of its sampling error, and the Laplace scale of that.
     variance: float
     variance_scale: float
+    # steepness, steepness_scale: norm of the derivative of theta in the weights, and its Laplace
+    # scale; 0 where not released.
     steepness: float
     steepness_scale: float
+    # Released denominators (weights of the treated, of the others; or one number of records).
     masses: tuple[float, ...]
+    # (weighted difference, root mean square, noise of the first).
     balance: Mapping[str, tuple[float, float, float]]
-    overlap: NDArray[np.int64] | None
+    overlap: NDArray[np.int64] | None  # (2, bins)
     n2: int
 
 

@@ -55,21 +55,11 @@ _FROM_MIDDLE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a study knows from elsewhere of its outcome and its treatment.
+    """What a study knows from elsewhere of its outcome and its treatment."""
 
-    Parameters
-    ----------
-    radius : float
-        R, half the width of the bounds of the outcome.
-    sd : float or None
-        Of the outcome within an arm.
-    share : float or None
-        Of the rows that are treated.
-    """
-
-    radius: float
-    sd: float | None = None
-    share: float | None = None
+    radius: float  # R, half the width of the bounds of the outcome
+    sd: float | None = None  # of the outcome within an arm
+    share: float | None = None  # of the rows that are treated
 
     @property
     def spread(self) -> float:
@@ -249,17 +239,6 @@ _SMALLEST, _LARGEST, _SIZES, _MOST_RAISED = 0.05, 400.0, 400, 60.0
 class NoisySteepness:
     """What noisy weights add to the variance of an effect, from a released norm of its derivative.
 
-    Parameters
-    ----------
-    value : float
-        N + Laplace(scale), where N is the norm of the derivative of the effect in the weights.
-    scale : float
-        b; public.
-    spread : float
-        Variance of a weight in every direction; public.
-    shortfall : float
-        How far the penalty moved the weights, from released ones.
-
     Notes
     -----
     The variance is spread N^2.  It is read as spread (max(0, N + Laplace) + a b)^2: the a of
@@ -277,10 +256,11 @@ class NoisySteepness:
     2.0
     """
 
+    # N + Laplace(scale), where N is the norm of the derivative of the effect in the weights.
     value: float
-    scale: float
-    spread: float
-    shortfall: float = 0.0
+    scale: float  # b; public
+    spread: float  # variance of a weight in every direction; public
+    shortfall: float = 0.0  # how far the penalty moved the weights, from released ones
 
     def at(self, alpha: float) -> float:
         """Return the variance that the interval of level ``1 - alpha`` uses."""
@@ -344,13 +324,6 @@ def steepness_correction(alpha: float) -> float:
 class NormalEffect:
     """A released effect, tau + N(0, sd^2), and its released variances.
 
-    Parameters
-    ----------
-    sd : float
-        Of the Gaussian noise.
-    variances : tuple of NoisyVariance or NoisySteepness
-        Of its sampling error and of the weights, each from a number with Laplace noise.
-
     Notes
     -----
     The interval of level 1 - alpha is value -+ z V^(1/2): V contains each of the m noisy variances
@@ -367,7 +340,8 @@ class NormalEffect:
     """
 
     value: float
-    sd: float
+    sd: float  # of the Gaussian noise
+    # Of its sampling error and of the weights, each from a number with Laplace noise.
     variances: tuple[NoisyVariance | NoisySteepness, ...]
 
     @property

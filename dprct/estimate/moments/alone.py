@@ -186,15 +186,9 @@ def check_joint(facts: MomentsFacts) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class DeclaredEstimates(GaussianResults):
-    """The released coefficients of all declared regressions of a file.
+    """The released coefficients of all declared regressions of a file."""
 
-    Parameters
-    ----------
-    fits : tuple of DeclaredResults
-        Of each of them, in their order.
-    """
-
-    fits: tuple[DeclaredResults, ...]
+    fits: tuple[DeclaredResults, ...]  # of each of them, in their order
 
     @classmethod
     def of(

@@ -301,12 +301,6 @@ def declared_results(
 class DeclaredForm(AndersonRubin):
     """The coefficients of an instrument in the reduced form and in the first stage.
 
-    Parameters
-    ----------
-    reduced, first : DrawnStep
-    cross : DrawnCross
-        Of their covariance.
-
     Notes
     -----
     In the direction (c, d) the variance is c^2 V_yy + 2 c d V_yd + d^2 V_dd, released with noise
@@ -316,7 +310,7 @@ class DeclaredForm(AndersonRubin):
 
     reduced: DrawnStep
     first: DrawnStep
-    cross: DrawnCross
+    cross: DrawnCross  # of their covariance
 
     def statistic(self, angle: float) -> float:
         """Return the squared coefficient over its variance in the direction of an angle."""

@@ -46,29 +46,15 @@ JOINT_ALPHA = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellMeans:
-    """The means of J columns in one cell, in units of z, with the two parts of their covariance.
+    """The means of J columns in one cell, in units of z, with the two parts of their covariance."""
 
-    Attributes
-    ----------
-    mean : (J,) array
-    sampling : (J, J) array
-        As released: unbiased, and perhaps not positive.
-    noise : (J, J) array
-        Known, but for the delta method of a noisy count.
-    spread : float or (J,) array
-        w' sampling w has noise of standard deviation ``sum(spread w^2)``.
-    rows : float or (J,) array
-        Rows that the means are of.
-    usable : bool
-        Whether there are rows enough, by a rule on released numbers.
-    """
-
-    mean: Array
-    sampling: Array
-    noise: Array
+    mean: Array  # (J,)
+    sampling: Array  # (J, J): as released: unbiased, and perhaps not positive
+    noise: Array  # (J, J): known, but for the delta method of a noisy count
+    # float or (J,) array: w' sampling w has noise of standard deviation ``sum(spread w^2)``.
     spread: float | Array
-    rows: float | Array
-    usable: bool
+    rows: float | Array  # float or (J,) array: rows that the means are of
+    usable: bool  # whether there are rows enough, by a rule on released numbers
 
     @classmethod
     def none(cls, size: int, rows: float = 0.0) -> CellMeans:
@@ -142,28 +128,14 @@ def _means_of_counts(cell: NoisyMoments, both: Array) -> CellMeans:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combined:
-    """One linear combination of the means of cells, with the law of its error.
-
-    Attributes
-    ----------
-    parts : (G,) array
-        Sampling variance that each cell adds, as released.
-    spreads : (G,) array
-        Standard deviation of the noise of each part.
-    noise : float
-        Variance of the noise of ``value``.
-    df : (G,) array
-        Rows of each cell, less one.
-    extra : float
-        Variance from what else was estimated, such as the scales of an index.
-    """
+    """One linear combination of the means of cells, with the law of its error."""
 
     value: float
-    parts: Array
-    spreads: Array
-    noise: float
-    df: Array
-    extra: float = 0.0
+    parts: Array  # (G,): sampling variance that each cell adds, as released
+    spreads: Array  # (G,): standard deviation of the noise of each part
+    noise: float  # variance of the noise of ``value``
+    df: Array  # (G,): rows of each cell, less one
+    extra: float = 0.0  # variance from what else was estimated, such as the scales of an index
 
     @property
     def noise_sd(self) -> float:
@@ -224,21 +196,13 @@ class Combined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combinations:
-    """Linear combinations of the means of cells.
-
-    Attributes
-    ----------
-    weights : (m, G, J) array
-        In units of z; combination i is sum over cells of ``weights[i, g] @ mean_g``, plus
-    offsets : (m,) array
-    extra : (m, m) array
-        Covariance from what else was estimated.
-    """
+    """Linear combinations of the means of cells."""
 
     cells: tuple[CellMeans, ...]
+    # (m, G, J): in units of z; combination i is sum over cells of ``weights[i, g] @ mean_g``, plus.
     weights: Array
-    offsets: Array
-    extra: Array
+    offsets: Array  # (m,)
+    extra: Array  # (m, m): covariance from what else was estimated
 
     def each(self) -> tuple[Combined, ...]:
         """Every combination with the law of its error."""

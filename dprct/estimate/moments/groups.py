@@ -34,27 +34,15 @@ def spelled(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One public group or private cell of a release.
+    """One public group or private cell of a release."""
 
-    Parameters
-    ----------
-    arm : str
-        Name of the arm; empty without a design.
-    values : tuple of (column, value)
-        What the treatment and subgroup columns are in it; None for a missing one.
-    absent : tuple of str
-        Columns that are missing in all of its rows; the others are there.
-    rows : int or None
-        Where it is public.
-    told : int
-        How many of the values, the first ones, the name of the arm tells already.
-    """
-
-    arm: str = ""
+    arm: str = ""  # name of the arm; empty without a design
+    # (column, value): what the treatment and subgroup columns are in it; None for a missing one.
     values: tuple[tuple[str, Value], ...] = ()
+    # Columns that are missing in all of its rows; the others are there.
     absent: tuple[str, ...] = ()
-    rows: int | None = None
-    told: int = 0
+    rows: int | None = None  # where it is public
+    told: int = 0  # how many of the values, the first ones, the name of the arm tells already
 
     @property
     def name(self) -> str:
@@ -71,43 +59,24 @@ class Group:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grouping:
-    """All groups of a release, and how rows are found in them.
+    """All groups of a release, and how rows are found in them."""
 
-    Parameters
-    ----------
-    groups : tuple of Group
-        Public groups one after another, each with its private cells.
-    totals : tuple of int
-        Rows of each public group; public.
-    arms : tuple of str
-        The control group first; empty without a design.
-    uneven : bool
-        Whether declared shares differ between blocks that groups do not tell apart.
-    """
-
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # public groups one after another, each with its private cells
     cells: MomentCells
     treatment: tuple[str, ...]
     subgroups: tuple[str, ...]
-    totals: tuple[int, ...]
-    arms: tuple[str, ...] = field(default=())
+    totals: tuple[int, ...]  # rows of each public group; public
+    arms: tuple[str, ...] = field(default=())  # the control group first; empty without a design
+    # Whether declared shares differ between blocks that groups do not tell apart.
     uneven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Public columns besides those of the design that conditions on rows ask of.
+    """Public columns besides those of the design that conditions on rows ask of."""
 
-    Parameters
-    ----------
-    values : tuple of str
-        Columns that are public.
-    present : tuple of str
-        Columns of which it is public who has a value.
-    """
-
-    values: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()  # columns that are public
+    present: tuple[str, ...] = ()  # columns of which it is public who has a value
 
     @property
     def flags(self) -> dict[str, str]:

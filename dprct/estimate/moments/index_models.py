@@ -107,37 +107,19 @@ _FINEST = 2.0**29
 
 @dataclass(frozen=True, slots=True)
 class IndexModel:
-    """What is public of a declared model of an index.
-
-    Parameters
-    ----------
-    title, formula, outcome : str
-    family : {"logit", "probit", "cloglog", "poisson"}
-    terms : tuple of str
-        Names of all coefficients, the constant first.
-    largest : float
-        U, the upper bound of a count; 1 of 0/1 outcomes.
-    cov_type : {"HC1", "CR1", "nonrobust"}
-    clusters : str or None
-        The public column of the clusters of its errors.
-    groups : int
-        Clusters; 0 without.
-    cluster : int
-        How many times longer than a row's score that of a cluster may be; 0 without.
-    where, weights : str or None
-        The condition on its rows, and the column of their sampling weights.
-    """
+    """What is public of a declared model of an index."""
 
     title: str
     formula: str
     outcome: str
     family: Family
-    terms: tuple[str, ...]
-    largest: float = 1.0
+    terms: tuple[str, ...]  # names of all coefficients, the constant first
+    largest: float = 1.0  # U, the upper bound of a count; 1 of 0/1 outcomes
     cov_type: str = "HC1"
-    clusters: str | None = None
-    groups: int = 0
-    cluster: int = 0
+    clusters: str | None = None  # the public column of the clusters of its errors
+    groups: int = 0  # clusters; 0 without
+    cluster: int = 0  # how many times longer than a row's score that of a cluster may be; 0 without
+    # where, weights: the condition on its rows, and the column of their sampling weights.
     where: str | None = None
     weights: str | None = None
 
@@ -365,23 +347,14 @@ def _cluster(sizes: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coding:
-    """The regressors of a model as they are added up, and as they are named.
-
-    Parameters
-    ----------
-    map : IndexMap
-    to_names : (k, k) array
-        C: regressors by name are C v, v in whole steps.
-    unit : (k,) array
-        What is taken for one unit of a regressor in v: a standard deviation, or half of a range.
-    range : (k,) array
-        The same of the regressors by name: a range, or a standard deviation.
-    """
+    """The regressors of a model as they are added up, and as they are named."""
 
     map: IndexMap
-    to_names: Array
+    to_names: Array  # (k, k): C: regressors by name are C v, v in whole steps
+    # (k,): what is taken for one unit of a regressor in v: a standard deviation, or half of a
+    # range.
     unit: Array
-    range: Array
+    range: Array  # (k,): the same of the regressors by name: a range, or a standard deviation
 
     @property
     def by(self) -> float:
@@ -517,30 +490,17 @@ def parts_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnIndex:
-    """What was released of one model of an index, in units of its regressors.
+    """What was released of one model of an index, in units of its regressors."""
 
-    Parameters
-    ----------
-    params : (k,) array
-    sampling, noise : (k, k) arrays
-        Parts of its covariance: sampling, as raised for its own noise, and noise of the scores.
-    eta2 : float
-        Noise of the information against itself; it is read up to ``GATE``.
-    remainder : float
-        Half the mean squared change of the index in the last step.
-    range : (k,) array
-        Of each regressor, by which errors are compared with the remainder.
-    nobs : float
-        Rows that count, as far as released.
-    """
-
-    params: Array
+    params: Array  # (k,)
+    # sampling, noise: (k, k), parts of its covariance: sampling, as raised for its own noise, and
+    # noise of the scores.
     sampling: Array
     noise: Array
-    eta2: float
-    remainder: float
-    range: Array
-    nobs: float
+    eta2: float  # noise of the information against itself; it is read up to ``GATE``
+    remainder: float  # half the mean squared change of the index in the last step
+    range: Array  # (k,): of each regressor, by which errors are compared with the remainder
+    nobs: float  # rows that count, as far as released
 
     @property
     def estimated(self) -> NDArray[np.bool_]:
@@ -555,17 +515,10 @@ class DrawnIndex:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """What released moments say of a model before its rows are scored.
+    """What released moments say of a model before its rows are scored."""
 
-    Parameters
-    ----------
-    coefficients : (k,) array
-        After the first step, by name.
-    changed : callable
-        Sum over rows of the squared change of the index, of a change of the coefficients.
-    """
-
-    coefficients: Array
+    coefficients: Array  # (k,): after the first step, by name
+    # Sum over rows of the squared change of the index, of a change of the coefficients.
     changed: Callable[[Array], float]
     nobs: float
 

@@ -36,22 +36,12 @@ _CLOSE = 1e-4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Averages:
-    """What released moments say of the regressors of a model: for average effects.
+    """What released moments say of the regressors of a model: for average effects."""
 
-    Parameters
-    ----------
-    mean : (k,) array
-    cov : (k, k) array
-    outcome : float
-        Mean of the outcome.
-    two_valued : mapping from name to (low, high)
-        Regressors that have two values.
-    """
-
-    mean: Array
-    cov: Array
-    outcome: float
-    two_valued: Mapping[str, tuple[float, float]]
+    mean: Array  # (k,)
+    cov: Array  # (k, k)
+    outcome: float  # mean of the outcome
+    two_valued: Mapping[str, tuple[float, float]]  # (low, high): regressors that have two values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

@@ -49,17 +49,11 @@ _DIGITS = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSet:
-    """All effects that the Anderson-Rubin test does not reject.
+    """All effects that the Anderson-Rubin test does not reject."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"interval"``, ``"two rays"``, ``"all numbers"``, ``"empty"`` or ``"several intervals"``.
-    parts : tuple of (low, high)
-        Disjoint and in order; ends may be infinite.
-    """
-
+    # ``"interval"``, ``"two rays"``, ``"all numbers"``, ``"empty"`` or ``"several intervals"``.
     kind: str
+    # (low, high): disjoint and in order; ends may be infinite.
     parts: tuple[tuple[float, float], ...]
     level: float
 
@@ -89,20 +83,11 @@ def _written(low: float, high: float) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AndersonRubin:
-    """The test that y - lambda d has no coefficient on any instrument, for every lambda.
+    """The test that y - lambda d has no coefficient on any instrument, for every lambda."""
 
-    Attributes
-    ----------
-    instruments : int
-        K.
-    df : float
-        Degrees of freedom of the errors.
-    center, unit : float
-        The circle: lambda = center + unit tan(angle).
-    """
-
-    instruments: int
-    df: float
+    instruments: int  # K
+    df: float  # degrees of freedom of the errors
+    # center, unit: the circle: lambda = center + unit tan(angle).
     center: float
     unit: float
 
@@ -160,26 +145,17 @@ class AndersonRubin:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ReducedForm(AndersonRubin):
-    """The reduced form of an outcome y and a take-up d on regressors and K instruments.
+    """The reduced form of an outcome y and a take-up d on regressors and K instruments."""
 
-    Attributes
-    ----------
-    system, inverse
-        Of all regressors, instruments among them.
-    y, d : (G, p + 1) arrays
-    excluded : (K,) array of int
-        Places of the instruments among the regressors.
-    kap : float
-        By which residual variances are raised, in every direction.
-    """
-
+    # system, inverse: of all regressors, instruments among them.
     system: System
     inverse: Inverse
+    # y, d: (G, p + 1).
     y: Array
     d: Array
-    excluded: NDArray[np.intp]
+    excluded: NDArray[np.intp]  # (K,): places of the instruments among the regressors
     by_cell: bool
-    kap: float
+    kap: float  # by which residual variances are raised, in every direction
 
     def statistic(self, angle: float) -> float:
         """Return the chi-square(K) of the instruments in the direction of an angle."""

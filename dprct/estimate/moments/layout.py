@@ -57,21 +57,15 @@ CONSTANTS: dict[Use, float] = {"effects": 1.0, "mixed": 0.5, "regressions": math
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A column of a release in units of its noise: ``z = weight (x - centre) / scale``.
-
-    Parameters
-    ----------
-    exempt : bool
-        Clipped at its bounds alone, never projected: an outcome, or a column of two values.
-    declared : bool
-        Whether the scale is a declared standard deviation, not a quarter of the range.
-    """
+    """A column of a release in units of its noise: ``z = weight (x - centre) / scale``."""
 
     variable: Variable
     centre: float
     scale: float
     weight: float = 1.0
+    # Clipped at its bounds alone, never projected: an outcome, or a column of two values.
     exempt: bool = False
+    # Whether the scale is a declared standard deviation, not a quarter of the range.
     declared: bool = False
 
     @property
@@ -90,19 +84,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Columns in units of their noise, and the ball that every row is in.
-
-    Parameters
-    ----------
-    radius : float
-        R, in units of z, exempt columns included.
-    shrunk_radius : float
-        R_s, of the columns that are not exempt.
-    """
+    """Columns in units of their noise, and the ball that every row is in."""
 
     places: tuple[Place, ...]
-    radius: float
-    shrunk_radius: float
+    radius: float  # R, in units of z, exempt columns included
+    shrunk_radius: float  # R_s, of the columns that are not exempt
     grid: MomentsGrid
 
     @property
@@ -230,26 +216,15 @@ def weighted_alike(places: Sequence[Place]) -> tuple[Place, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """For what a release of regressions is laid out: public facts.
+    """For what a release of regressions is laid out: public facts."""
 
-    Parameters
-    ----------
-    outcomes, treatments : tuple of str
-        What formulas explain, and what they name first on the right.
-    grouped : bool
-        Whether treatment makes groups of the release.
-    mu : float
-        Of the Gaussian release.
-    groups : int
-        Cells that a regression adds up.
-    """
-
+    # outcomes, treatments: what formulas explain, and what they name first on the right.
     outcomes: tuple[str, ...]
     treatments: tuple[str, ...]
-    grouped: bool
+    grouped: bool  # whether treatment makes groups of the release
     n: int
-    mu: float
-    groups: int = 1
+    mu: float  # of the Gaussian release
+    groups: int = 1  # cells that a regression adds up
 
 
 def laid_out(

@@ -208,31 +208,15 @@ def _to_coefficients(bound: BoundStep) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Law:
-    """The coefficients of treatment among members and the noise of them, in half steps.
+    """The coefficients of treatment among members and the noise of them, in half steps."""
 
-    Parameters
-    ----------
-    theta : (q,) array
-    covariance : (q, q) array
-        Of the noise.
-    means : (1 + q,) array
-        M: the mean of residuals, and how it varies with the weights.
-    psi : (q, C) array
-        By what a residual of a member of each cell moves the coefficients.
-    share : float
-        Of the sum of loads, what members have.
-    least : float
-        Largest ratio of the gate to the number of members of an arm: usable below 1.
-    gram : (q, q) array
-        The covariance of the coefficients where residuals of members have the variance 1.
-    """
-
-    theta: Array
-    covariance: Array
-    means: Array
-    psi: Array
-    share: float
-    least: float
+    theta: Array  # (q,)
+    covariance: Array  # (q, q): of the noise
+    means: Array  # (1 + q,): M: the mean of residuals, and how it varies with the weights
+    psi: Array  # (q, C): by what a residual of a member of each cell moves the coefficients
+    share: float  # of the sum of loads, what members have
+    least: float  # largest ratio of the gate to the number of members of an arm: usable below 1
+    # (q, q): the covariance of the coefficients where residuals of members have the variance 1.
     gram: Array
 
     @property

@@ -32,32 +32,20 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMoments:
-    """Noisy sums and second moments of p columns over the rows of one group, in units of z.
+    """Noisy sums and second moments of p columns over the rows of one group, in units of z."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The p columns; the constant is not among them.
-    n : float
-        Rows of the group: public, or the noisy count of a private cell.
-    totals : (p,) array
-        Sum of z; the noise of its entries is independent, of standard deviation ``s1``.
-    cross : (p, p) array
-        Sum of z z', symmetric; noise of standard deviation ``s2`` on the diagonal, ``s2 / sqrt 2``
-        off it, independent up to symmetry.
-    s1, s2 : float
-        Zero for moments without noise.
-    centre, scale, weight : (p,) arrays
-        ``z_j = weight_j (x_j - centre_j) / scale_j``.
-    """
-
-    names: tuple[str, ...]
-    n: float
+    names: tuple[str, ...]  # the p columns; the constant is not among them
+    n: float  # rows of the group: public, or the noisy count of a private cell
     n_is_public: bool
+    # (p,): sum of z; the noise of its entries is independent, of standard deviation ``s1``.
     totals: Array
+    # (p, p): sum of z z', symmetric; noise of standard deviation ``s2`` on the diagonal, ``s2 /
+    # sqrt 2`` off it, independent up to symmetry.
     cross: Array
+    # s1, s2: zero for moments without noise.
     s1: float
     s2: float
+    # centre, scale, weight: (p,), ``z_j = weight_j (x_j - centre_j) / scale_j``.
     centre: Array
     scale: Array
     weight: Array

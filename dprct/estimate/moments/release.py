@@ -59,23 +59,13 @@ SCORES = "scores of regression {}"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class MomentsFacts(Facts):
-    """What is public of a release of moments.
-
-    Parameters
-    ----------
-    steps : Steps
-        The declared regressions that one step serves.
-    withheld : str
-        Why no errors are read off the moments; empty where they are.
-    models : tuple of IndexModel
-        The declared models of an index.
-    """
+    """What is public of a release of moments."""
 
     grouping: Grouping
     layout: Layout
-    steps: Steps = NO_STEPS
-    withheld: str = ""
-    models: tuple[IndexModel, ...] = ()
+    steps: Steps = NO_STEPS  # the declared regressions that one step serves
+    withheld: str = ""  # why no errors are read off the moments; empty where they are
+    models: tuple[IndexModel, ...] = ()  # the declared models of an index
 
     @property
     def codings(self) -> tuple[Coding, ...]:
@@ -97,38 +87,21 @@ class MomentsFacts(Facts):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnMoments:
-    """What was released: twice the noisy sums of every group, and the noise of one draw.
+    """What was released: twice the noisy sums of every group, and the noise of one draw."""
 
-    Parameters
-    ----------
-    sums : (G, d + 1, d + 1) array of int
-        Symmetric.  Off the diagonal the sum of two draws of the same number; on it twice one draw;
-        the corner is twice h^2 times the rows, public or drawn.
-    sigma : float
-        Standard deviation of a draw, in steps squared.
-    scores : tuple of DrawnScores
-        Of the regressions whose errors are robust.
-    clipped : tuple of int or None
-        c times the rows of each group outside the ball, with noise; None where they were not
-        asked for.
-    steps : tuple of DrawnStep
-        Of the declared regressions that one step serves.
-    share : str
-        Of mu squared, as a fraction, what moments had beside these; empty without.
-    crosses : tuple of DrawnCross
-        Of the declared regressions with an instrument, and of those that are tested together.
-    models : tuple of DrawnIndex
-        Of the declared models of an index.
-    """
-
+    # (G, d + 1, d + 1): symmetric.  Off the diagonal the sum of two draws of the same number; on it
+    # twice one draw; the corner is twice h^2 times the rows, public or drawn.
     sums: NDArray[Any]
-    sigma: float
-    scores: tuple[DrawnScores, ...] = ()
+    sigma: float  # standard deviation of a draw, in steps squared
+    scores: tuple[DrawnScores, ...] = ()  # of the regressions whose errors are robust
+    # C times the rows of each group outside the ball, with noise; None where they were not asked
+    # for.
     clipped: tuple[int, ...] | None = None
-    steps: tuple[DrawnStep, ...] = ()
-    share: str = ""
+    steps: tuple[DrawnStep, ...] = ()  # of the declared regressions that one step serves
+    share: str = ""  # of mu squared, as a fraction, what moments had beside these; empty without
+    # Of the declared regressions with an instrument, and of those that are tested together.
     crosses: tuple[DrawnCross, ...] = ()
-    models: tuple[DrawnIndex, ...] = ()
+    models: tuple[DrawnIndex, ...] = ()  # of the declared models of an index
 
     def cross(self, first: int, second: int) -> DrawnCross:
         """Return what was released of two declared regressions together."""
@@ -315,17 +288,13 @@ def count_noise(layout: Layout, sigma: float) -> float:
 class Clipped:
     """The released shares of rows that were outside the ball of covariates, by arm.
 
-    Parameters
-    ----------
-    shares, bse : mapping from arm to float
-        Without bias, so that a share may be below 0 where hardly any row was outside; and the
-        standard deviation of its noise.  One entry, ``"all"``, without arms.
-
     Notes
     -----
     There is no sampling error: the share is that of the rows of this table.
     """
 
+    # shares, bse: without bias, so that a share may be below 0 where hardly any row was outside;
+    # and the standard deviation of its noise.  One entry, ``"all"``, without arms.
     shares: Mapping[str, float]
     bse: Mapping[str, float]
 

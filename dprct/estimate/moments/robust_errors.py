@@ -51,36 +51,21 @@ _NOISE = 0.1  # of the sum of squared scores: a ball is as large as this noise a
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A regression whose scores are released.
+    """A regression whose scores are released."""
 
-    Parameters
-    ----------
-    outcome : str
-        With fixed effects of units ``"wage | person"``.
-    regressors : tuple of str
-        Names as in its table of results; whoever names the same has the same regression.
-    """
-
-    outcome: str
+    outcome: str  # with fixed effects of units ``"wage | person"``
+    # Names as in its table of results; whoever names the same has the same regression.
     regressors: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DrawnScores:
-    """The released scores of one regression, in steps squared of its ball.
-
-    Parameters
-    ----------
-    sums : (k, k) array of int
-        Symmetric: twice the noisy sum, as of :class:`DrawnMoments`.
-    sigma : float
-        Standard deviation of a draw.
-    """
+    """The released scores of one regression, in steps squared of its ball."""
 
     outcome: str
     regressors: tuple[str, ...]
-    sums: NDArray[Any]
-    sigma: float
+    sums: NDArray[Any]  # (k, k): symmetric: twice the noisy sum, as of :class:`DrawnMoments`
+    sigma: float  # standard deviation of a draw
 
 
 def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, str], ...]:
@@ -108,24 +93,12 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whitened:
-    """A fit in coordinates in which released moments make all regressors alike.
+    """A fit in coordinates in which released moments make all regressors alike."""
 
-    Parameters
-    ----------
-    fit : Fit or None
-        None where it is not read, or there are not more rows than coefficients.
-    root : (k, k) array
-        A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1.
-    radius : float
-        G, of the ball of scores; 0 where the regression is not estimated.
-    cuts : bool
-        Whether a score can be outside: all of them together have n k s^2.
-    """
-
-    fit: Fit | None
-    root: Array
-    radius: float
-    cuts: bool
+    fit: Fit | None  # none where it is not read, or there are not more rows than coefficients
+    root: Array  # (k, k): A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1
+    radius: float  # G, of the ball of scores; 0 where the regression is not estimated
+    cuts: bool  # whether a score can be outside: all of them together have n k s^2
 
 
 def whitened(

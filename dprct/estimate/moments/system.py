@@ -45,52 +45,28 @@ _DESCENTS, _SHORTEST, _SETTLED = 60, 1e-3, 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Regressor:
-    """The constant (``column`` None) or a column, times a public number of each cell.
+    """The constant (``column`` None) or a column, times a public number of each cell."""
 
-    Attributes
-    ----------
-    name : str
-        As it is printed.
-    """
-
-    name: str
+    name: str  # as it is printed
     column: str | None = None
     by_cell: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class System:
-    """The moments of a release as one regression sees them.
+    """The moments of a release as one regression sees them."""
 
-    Attributes
-    ----------
-    names : tuple of k str
-        Regressors that are not linear combinations of earlier ones by their public rows.
-    T : (G, k, d) array
-        Regressors in the basis, as functions of r.
-    P : (G, d, d) array
-    s2 : (G,) array
-    exact : (G,) array of bool
-        Where the number of rows is public.
-    rows : (G,) array
-    to_names : (k, k) array
-        Coefficients in the basis, times this, are those of ``names``.
-    M : (k, k) array
-        Sum of T P T'.
-    counted : float or None
-        Rows, where ``rows`` has sums of weights instead; None elsewhere.
-    """
-
+    # Regressors that are not linear combinations of earlier ones by their public rows.
     names: tuple[str, ...]
     omitted: tuple[str, ...]
-    T: Array
-    P: Array
-    s2: Array
-    exact: Array
-    rows: Array
-    to_names: Array
-    M: Array
-    counted: float | None = None
+    T: Array  # (G, k, d): regressors in the basis, as functions of r
+    P: Array  # (G, d, d)
+    s2: Array  # (G,)
+    exact: Array  # (G,): where the number of rows is public
+    rows: Array  # (G,)
+    to_names: Array  # (k, k): coefficients in the basis, times this, are those of ``names``
+    M: Array  # (k, k): sum of T P T'
+    counted: float | None = None  # rows, where ``rows`` has sums of weights instead; None elsewhere
 
     @property
     def n(self) -> float:
@@ -198,27 +174,13 @@ def system_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inverse:
-    """A, the de-biased inverse of the regressors' moments, and how far it can be trusted.
+    """A, the de-biased inverse of the regressors' moments, and how far it can be trusted."""
 
-    Attributes
-    ----------
-    A : (k, k) array
-        Positive definite.
-    bread : (k, k) array
-        M + F(A), the inverse of ``A``.
-    F : (G, d, d) array
-        E[N T' A T N] of every cell.
-    eta2 : float
-        Sum over cells of s2^2 / 2 tr((T' A T)^2).
-    settled : bool
-        Whether the iteration came to its fixed point.
-    """
-
-    A: Array
-    bread: Array
-    F: Array
-    eta2: float
-    settled: bool
+    A: Array  # (k, k): positive definite
+    bread: Array  # (k, k): M + F(A), the inverse of ``A``
+    F: Array  # (G, d, d): E[N T' A T N] of every cell
+    eta2: float  # sum over cells of s2^2 / 2 tr((T' A T)^2)
+    settled: bool  # whether the iteration came to its fixed point
 
     @property
     def passes(self) -> bool:
@@ -271,35 +233,20 @@ def inverse_of(system: System) -> Inverse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """Least squares of one outcome, in the basis.
-
-    Attributes
-    ----------
-    w : (G, d) array
-        The outcome.
-    b : (k,) array
-    noise : (k, k) array
-        Covariance of ``b`` that is privacy noise.
-    sampling : (k, k) array
-    residual_variance : float
-        Of all cells together, without noise; it may be below zero as released.
-    by_cell : bool
-        Whether residuals have a variance of their own in every cell.
-    shift : float
-        What is subtracted from a linear combination, where that is all that is asked.
-    inflation : float
-        The sampling covariance over that of equal weights, by trace: of weighted rows.
-    """
+    """Least squares of one outcome, in the basis."""
 
     system: System
     inverse: Inverse
-    w: Array
-    b: Array
-    noise: Array
-    sampling: Array
+    w: Array  # (G, d): the outcome
+    b: Array  # (k,)
+    noise: Array  # (k, k): covariance of ``b`` that is privacy noise
+    sampling: Array  # (k, k)
+    # Of all cells together, without noise; it may be below zero as released.
     residual_variance: float
-    by_cell: bool
+    by_cell: bool  # whether residuals have a variance of their own in every cell
+    # What is subtracted from a linear combination, where that is all that is asked.
     shift: float = 0.0
+    # The sampling covariance over that of equal weights, by trace: of weighted rows.
     inflation: float = 1.0
 
     @property

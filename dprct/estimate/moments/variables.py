@@ -38,20 +38,13 @@ MOST_LACKING = 6
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A column's value, or whether it has a level; one factor of a product.
-
-    Parameters
-    ----------
-    level : int or None
-        Code of the column's encoding; ``WITHIN`` for what is no factor, but says that the mean of
-        all rows of a unit is taken away from the product.
-    value : float or str or None
-        What the level is.
-    """
+    """A column's value, or whether it has a level; one factor of a product."""
 
     column: str
+    # Code of the column's encoding; ``WITHIN`` for what is no factor, but says that the mean of all
+    # rows of a unit is taken away from the product.
     level: int | None = None
-    value: float | str | None = None
+    value: float | str | None = None  # what the level is
 
     @property
     def key(self) -> tuple[str, int]:
@@ -61,15 +54,9 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Regressor:
-    """A column of a design matrix: a product of atoms; none is the constant.
+    """A column of a design matrix: a product of atoms; none is the constant."""
 
-    Parameters
-    ----------
-    name : str
-        As in the results of :func:`dprct.ols`.
-    """
-
-    name: str
+    name: str  # as in the results of :func:`dprct.ols`
     atoms: tuple[Atom, ...]
 
     def without(self, columns: Iterable[str]) -> tuple[Atom, ...]:
@@ -113,11 +100,6 @@ def name_within(name: str, unit: str | None) -> str:
 class Variable:
     """A column of the release: a product of columns and levels, with a name.
 
-    Parameters
-    ----------
-    within : str or None
-        The column that says whose a row is, where the mean of all rows of the unit is taken away.
-
     Examples
     --------
     >>> from dprct.schema import Column
@@ -128,6 +110,7 @@ class Variable:
 
     name: str
     parts: tuple[Part, ...]
+    # The column that says whose a row is, where the mean of all rows of the unit is taken away.
     within: str | None = None
 
     @property

@@ -61,13 +61,6 @@ _STEP = Fraction(1, 2)
 class ControlAllocation(Allocation):
     """The mechanisms of one fit: donor weights first, then what is computed with them.
 
-    Parameters
-    ----------
-    scale : Scale
-        Public bounds of the outcome.
-    chosen : str
-        The rule for the weights, and why, in words.
-
     Notes
     -----
     *The cost is the same whatever the released weights are.*  Let g be the weights that a path
@@ -92,8 +85,8 @@ class ControlAllocation(Allocation):
 
     parts: Mapping[str, Mechanism]
     form: Form
-    scale: Scale
-    chosen: str
+    scale: Scale  # public bounds of the outcome
+    chosen: str  # the rule for the weights, and why, in words
 
     def __getitem__(self, name: str) -> Mechanism:
         return self.parts[name]
@@ -127,37 +120,21 @@ class ControlAllocation(Allocation):
 
 @dataclass(frozen=True)
 class Form:
-    """What a fit releases, whatever its budget: public facts only.
+    """What a fit releases, whatever its budget: public facts only."""
 
-    Parameters
-    ----------
-    n, T, T0 : int
-        Donors, periods and pre-periods.
-    lam : float
-        Penalty, for data divided by the bound.
-    y_norm : float or None
-        Norm of the treated unit's pre-period over the bound, and of its predictors; None where it
-        is protected.
-    pre_fit : bool
-        Whether the path before treatment is released.
-    placebos : tuple of int
-        Donors that are treated in pretence.
-    shares : mapping from {"donor_weights", "prediction", "mean", "pre_fit", "placebos"} to Fraction
-        Of the budget, of sum one.
-    reaches : tuple of int
-        Largest coordinate of each predictor, in grid steps.
-    """
-
+    # n, T, T0: donors, periods and pre-periods.
     n: int
     T: int
     T0: int
     rule: Rule
-    lam: float
+    lam: float  # penalty, for data divided by the bound
+    # Norm of the treated unit's pre-period over the bound, and of its predictors; None where it is
+    # protected.
     y_norm: float | None
-    pre_fit: bool
-    placebos: tuple[int, ...]
-    shares: Mapping[str, Fraction]
-    reaches: tuple[int, ...] = ()
+    pre_fit: bool  # whether the path before treatment is released
+    placebos: tuple[int, ...]  # donors that are treated in pretence
+    shares: Mapping[str, Fraction]  # of the budget, of sum one
+    reaches: tuple[int, ...] = ()  # largest coordinate of each predictor, in grid steps
 
     def allocation(self, budget: Budget, noise: Noise, scale: Scale, why: str) -> ControlAllocation:
         """Return the mechanisms of a fit at this budget."""
@@ -214,20 +191,12 @@ def placebo_name(j: int, part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePart:
-    """One release: its share of the budget, and its sensitivity in steps of its grid.
+    """One release: its share of the budget, and its sensitivity in steps of its grid."""
 
-    Parameters
-    ----------
-    share : Fraction
-        Of epsilon (Laplace), of mu squared (Gaussian) or of rho (concentrated).
-    size : int
-        Coordinates.
-    """
-
-    share: Fraction
+    share: Fraction  # of epsilon (Laplace), of mu squared (Gaussian) or of rho (concentrated)
     l1: int
     l2_squared: int
-    size: int
+    size: int  # coordinates
 
 
 def check_noise(noise: object, budget: Budget) -> None:

@@ -44,28 +44,16 @@ Bound = float | tuple[float, float]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Panel:
-    """Where the series of the donors and of the treated unit are, in the order of time: public.
-
-    Parameters
-    ----------
-    rows : (n, T) array of int
-        Rows of the table with the donors' cells; public, because donors and periods are.
-    target_rows : (T,) array of int
-        Rows with the treated unit's cells.
-    names : tuple of str, length n
-        Of the donors.
-    times : (T,) array
-    T0 : int
-        Pre-periods.
-    """
+    """Where the series of the donors and of the treated unit are, in the order of time: public."""
 
     outcome: Column
+    # (n, T): rows of the table with the donors' cells; public, because donors and periods are.
     rows: Places
-    target_rows: Places
-    names: tuple[str, ...]
+    target_rows: Places  # (T,): rows with the treated unit's cells
+    names: tuple[str, ...]  # of the donors
     treated: str
-    times: Array
-    T0: int
+    times: Array  # (T,)
+    T0: int  # pre-periods
 
     def donors(self, frame: Frame) -> Array:
         """Return the donors' series (n, T) unclipped, for methods without a guarantee."""
@@ -84,19 +72,13 @@ class PanelFacts(Facts):
     ----------
     schema, n
         As of :class:`~dprct.model.Facts`.
-    panel : Panel
-        Who the donors are, and the periods.
-    target : (T,) array or None
-        The treated unit's series where it is public.
-    predictors : tuple of Predictor
-        What the weights match besides the outcome before treatment.
-    target_extra : (P,) array of int or None
-        The treated unit's coordinates of these, where they are public.
     """
 
-    panel: Panel
-    target: Array | None
+    panel: Panel  # who the donors are, and the periods
+    target: Array | None  # (T,): the treated unit's series where it is public
+    # What the weights match besides the outcome before treatment.
     predictors: tuple[Predictor, ...] = ()
+    # (P,): the treated unit's coordinates of these, where they are public.
     target_extra: Steps | None = None
 
 

@@ -37,18 +37,11 @@ _LIKE = '"age", or with periods "beer(1984(1)1988)" or "sales(1980&1985)"'
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One predictor as it was asked for: public.
+    """One predictor as it was asked for: public."""
 
-    Parameters
-    ----------
-    name : str
-        As it was given, such as ``"beer(1984(1)1988)"``.
-    times : tuple of float or None
-        Over which it is averaged; all periods before treatment if None.
-    """
-
-    name: str
+    name: str  # as it was given, such as ``"beer(1984(1)1988)"``
     column: str
+    # Over which it is averaged; all periods before treatment if None.
     times: tuple[float, ...] | None
     weight: float
 

@@ -101,20 +101,11 @@ def usable(noisy: Array, noise_sd: float) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """A released path over some periods.
+    """A released path over some periods."""
 
-    Parameters
-    ----------
-    prediction : (K,) array
-        Noisy weighted sum of the donors.
-    target : (K,) array
-        The unit's own series, noisy unless it is public.
-    noise, target_noise : PathNoise
-        The law of the noise of one period; of sd 0 for a public target.
-    """
-
-    prediction: Array
-    target: Array
+    prediction: Array  # (K,): noisy weighted sum of the donors
+    target: Array  # (K,): the unit's own series, noisy unless it is public
+    # noise, target_noise: the law of the noise of one period; of sd 0 for a public target.
     noise: PathNoise
     target_noise: PathNoise
 
@@ -131,33 +122,16 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitRelease:
-    """Everything that is released of one unit, treated or in pretence.
-
-    Parameters
-    ----------
-    unit : str
-    donors : tuple of str, length n
-    weights : (n,) array
-        On the simplex: the released ones, shrunk and projected, or equal ones.
-    noisy_weights : (n,) array or None
-        Ridge weights as they were released, before that.
-    weight_sd : float
-        Noise of each of these, one standard deviation.
-    post : Series
-    pre : Series or None
-        Where the path before treatment was paid for.
-    mean : Series or None
-        Of one value, the mean after treatment, where that was paid for.
-    """
+    """Everything that is released of one unit, treated or in pretence."""
 
     unit: str
     donors: tuple[str, ...]
-    weights: Array
-    noisy_weights: Array | None
-    weight_sd: float
+    weights: Array  # (n,): on the simplex: the released ones, shrunk and projected, or equal ones
+    noisy_weights: Array | None  # (n,): ridge weights as they were released, before that
+    weight_sd: float  # noise of each of these, one standard deviation
     post: Series
-    pre: Series | None
-    mean: Series | None = None
+    pre: Series | None  # where the path before treatment was paid for
+    mean: Series | None = None  # of one value, the mean after treatment, where that was paid for
 
     @property
     def att(self) -> float:

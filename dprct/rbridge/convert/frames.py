@@ -39,21 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What R knows of a data frame and Stata does not; it holds no value of it.
+    """What R knows of a data frame and Stata does not; it holds no value of it."""
 
-    Parameters
-    ----------
-    attributes : R list
-        Class, storage and attributes of the frame and of each column.
-    recodings : mapping of column to Recoding
-        Which user-missing values became missing codes.
-    released : bool
-        Whether the frame that goes back is a release, which has the storage of the columns and no
-        attribute that may hold data.
-    """
-
-    attributes: Any
+    attributes: Any  # class, storage and attributes of the frame and of each column
+    # Which user-missing values became missing codes.
     recodings: Mapping[str, Recoding] = field(default_factory=dict)
+    # Whether the frame that goes back is a release, which has the storage of the columns and no
+    # attribute that may hold data.
     released: bool = False
 
     def of_release(self) -> Likeness:
@@ -63,23 +55,13 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A data frame of R's: codes and numbers, with every fact about them.
+    """A data frame of R's: codes and numbers, with every fact about them."""
 
-    Parameters
-    ----------
-    data : pandas.DataFrame
-        As :func:`dprct.read` gives it.
-    schema : Schema
-    like : Likeness or None
-        Set by R: what the frame is to look like when it goes back; without, as haven reads a .dta.
-    attach : bool
-        Whether the data frame that goes to R carries the schema as an attribute.
-    """
-
-    data: pd.DataFrame
+    data: pd.DataFrame  # as :func:`dprct.read` gives it
     schema: Schema
+    # Set by R: what the frame is to look like when it goes back; without, as haven reads a .dta.
     like: Likeness | None = None
-    attach: bool = False
+    attach: bool = False  # whether the data frame that goes to R carries the schema as an attribute
 
 
 def table_from_r(frame: Any, known: Any) -> Table:

@@ -34,19 +34,14 @@ _LARGEST_INTEGER = 2**31 - 1
 class Matrix:
     """A matrix of R's with names, such as a covariance matrix.
 
-    Parameters
-    ----------
-    values : (n, k) array of float
-    rows, columns : sequence of str or None
-        Names.
-
     Examples
     --------
     >>> Matrix.of(pd.DataFrame([[2.0]], ["t"], ["t"])).rows
     ['t']
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n, k)
+    # rows, columns: names.
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
 

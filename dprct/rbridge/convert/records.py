@@ -22,36 +22,23 @@ ATTRIBUTE = "dprct_live"
 class Record:
     """A list of R's with classes, and the Python object that it stands for.
 
-    Parameters
-    ----------
-    classes : tuple of str
-        S3 classes, the most special first.
-    fields : mapping of str to object
-        The elements: all numbers that R needs without Python.
-    live : object or None
-        What an export gets when R passes the record; dropped when R's collector takes it.
-
     Examples
     --------
     >>> Record(("dprct_plan",), {"epsilon": 1.0}).fields["epsilon"]
     1.0
     """
 
-    classes: tuple[str, ...]
-    fields: Mapping[str, Any]
+    classes: tuple[str, ...]  # S3 classes, the most special first
+    fields: Mapping[str, Any]  # the elements: all numbers that R needs without Python
+    # What an export gets when R passes the record; dropped when R's collector takes it.
     live: object = None
 
 
 @dataclass(slots=True)
 class LiveObjects:
-    """The objects that R holds by id.
+    """The objects that R holds by id."""
 
-    Parameters
-    ----------
-    session : str
-        Name of this process among all; a fork has the objects and so the name.
-    """
-
+    # Name of this process among all; a fork has the objects and so the name.
     session: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex}")
     held: dict[str, object] = field(default_factory=dict)
     made: int = 0

@@ -297,16 +297,6 @@ def _record(record: Record) -> Any:
 class RProcedure:
     """A procedure for :class:`dprct.Custom` that asks a function of R's.
 
-    Parameters
-    ----------
-    function : RFunction
-        ``function(data)``: gets a data frame of the synthetic rows, returns the treatment of each
-        row, as a vector, or as a data frame or list of the treatment columns.
-    schema : Schema
-        Facts of the columns that the function looks at.
-    like : Likeness or None
-        What the data frame looks like in R.
-
     Notes
     -----
     R's random numbers are seeded from the generator for the time of the call, and afterwards go on
@@ -316,9 +306,11 @@ class RProcedure:
     hands over are synthetic or public.
     """
 
+    # ``function(data)``: gets a data frame of the synthetic rows, returns the treatment of each
+    # row, as a vector, or as a data frame or list of the treatment columns.
     function: RFunction
-    schema: Schema
-    like: Likeness | None = None
+    schema: Schema  # facts of the columns that the function looks at
+    like: Likeness | None = None  # what the data frame looks like in R
 
     def __call__(self, rows: pd.DataFrame, rng: np.random.Generator) -> Any:
         """Return the treatment columns that R assigns to ``rows``."""

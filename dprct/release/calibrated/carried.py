@@ -34,22 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aim:
-    """What a declared regression on the file is to return.
+    """What a declared regression on the file is to return."""
 
-    Parameters
-    ----------
-    regression : ValidRegression
-        Carried, or not; no rows are known yet.
-    effects, covariance
-        As released; the error of an effect is that of its 95 % interval.
-    level : float
-        About the mean of the outcome.
-    """
-
-    regression: ValidRegression
+    regression: ValidRegression  # carried, or not; no rows are known yet
+    # effects, covariance: as released; the error of an effect is that of its 95 % interval.
     effects: Array
     covariance: Array
-    level: float = 0.0
+    level: float = 0.0  # about the mean of the outcome
 
 
 def masks_of(
@@ -106,21 +97,12 @@ def planned(regressions: Sequence[ValidRegression]) -> tuple[ValidRegression, ..
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """The rows of a file that carries declared regressions.
-
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-    rows : tuple of int
-        Rows with each outcome.
-    regressions : tuple of ValidRegression
-        All that were declared, as the file carries them.
-    """
+    """The rows of a file that carries declared regressions."""
 
     layout: Layout
     table: pd.DataFrame
-    rows: tuple[int, ...]
-    regressions: tuple[ValidRegression, ...]
+    rows: tuple[int, ...]  # rows with each outcome
+    regressions: tuple[ValidRegression, ...]  # all that were declared, as the file carries them
 
     @classmethod
     def of(

@@ -65,15 +65,6 @@ Drawn = HistogramRelease | OneWayRelease | None
 class Covariates:
     """The modelled covariates of a release, before their values are drawn: public facts alone.
 
-    Parameters
-    ----------
-    facts : ReleaseFacts
-        Of the covariates alone, with bins where they need some.
-    complete : frozenset of str
-        Those that a declared regression uses; a missing value would cost the reader the row.
-    rows : int
-        Most rows of one protected unit: those of a cluster, where clusters are protected.
-
     Notes
     -----
     A budget here is that of a unit, of which each row gets its part (group privacy).
@@ -81,8 +72,10 @@ class Covariates:
     histogram's guarantee holds there too.  Filling is a function of public facts.
     """
 
-    facts: ReleaseFacts
+    facts: ReleaseFacts  # of the covariates alone, with bins where they need some
+    # Those that a declared regression uses; a missing value would cost the reader the row.
     complete: frozenset[str]
+    # Most rows of one protected unit: those of a cluster, where clusters are protected.
     rows: int = 1
 
     @property
@@ -334,13 +327,6 @@ def coefficients(
 class Slopes:
     """How outcomes move with covariates, before it is released.
 
-    Parameters
-    ----------
-    outcomes : tuple of Column
-        With bounds.
-    rows : int
-        Most rows of one protected unit, of whose budget each row gets its part.
-
     Notes
     -----
     Gaussian noise on second moments (:class:`dprct.queries.MomentsLayout` proves their
@@ -349,9 +335,9 @@ class Slopes:
     """
 
     covariates: tuple[Coded, ...]
-    outcomes: tuple[Column, ...]
+    outcomes: tuple[Column, ...]  # with bounds
     n: int
-    rows: int = 1
+    rows: int = 1  # most rows of one protected unit, of whose budget each row gets its part
     relation: Relation = "replace-one-design-public"
 
     @classmethod
@@ -409,42 +395,28 @@ STRONG = 104.7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What was released of one outcome.
+    """What was released of one outcome."""
 
-    Parameters
-    ----------
-    effects : (K - 1,) array
-    covariance : (K - 1, K - 1) array
-    control : float
-        Mean of the control group.
-    index : (n,) array or None
-        What covariates contribute to the outcome of each row; nothing if None.
-    counts : tuple of K int
-        Released numbers of values in all arms, control first, where it is private who has one.
-    control_error : float or None
-        Error that the regression on the arms alone is to find of the control mean; any if None.
-    control_known : float or None
-        Error of the control mean, sampling and privacy noise together, whatever regressions find;
-        None where it has none.
-    within : tuple of Target
-        What was released of the same outcome in every public group, in order; none without groups.
-    weighted : ((K - 1,) array, (K - 1, K - 1) array) or None
-        Effects, and their covariance, that regressions with factors of the groups return, where
-        arms have other shares in some groups; None where they have not.
-    shared : tuple of float
-        Covariances of the one effect with those on earlier outcomes; none where these were not
-        released, or there are several effects.
-    """
-
-    effects: Array
-    covariance: Array
-    control: float
+    effects: Array  # (K - 1,)
+    covariance: Array  # (K - 1, K - 1)
+    control: float  # mean of the control group
+    # (n,): what covariates contribute to the outcome of each row; nothing if None.
     index: Array | None = None
+    # Released numbers of values in all arms, control first, where it is private who has one.
     counts: tuple[int, ...] = ()
+    # Error that the regression on the arms alone is to find of the control mean; any if None.
     control_error: float | None = None
+    # Error of the control mean, sampling and privacy noise together, whatever regressions find;
+    # None where it has none.
     control_known: float | None = None
+    # What was released of the same outcome in every public group, in order; none without groups.
     within: tuple[Target, ...] = ()
+    # ((K - 1,) array, (K - 1, K - 1) array): effects, and their covariance, that regressions with
+    # factors of the groups return, where arms have other shares in some groups; None where they
+    # have not.
     weighted: tuple[Array, Array] | None = None
+    # Covariances of the one effect with those on earlier outcomes; none where these were not
+    # released, or there are several effects.
     shared: tuple[float, ...] = ()
 
     @property

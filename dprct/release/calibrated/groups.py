@@ -27,19 +27,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Public groups of rows: the levels of one column.
-
-    Parameters
-    ----------
-    levels : tuple of str or float
-        In the order of their texts, as released effects are.
-    codes : (n,) array of int
-        Place of each row's level.
-    """
+    """Public groups of rows: the levels of one column."""
 
     column: str
-    levels: tuple[Level, ...]
-    codes: NDArray[np.int64]
+    levels: tuple[Level, ...]  # in the order of their texts, as released effects are
+    codes: NDArray[np.int64]  # (n,): place of each row's level
 
     @classmethod
     def of(cls, column: str, values: NDArray[Any]) -> Groups:
@@ -128,28 +120,16 @@ def _has_factors(matrix: Array, codes: NDArray[np.int64]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """One outcome of all groups together.
+    """One outcome of all groups together."""
 
-    Parameters
-    ----------
-    values : (n,) array
-    within : tuple of (K - 1,) arrays
-        Of every group, errors of its own regression over the released ones.
-    whole : bool
-        Whether arms have the same shares in all groups.
-    held : tuple of bool
-        Of every set of covariates, whether the regression on all rows returns released effects.
-    ratios : tuple of (K - 1,) arrays
-        Errors over released ones, of each of these.
-    control : float or None
-        Error of the control mean over its released error, where it has a target.
-    """
-
-    values: Array
+    values: Array  # (n,)
+    # (K - 1,): of every group, errors of its own regression over the released ones.
     within: tuple[Array, ...]
-    whole: bool
+    whole: bool  # whether arms have the same shares in all groups
+    # Of every set of covariates, whether the regression on all rows returns released effects.
     held: tuple[bool, ...]
-    ratios: tuple[Array, ...]
+    ratios: tuple[Array, ...]  # (K - 1,): errors over released ones, of each of these
+    # Error of the control mean over its released error, where it has a target.
     control: float | None
 
 
@@ -337,19 +317,11 @@ def _on_all_rows(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Conditions:
-    """Errors of one regression on all rows.
+    """Errors of one regression on all rows."""
 
-    Parameters
-    ----------
-    basis : Basis
-        Of its columns.
-    left : (n,) array
-        What it leaves of the cells' means.
-    """
-
-    basis: Basis
+    basis: Basis  # of its columns
     errors: Errors
-    left: Array
+    left: Array  # (n,): what it leaves of the cells' means
 
     @classmethod
     def of(cls, specification: Specification, means: Array) -> _Conditions:

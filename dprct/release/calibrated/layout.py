@@ -328,21 +328,12 @@ def differences_of(column: Column, schema: Schema) -> Iterator[PermittedDifferen
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The columns of a calibrated file by what fills them.
+    """The columns of a calibrated file by what fills them."""
 
-    Parameters
-    ----------
-    schema : Schema
-        Of the confidential file, with fates from :func:`prepared_schema`.
-    strict : bool
-        Outcomes take admissible values only.
-    hidden : tuple of str
-        Columns of the treatment, where it is private: drawn by released numbers of people.
-    """
-
-    schema: Schema
+    schema: Schema  # of the confidential file, with fates from :func:`prepared_schema`
     regressions: Regressions
-    strict: bool
+    strict: bool  # outcomes take admissible values only
+    # Columns of the treatment, where it is private: drawn by released numbers of people.
     hidden: tuple[str, ...] = ()
 
     @property

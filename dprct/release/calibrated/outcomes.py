@@ -38,27 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicRows:
-    """The public facts of n rows, in one order.
+    """The public facts of n rows, in one order."""
 
-    Parameters
-    ----------
-    columns : mapping of str to (n,) array
-        The public columns, the treatment's among them.
-    arms : (n,) array of int
-        Arm of each row, 0 for control.
-    observed : tuple of (n,) arrays of bool
-        For each outcome, who has a value where that is public; everybody where it is not.
-    clusters : (n,) array of int or None
-        Cluster of each row, where clusters were assigned.
-    groups : Groups or None
-        Public groups whose own effects were released.
-    """
-
-    columns: Mapping[str, NDArray[Any]]
-    arms: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]]  # (n,): the public columns, the treatment's among them
+    arms: NDArray[np.int64]  # (n,): arm of each row, 0 for control
+    # (n,): for each outcome, who has a value where that is public; everybody where it is not.
     observed: tuple[NDArray[np.bool_], ...]
-    clusters: NDArray[np.int64] | None
-    groups: Groups | None = None
+    clusters: NDArray[np.int64] | None  # (n,): cluster of each row, where clusters were assigned
+    groups: Groups | None = None  # public groups whose own effects were released
 
     def shuffled(self, rng: np.random.Generator) -> PublicRows:
         """Return the same rows in a random order."""
@@ -131,39 +118,21 @@ _FEWEST = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constructed:
-    """One outcome of the file.
+    """One outcome of the file."""
 
-    Parameters
-    ----------
-    values : (n,) array
-        Missing where nobody has a value.
-    exact : tuple of bool
-        Per covariate set: whether the errors equal the released ones.
-    ratios : tuple of (K - 1,) arrays
-        Errors over released errors.
-    classical : tuple of float or None
-        Per covariate set: classical error over released error, where there is one effect.
-    control : float or None
-        Error of the control mean over its released error, where it has a target.
-    whole : bool
-        Whether arms have the same shares in all groups.
-    held : tuple of bool
-        Per covariate set: whether the regression on all rows returns released effects; all if
-        empty.
-    residuals : (n,) array or None
-        Zero where nobody has a value; None where other outcomes are not to know them.
-    shared : tuple of int
-        Earlier outcomes whose effects have the released covariance with this one's.
-    """
-
-    values: Array
-    exact: tuple[bool, ...]
-    ratios: tuple[Array, ...]
+    values: Array  # (n,): missing where nobody has a value
+    exact: tuple[bool, ...]  # per covariate set: whether the errors equal the released ones
+    ratios: tuple[Array, ...]  # (K - 1,): errors over released errors
+    # Per covariate set: classical error over released error, where there is one effect.
     classical: tuple[float | None, ...] = ()
+    # Error of the control mean over its released error, where it has a target.
     control: float | None = None
-    whole: bool = True
+    whole: bool = True  # whether arms have the same shares in all groups
+    # Per covariate set: whether the regression on all rows returns released effects; all if empty.
     held: tuple[bool, ...] = ()
+    # (n,): zero where nobody has a value; None where other outcomes are not to know them.
     residuals: Array | None = None
+    # Earlier outcomes whose effects have the released covariance with this one's.
     shared: tuple[int, ...] = ()
 
 
@@ -472,34 +441,20 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """The rows of a calibrated file, and how well they return what was released.
-
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-    rows : tuple of int
-        Rows with each outcome.
-    clusters : str or None
-        Column of the clusters.
-    errors : tuple of (float, float)
-        With admissible values only, for each outcome: the largest gap of an effect in released
-        standard errors, and the ratio of errors that is farthest from 1.
-    groups : ValidGroups or None
-        Groups whose own regressions return released effects, too.
-    sizes : ValidArms or None
-        Rows of every arm, where regressions on the rows of some arms return released effects.
-    ratios : tuple of (int, int)
-        Outcomes of which two-stage least squares of the first on the second has its error.
-    """
+    """The rows of a calibrated file, and how well they return what was released."""
 
     layout: Layout
     table: pd.DataFrame
     outcomes: tuple[Constructed, ...]
-    rows: tuple[int, ...]
-    clusters: str | None
+    rows: tuple[int, ...]  # rows with each outcome
+    clusters: str | None  # column of the clusters
+    # With admissible values only, for each outcome: the largest gap of an effect in released
+    # standard errors, and the ratio of errors that is farthest from 1.
     errors: tuple[tuple[float, float], ...] = ()
-    groups: ValidGroups | None = None
+    groups: ValidGroups | None = None  # groups whose own regressions return released effects, too
+    # Rows of every arm, where regressions on the rows of some arms return released effects.
     sizes: ValidArms | None = None
+    # Outcomes of which two-stage least squares of the first on the second has its error.
     ratios: tuple[tuple[int, int], ...] = ()
 
     @classmethod

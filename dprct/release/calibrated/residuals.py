@@ -24,22 +24,6 @@ _ASYMMETRY = 1e-10
 class Specification:
     """One regression that a reader may run on the released file.
 
-    Parameters
-    ----------
-    design : (n, k) array
-        ``W = [T, 1, X]``: treatments first, then an intercept and covariates in any order.  The
-        covariates may be collinear among themselves; no treatment may be a combination of the
-        other columns.
-    effects : int
-        K - 1, how many of the first columns are treatments.
-    covariance : (K - 1, K - 1) array
-        Target covariance of the effects, in squared units of the outcome; symmetric.
-    groups : (n,) array of int, or None
-        Cluster of each row, for errors clustered by it (CR1); None for heteroskedasticity-robust
-        errors (HC1).
-    shared : tuple of ((n,) array, float)
-        Residuals of other outcomes, and the covariance of the one effect with theirs.
-
     Examples
     --------
     >>> arm = np.array([0.0, 0, 0, 1, 1, 1])
@@ -48,10 +32,17 @@ class Specification:
     [0.2]
     """
 
+    # (n, k): ``W = [T, 1, X]``: treatments first, then an intercept and covariates in any order.
+    # The covariates may be collinear among themselves; no treatment may be a combination of the
+    # other columns.
     design: Array
-    effects: int
+    effects: int  # K - 1, how many of the first columns are treatments
+    # (K - 1, K - 1): target covariance of the effects, in squared units of the outcome; symmetric.
     covariance: Array
+    # (n,): cluster of each row, for errors clustered by it (CR1); None for
+    # heteroskedasticity-robust errors (HC1).
     groups: NDArray[np.int64] | None = None
+    # (n,): residuals of other outcomes, and the covariance of the one effect with theirs.
     shared: tuple[tuple[Array, float], ...] = ()
 
     def __post_init__(self) -> None:
@@ -100,31 +91,20 @@ class Specification:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """Residuals for a released outcome, and how well they meet their targets.
+    """Residuals for a released outcome, and how well they meet their targets."""
 
-    Parameters
-    ----------
-    values : (n,) array
-        e, orthogonal to every design, in the unit of the outcome.
-    exact : tuple of bool
-        Per specification: the whole covariance of the effects is met to 1e-12, relative to the
-        product of the two errors (HC1, or CR1 where there are groups).
-    ratios : tuple of (K - 1,) array
-        Per specification: achieved error (HC1 or CR1) over target error; 1 up to 1e-12 where
-        exact, else at least 1.
-    classical : tuple of float or None
-        Per specification: achieved classical error over target error where there is one effect
-        and no groups, else None.  1 for the first such specification, unless that contradicts the
-        robust errors; not controlled for the others, because e'e sets all of them.
-    shared : bool
-        Whether all covariances with effects on other outcomes are met, too.
-    """
-
-    values: Array
+    values: Array  # (n,): e, orthogonal to every design, in the unit of the outcome
+    # Per specification: the whole covariance of the effects is met to 1e-12, relative to the
+    # product of the two errors (HC1, or CR1 where there are groups).
     exact: tuple[bool, ...]
+    # (K - 1,): per specification: achieved error (HC1 or CR1) over target error; 1 up to 1e-12
+    # where exact, else at least 1.
     ratios: tuple[Array, ...]
+    # Per specification: achieved classical error over target error where there is one effect and no
+    # groups, else None.  1 for the first such specification, unless that contradicts the robust
+    # errors; not controlled for the others, because e'e sets all of them.
     classical: tuple[float | None, ...]
-    shared: bool = True
+    shared: bool = True  # whether all covariances with effects on other outcomes are met, too
 
 
 _NOTHING = 1e-8
@@ -146,14 +126,9 @@ class Influence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Basis:
-    """An orthonormal basis of the columns of one or several designs.
+    """An orthonormal basis of the columns of one or several designs."""
 
-    Parameters
-    ----------
-    vectors : (n, r) array
-    """
-
-    vectors: Array
+    vectors: Array  # (n, r)
 
     def without(self, v: Array) -> Array:
         """Return the part of ``v``, (n,) or (n, m), that is orthogonal to the designs."""
@@ -252,17 +227,6 @@ def _cholesky_twice(columns: Array) -> tuple[Array, Array] | None:
 class Errors:
     """The conditions ``e' D_c e = g_c`` of one specification.
 
-    Parameters
-    ----------
-    covariance : (K - 1, K - 1) array
-        Target of the effects.
-    groups : (n,) array of int, or None
-        Codes from 0 for CR1; None for HC1.
-    classical : bool
-        The classical error of a single effect must equal its target too.
-    shared : tuple of ((n,) array, float)
-        Residuals d of other outcomes, and the covariance g of the two effects: ``e' D d = g``.
-
     Notes
     -----
     For effects j <= l, ``D_jl = n/(n-k) diag(A_ij A_il)`` (HC1), or
@@ -272,9 +236,10 @@ class Errors:
     """
 
     influence: Influence
-    covariance: Array
-    groups: NDArray[np.int64] | None
-    classical: bool
+    covariance: Array  # (K - 1, K - 1): target of the effects
+    groups: NDArray[np.int64] | None  # (n,): codes from 0 for CR1; None for HC1
+    classical: bool  # the classical error of a single effect must equal its target too
+    # (n,): residuals d of other outcomes, and the covariance g of the two effects: ``e' D d = g``.
     shared: tuple[tuple[Array, float], ...] = ()
 
     @classmethod

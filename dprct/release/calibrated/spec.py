@@ -81,19 +81,14 @@ Gamma = Literal["zero", "moments"]
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """What each part of a release may spend; the sum is the whole budget.
-
-    Parameters
-    ----------
-    jointly : bool
-        Whether the effects are those of one Gaussian release, to which their delta belongs.
-    """
+    """What each part of a release may spend; the sum is the whole budget."""
 
     rule: Rule
     reason: str
     covariates: Budget
     effects: Budget
     slopes: Budget
+    # Whether the effects are those of one Gaussian release, to which their delta belongs.
     jointly: bool = False
 
     @property
@@ -200,41 +195,21 @@ def _rule(wanted: Wanted, covariates: Covariates, part: Budget) -> tuple[Rule, s
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CalibratedFacts(ReleaseFacts):
-    """What is public of an experiment that is released.
+    """What is public of an experiment that is released."""
 
-    Parameters
-    ----------
-    effects : ATEFacts
-        What is public of the experiment.
-    regressions : Regressions
-        For which the file is calibrated.
-    covariates : Covariates
-        How covariates may be drawn.
-    slopes : Slopes or None
-        How outcomes move with covariates, where they do.
-    moments : MomentsFacts or None
-        What is public of declared regressions.
-    """
-
-    effects: ATEFacts
-    regressions: Regressions
+    effects: ATEFacts  # what is public of the experiment
+    regressions: Regressions  # for which the file is calibrated
     layout: Layout
-    covariates: Covariates
-    slopes: Slopes | None
-    moments: MomentsFacts | None = None
+    covariates: Covariates  # how covariates may be drawn
+    slopes: Slopes | None  # how outcomes move with covariates, where they do
+    moments: MomentsFacts | None = None  # what is public of declared regressions
 
 
 @dataclass(frozen=True, kw_only=True)
 class CalibratedAllocation(Allocation):
-    """The mechanisms of a calibrated release: covariates, effects and moments in sequence.
+    """The mechanisms of a calibrated release: covariates, effects and moments in sequence."""
 
-    Parameters
-    ----------
-    division : Division
-        What each of them may spend, and why.
-    """
-
-    division: Division
+    division: Division  # what each of them may spend, and why
 
     @property
     def effects(self) -> Allocation:
