@@ -411,17 +411,19 @@ class Gram:
         Where they are among those that were read.
     flat : tuple of bool
         Which have two values alone, the ends: of these squares are public.
-    counts : (C,) array of bool
-        Cells whose rows count.
+    loads : (C,) array of int
+        Public weight v of a row of each cell: 1 or, where weights differ, up to 2^20; 0 where rows
+        do not count.
 
     Notes
     -----
-    2^20 sum u_j, which one person moves by 2^41 at most; sum u_j u_l, by 2^41; sum u_j^2, by 2^40.
+    2^20 sum v u_j, which one person moves by v 2^41 at most; sum v u_j u_l, by v 2^41;
+    sum v u_j^2, by v 2^40.
     """
 
     features: tuple[int, ...]
     flat: tuple[bool, ...]
-    counts: NDArray[np.bool_]
+    loads: Whole
 
     @property
     def entries(self) -> list[tuple[int, int]]:
@@ -434,24 +436,22 @@ class Gram:
     @property
     def key(self) -> tuple[Any, ...]:
         """What it is a function of."""
-        return self.features, self.flat, self.counts.tobytes()
+        return self.features, self.flat, self.loads.tobytes()
 
     @property
     def on_grid(self) -> OnGrid:
         """The numbers, and what moves them."""
         moved = [GRID**2 * (1 if j == k else 2) for j, k in self.entries]
-        return OnGrid(np.outer(np.array(moved, dtype=object), self.counts.astype(object)))
+        return OnGrid(np.outer(np.array(moved, dtype=object), self.loads.astype(object)))
 
     def sums(self, rows: ResidualRows) -> list[int]:
         """The numbers, whole."""
-        cells = rows.cells
-        here = (cells >= 0) & self.counts[cells]
-        u = [rows.feature(one)[here] for one in self.features]
-        found = []
-        for j, k in self.entries:
-            high, low = np.divmod(u[k] * (GRID if j == ALONE else u[j]), GRID)
-            found.append(GRID * int(high.sum()) + int(low.sum()))
-        return found
+        u = [rows.feature(one) for one in self.features]
+        products = (u[k] * (GRID if j == ALONE else u[j]) for j, k in self.entries)
+        return [
+            _weighted(self.loads[None], by_cell_of(one, rows.cells, len(self.loads)))[0]
+            for one in products
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1090,6 +1090,14 @@ def _read(
 
 def _found(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(None if x is None or x != x else x for x in key)
+
+
+def by_cell_of(values: Whole, cells: Whole, size: int) -> list[int]:
+    """Sums of whole numbers below 2^42 by cell; doubles add numbers below 2^53."""
+    here = cells >= 0
+    inside, some = cells[here], values[here]
+    parts = [np.bincount(inside, part, minlength=size) for part in (some >> 20, some & (GRID - 1))]
+    return [GRID * int(a) + int(b) for a, b in zip(*parts, strict=True)]
 
 
 def _weighted(weights: Numbers, sums: Sequence[int]) -> list[int]:

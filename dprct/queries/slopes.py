@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.one_step import ALONE, OnGrid, Score, square_move
+from dprct.queries.one_step import ALONE, OnGrid, Score, by_cell_of, square_move
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Slopes(Score):
     Parameters
     ----------
     weights : (K, C) array of Python int
-        T less its projection on public columns, of each treatment and cell, on the grid of 2^52; 0
-        where rows do not count.
+        T less its projection on public columns, times the public weight of a row, of each treatment
+        and cell, on the grid of 2^52; 0 where rows do not count.
     terms : tuple of (int, int)
         The treatment of each coefficient, and which covariate it is multiplied by: ``ALONE`` first,
         one of each treatment.
@@ -110,9 +110,9 @@ class Slopes(Score):
         r, cells = rows.residuals(residual), rows.cells
         size = self.weights.shape[1]
         by_u = [rows.feature(self.features[j]) for j in range(len(self.features))]
-        plain = _by_cell(r, cells, size)
-        with_r = [_by_cell(u * r, cells, size) for u in by_u]
-        alone = [_by_cell(u, cells, size) for u in by_u]
+        plain = by_cell_of(r, cells, size)
+        with_r = [by_cell_of(u * r, cells, size) for u in by_u]
+        alone = [by_cell_of(u, cells, size) for u in by_u]
         found = [
             sum(int(a) * s for a, s in zip(self.weights[k], part, strict=True))
             for k, part in [(k, [GRID * x for x in plain] if j == ALONE else with_r[j])
@@ -165,6 +165,8 @@ class Influence:
     ----------
     rest : (K, C) array
         T less its projection, of every cell.
+    own : (C,) array
+        Public weight of a row, at most 1.
     level : (Q, C) array
         What is taken from residuals.
     slope : (Q, Q) array
@@ -174,12 +176,13 @@ class Influence:
 
     Notes
     -----
-    q_p = t_k u_j (r - level) - u_j sum_p' slope_pp' u_j', with u = 1 for the treatment itself.  It
-    is computed row by row, with no sum over rows, so that every engine has the same bits.
+    q_p = w (t_k u_j (r - level) - u_j sum_p' slope_pp' u_j'), with u = 1 for the treatment itself.
+    It is computed row by row, with no sum over rows, so that every engine has the same bits.
     """
 
     terms: tuple[tuple[int, int], ...]
     rest: Array
+    own: Array
     level: Array
     slope: Array
     scale: Array
@@ -195,14 +198,6 @@ class Influence:
             for other, value in enumerate(values):
                 away = away + self.slope[p, other] * value
             q = values[p] * (self.rest[k][cells] * (r - self.level[p][cells]) - away)
-            whole = np.rint(np.nan_to_num(q * self.scale[p]))
+            whole = np.rint(np.nan_to_num(q * (self.scale[p] * self.own[cells])))
             found.append(np.clip(whole, -int(most[p]), int(most[p])).astype(np.int64))
         return found
-
-
-def _by_cell(values: Whole, cells: Whole, size: int) -> list[int]:
-    """Sums of whole numbers below 2^42 by cell; doubles add numbers below 2^53."""
-    here = cells >= 0
-    inside, some = cells[here], values[here]
-    parts = [np.bincount(inside, part, minlength=size) for part in (some >> 20, some & (GRID - 1))]
-    return [GRID * int(a) + int(b) for a, b in zip(*parts, strict=True)]

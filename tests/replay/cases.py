@@ -868,6 +868,10 @@ for engine in (False, True):
     declared("products of treatment and covariates" + ", in Polars" * engine,
              {"formulas": ["y ~ t*w + C(x)", "w ~ t*C(x)", "y ~ t + w"],
               "assignment": dprct.Simple("t")}, engine=engine)  # fmt: skip
+declared("products of treatment and covariates, public weights",
+         {"formulas": [dprct.Regression("y ~ t*w + C(x) | block", weights="v")],
+          "assignment": dprct.Block("t", block="block")}, public="t block v",
+         facts={"v": {"fate": "public", "bounds": (1.0, 8.0)}})  # fmt: skip
 declared("products of treatment and covariates, villages",
          {"formulas": ["y ~ t*w"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair",

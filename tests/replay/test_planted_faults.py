@@ -355,6 +355,7 @@ OWN_WEIGHTS = "estimate.PrivateMoments: declared, weights that are private"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
+WEIGHED = "estimate.PrivateMoments: declared, products of treatment and covariates, public weights"
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
 TWO_WAYS = "estimate.PrivateMoments: declared, errors clustered in two ways"
 EFFECT = "estimate.PrivateATE: two arms"
@@ -408,6 +409,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "products with covariates taken to be short": (
         short_products, lambda: declared_moved(PRODUCTS), "sum of (shift / sigma)^2",
+    ),
+    "weighted products with covariates taken to be short": (
+        short_products, lambda: declared_moved(WEIGHED), "sum of (shift / sigma)^2",
     ),
     "members taken to stay what they are": (
         members_that_stay, lambda: declared_moved(MEMBERS), "sum of (shift / sigma)^2",

@@ -14,6 +14,7 @@ from dprct.queries.one_step import (
     Score,
 )
 from dprct.queries.slopes import Slopes
+from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ class BoundStep:
     @property
     def longest(self) -> float:
         """The length of the weights of the cell that has the longest."""
-        weights = self.rest if self.step.products else self.weights
+        weights = self.scored if self.step.products else self.weights
         return float(np.sqrt((weights**2).sum(axis=0)).max())
 
     @property
@@ -167,8 +168,23 @@ class BoundStep:
             of_places: Array = np.maximum.reduce(found.reshape(-1, self.chosen.arms), axis=1)
             return of_places * (1 + 1 / TAU)
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
-        of_rest: Array = (self.rest**2 * several[:, None]).sum(axis=0)
+        of_rest: Array = (self.scored**2 * several[:, None]).sum(axis=0)
         return of_rest
+
+    @property
+    def own(self) -> Array:
+        """Weight of a row of every cell, the largest of which is 1."""
+        return np.ones(len(self.sizes)) if self.loads is None else self.loads / GRID
+
+    @property
+    def scored(self) -> Array:
+        """T less its projection on public columns times the weight of a row; (q, C)."""
+        return self.rest * self.own
+
+    @property
+    def mass(self) -> float:
+        """The sum of weights of the rows that count."""
+        return float(self.sizes @ self.own)
 
     @property
     def classical(self) -> bool:
@@ -210,9 +226,9 @@ class BoundStep:
         """Return its whole weights, of residuals within b."""
         by = self.by[0] if self.by else 0
         if self.step.products:
-            whole = np.rint(self.rest * (FINEST / self.longest)).astype(np.int64).astype(object)
+            whole = np.rint(self.scored * (FINEST / self.longest)).astype(np.int64).astype(object)
             return Slopes(
-                reach, whole, self.blocks, bool(self.clusters), terms=self.step.terms,
+                reach, whole, self.blocks, bool(self.clusters), self.loads, terms=self.step.terms,
                 features=tuple(features.index(one) for one in self.step.features), by=by,
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)

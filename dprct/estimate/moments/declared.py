@@ -677,11 +677,6 @@ def steps_of(
             f"{products[0][0]} is a product of treatment and a private covariate, with classical "
             "errors"
         )
-    if products and regression.weights:
-        return (
-            f"{products[0][0]} is a product of treatment and a private covariate, with weights: it "
-            "is served where the covariate is public"
-        )
     features = tuple(dict.fromkeys(j for _, _, j in products))
     variables = [
         variable_of(covariates[j].name, covariates[j].atoms, schema, _fills(covariates[j], schema))

@@ -181,7 +181,7 @@ class Steps:
         of = bound.step.features
         return Gram(
             tuple(self.features.index(one) for one in of), tuple(one.flat for one in of),
-            bound.sizes > 0,
+            (bound.sizes > 0) * (np.int64(1) if bound.loads is None else bound.loads),
         )  # fmt: skip
 
 

@@ -44,8 +44,8 @@ _LEAST = 0.01
 
 
 def variances(bound: BoundStep) -> Array:
-    """V: mean over rows of the products of treatments less their projection; (K, K)."""
-    found: Array = (bound.rest * bound.sizes) @ bound.rest.T / bound.n
+    """V: mean over rows, by weight, of the products of treatments less their projection; (K, K)."""
+    found: Array = (bound.scored * bound.sizes) @ bound.rest.T / bound.mass
     return found
 
 
@@ -78,7 +78,7 @@ def planned_gate(bound: BoundStep, layout: Layout, gram: Gram, noise: float) -> 
     """Whether M is planned to be well above its noise, of ``noise`` times what one person moves."""
     mean, square = means_of(bound, layout)
     least = float(np.linalg.eigvalsh(second_moments(mean, square))[0])
-    return least > _SAFE * gram.on_grid.unit / GRID**2 * noise / bound.n
+    return least > _SAFE * gram.on_grid.unit / GRID**2 * noise / float(bound.loaded.sum())
 
 
 def per_unit(bound: BoundStep) -> Array:
@@ -140,19 +140,20 @@ def planned_slopes(
     times : float
         Planned standard deviations of a cluster's sum that it is clipped at.
     """
-    n, terms = bound.n, bound.step.terms
+    n, terms = bound.mass, bound.step.terms
     mean, square = means_of(bound, layout)
     V, M = variances(bound), second_moments(mean, square)
+    W = (bound.scored * bound.sizes) @ bound.scored.T / n
     basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, M))
     rows, whole = bound.spread.T
     alike = icc * (whole / rows - 1).mean() if bound.clusters else 0.0
-    raw = gram_of(bound, V, M + alike * np.outer(mean, mean))
+    raw = gram_of(bound, W, M + alike * np.outer(mean, mean))
     noise = np.sqrt((basis**2).sum(1)) * 2 * reach * math.sqrt(bound.moved.max()) / effects / n
     k, j = np.array([one for one, _ in terms]), np.array([one + 1 for _, one in terms])
-    longest = np.abs(bound.rest).max(axis=1)[k]
+    longest = np.abs(bound.scored).max(axis=1)[k]
     typical = np.sqrt(np.diag(raw))
     if bound.clusters:
-        own = V[k, k] * (square[j] + alike * (mean[j] ** 2 + 0.1 * (square[j] - mean[j] ** 2)))
+        own = W[k, k] * (square[j] + alike * (mean[j] ** 2 + 0.1 * (square[j] - mean[j] ** 2)))
         c = times * sd * np.sqrt(n * own / bound.clusters)
         most = np.minimum(np.ceil(_ROOM * reach * longest / c * GRID), GRID)
     else:
@@ -214,7 +215,8 @@ def read_slopes(
 
     ``level`` is that of the block of every cell.
     """
-    n, terms, Q = bound.n, bound.step.terms, len(bound.step.terms)
+    n, terms, Q = bound.mass, bound.step.terms, len(bound.step.terms)
+    whole = float(bound.loaded.sum())
     part, units, sd = effects
     unit = part.unit / GRID * bound.longest / FINEST / GRID / n
     s, own = np.array(units[:Q], float) * unit, np.full(Q, sd * unit)
@@ -223,13 +225,13 @@ def read_slopes(
         p, w = terms.index((k, j)), score.weight(k)
         A[p], other[p] = units_of_A * unit / w, sd * unit / w
     part, units, sd = totals
-    m = float(sum(units)) * part.unit / GRID / n
-    sd_m = math.sqrt(len(units)) * sd * part.unit / GRID / n
+    m = float(sum(units)) * part.unit / GRID / whole
+    sd_m = math.sqrt(len(units)) * sd * part.unit / GRID / whole
     s = s - m * A
     of, part, units, sd = gram
-    M, sd_M = np.eye(1 + len(of.features)), sd * part.unit / GRID**3 / n
+    M, sd_M = np.eye(1 + len(of.features)), sd * part.unit / GRID**3 / whole
     for (a, b), value in zip(of.entries, units, strict=True):
-        M[a + 1, b + 1] = M[b + 1, a + 1] = value * part.unit / GRID**3 / n
+        M[a + 1, b + 1] = M[b + 1, a + 1] = value * part.unit / GRID**3 / whole
     V = variances(bound)
     G = gram_of(bound, V, M)
     usable = bool(np.linalg.eigvalsh(M)[0] > GATE * sd_M and np.linalg.eigvalsh(G)[0] > 0)
@@ -246,7 +248,7 @@ def read_slopes(
                        for _, j in terms])  # fmt: skip
     at = [one for one, _ in terms]
     influence = Influence(
-        terms, np.asarray(bound.rest, np.float64), levels, V[np.ix_(at, at)] * known[None, :],
+        terms, np.asarray(bound.rest, np.float64), bound.own, levels, V[np.ix_(at, at)] * known[None, :],
         GRID / scales,
     )  # fmt: skip
     return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable)
@@ -259,7 +261,7 @@ def drawn_slopes(
     """What was released of a regression with products, in units of its outcome."""
     part, units, sd = squares
     Q = len(bound.step.terms)
-    unit = part.unit / GRID**3 / bound.n**2 * bound.inflation * half**2
+    unit = part.unit / GRID**3 / bound.mass**2 * bound.inflation * half**2
     by = np.outer(scales, scales) * unit
     sampling = np.zeros((Q, Q))
     for (j, k), value in zip(pairs, units, strict=True):

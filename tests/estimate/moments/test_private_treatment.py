@@ -187,7 +187,7 @@ REFUSED: list[tuple[Regression, dict[str, Any], str]] = [
     (asked("y ~ t*x", where="wave == 1"), {}, "treatment is private, and t:x is a product"),
     (asked("y ~ [seen ~ t]", where="wave == 1"), {}, "private, and it has instruments"),
     (asked("y ~ t*x", weights="w"), {"neighbors": "replace-one-design-public"},
-     "t:x is a product of treatment and a private covariate, with weights"),
+     "its weights are private, and t:x is a product with a covariate"),
     (asked(cov_type="nonrobust"), {}, "treatment is private, and it has classical errors"),
     (asked(weights="x"), {}, "needs bounds, 0 or above"),
     (asked("y + w ~ t", weights="w"), {}, "which treatment may have moved"),

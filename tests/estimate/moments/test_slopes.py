@@ -23,7 +23,7 @@ SCHEMA = Schema((
     Column("x", bounds=(-3, 3), sd=1.0, **NEVER), Column("female", **BINARY),
     Column("region", "byte", levels=(1.0, 2.0, 3.0), **NEVER),
     Column("block", "byte", levels=(0.0, 1.0), **NEVER), Column("village", "int", **NEVER),
-    Column("rare", **BINARY),
+    Column("rare", **BINARY), Column("w", bounds=(1, 3), fate="public", **NEVER),
 ), dataset_id="study")  # fmt: skip
 PUBLIC = "replace-one-design-public"
 
@@ -43,6 +43,7 @@ def table(seed: int = 1, n: int = 6000, villages: bool = False) -> pd.DataFrame:
         "y": y.clip(-4, 8), "t": (arm == 1) * 1.0, "t2": (arm == 2) * 1.0, "x": x,
         "female": female, "region": rng.integers(1, 4, n) * 1.0, "block": np.arange(n) % 2.0,
         "village": village, "rare": (np.arange(n) < 3) * 1.0,
+        "w": 1.0 + (village + village // 2) % 3,
     })  # fmt: skip
 
 
@@ -99,6 +100,22 @@ def test_clusters_have_the_errors_of_clusters() -> None:
     assert_sampling(found, plain)
     assert found.bse["t"] > 1.3 * dprct.ols(formula, rows).bse["t"]
     assert found.wald_test("t:female = 0").pvalue < 0.05
+
+
+@pytest.mark.parametrize("villages", [False, True])
+def test_public_weights_give_weighted_least_squares(villages: bool) -> None:
+    rows, formula, options = ROWS, "y ~ t*female + t2 + x | block", dict[str, Any]()
+    if villages:
+        rows = table(2, villages=True)
+        options["assignment"] = dprct.Cluster(["t", "t2"], cluster="village", shares=[1 / 3] * 2)
+    asked = Regression(formula, weights="w")
+    found = model(rows, formulas=[asked], **options).fit(40, 1e-6).ols(asked)
+    plain = dprct.ols("y ~ t*female + t2 + x + C(block)", rows, weights="w",
+                      **({"cluster": "village"} if villages else {"cov_type": "HC1"}))  # fmt: skip
+    names = ["t", "t2", "t:female"]
+    gap = np.abs(found.params[names] - plain.params[names])
+    assert (gap < 5 * np.hypot(found.bse_noise[names], 0.25 * plain.bse[names])).all()
+    assert_sampling(found, plain)
 
 
 def test_intervals_cover_the_effect_and_how_it_varies() -> None:
