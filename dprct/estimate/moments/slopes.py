@@ -248,8 +248,8 @@ def read_slopes(
                        for _, j in terms])  # fmt: skip
     at = [one for one, _ in terms]
     influence = Influence(
-        terms, np.asarray(bound.rest, np.float64), bound.own, levels, V[np.ix_(at, at)] * known[None, :],
-        GRID / scales,
+        terms, np.asarray(bound.rest, np.float64), np.asarray(bound.own, np.float64), levels,
+        V[np.ix_(at, at)] * known[None, :], GRID / scales,
     )  # fmt: skip
     return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable)
 
