@@ -57,10 +57,8 @@ ANY: Kinds = (Kind("Any"),)
 def kinds_of(annotation: Any, names: Mapping[str, Any] | None = None) -> Kinds:
     """Return the alternatives of an annotation, each once.
 
-    Parameters
-    ----------
-    names : mapping, optional
-        The module's, in which text finds its aliases; a name that is not there stays a name.
+    ``names`` is the module's, in which text finds its aliases; a name that is not there stays a
+    name.
 
     Examples
     --------

@@ -92,12 +92,9 @@ UNIFORM_LOSS = 0.25
 
 
 def ridge_penalty(T0: float) -> float:
-    """Return the penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
+    """Penalty of a strict synthetic control, 20 T0 (see ``docs/synthetic_control.md``).
 
-    Parameters
-    ----------
-    T0 : float
-        Pre-periods, plus the weights of predictors.
+    T0 is the number of pre-periods, plus the weights of predictors.
 
     Examples
     --------
@@ -110,15 +107,9 @@ def ridge_penalty(T0: float) -> float:
 def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> bool:
     """Whether ridge weights are expected to do better than equal ones; public facts only.
 
-    Parameters
-    ----------
-    n : int
-        Donors.
-    weight_sd : float
-        Noise of each ridge weight (one standard deviation).
-    path_sd, uniform_sd : float
-        Noise of a path per unit of the largest weight, over the bound, with the budget that ridge
-        weights leave for it, and with all of it.
+    ``weight_sd`` is the noise of each ridge weight; ``path_sd`` and ``uniform_sd`` are those of a
+    path per unit of the largest weight, over the bound, with the budget that ridge weights leave
+    and with all of it.
 
     Notes
     -----
@@ -137,14 +128,8 @@ def ridge_pays(n: int, weight_sd: float, path_sd: float, uniform_sd: float) -> b
 def moment_penalty(noise_sd: float, width: int, distance: float) -> float:
     """Penalty k, about as large as noise makes the eigenvalues of a matrix of centred moments.
 
-    Parameters
-    ----------
-    noise_sd : float
-        Noise of every entry of the symmetric matrix Z'Z (one standard deviation).
-    width : int
-        Its rows, d.
-    distance : float
-        Length of the vector of released means, with which the moments are centred.
+    ``noise_sd`` is of every entry of Z'Z, ``width`` its rows d, ``distance`` the length of the
+    released means.
 
     Notes
     -----

@@ -455,15 +455,6 @@ _ADVICE = {
 def file_error(error: OSError, path: str | os.PathLike[str], deed: str) -> FileError:
     """Sentence on what went wrong with a file and what to do.
 
-    Parameters
-    ----------
-    error : OSError
-        What the operating system said.
-    path : path
-        The file that the user named.
-    deed : {"read", "written"}
-        What was being done to it.
-
     Examples
     --------
     >>> str(file_error(FileNotFoundError(2, "gone"), "a.dta", "read"))

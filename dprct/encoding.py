@@ -321,12 +321,8 @@ def encodings(
 ) -> tuple[Coded, ...]:
     """Return the encodings of columns, from the schema alone; of an exclusive group, one.
 
-    Parameters
-    ----------
-    default_bins : int, optional
-        Number of equal bins of a column that declares none (docs/methods.md, section 1).
-    point_bins : int, optional
-        The same of a column of whole numbers, or decimals, where ``default_bins`` is not given.
+    ``default_bins`` equal bins are those of a column that declares none (docs/methods.md, section
+    1); ``point_bins`` the same of whole numbers or decimals where ``default_bins`` is not given.
 
     Examples
     --------

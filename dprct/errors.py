@@ -271,13 +271,8 @@ class withheld:
     debuggers, log handlers and reporting services find it with its message and the local variables
     of its frames.  Here nothing of it stays but the name of its type.
 
-    Parameters
-    ----------
-    refusal : callable
-        From the type of the foreign error to what is raised in its place.
-    own : bool
-        Whether refusals of this package pass, because the code within is its own; what a function
-        of the user's raises is foreign, whatever it is.
+    With ``own``, refusals of this package pass, because the code within is its own; what a
+    function of the user's raises is foreign, whatever it is.
 
     Examples
     --------
@@ -318,14 +313,7 @@ class withheld:
 def instead_of(name: object, known: Iterable[str], form: str = "{!r}") -> str:
     """Advice for an option that does not exist, for every kind of caller.
 
-    Parameters
-    ----------
-    name : object
-        What was given.
-    known : iterable of str
-        The options that exist.
-    form : str
-        How the caller's language writes the name of an option.
+    ``form`` is how the caller's language writes the name of an option.
 
     Examples
     --------

@@ -44,15 +44,7 @@ def precise(digits: int) -> Any:
 
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """``__getattr__`` of a package whose names are loaded when they are first used.
-
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    homes : mapping
-        The module below the package in which each name is.
-    """
+    """``__getattr__`` of a package whose names, by the module below it, are loaded at first use."""
 
     def found(name: str) -> Any:
         if name not in homes:

@@ -99,14 +99,7 @@ class Recoding:
 
 
 def recoding_of(ranges: Iterable[Mapping[str, Any]], labels: Mapping[Any, str]) -> Recoding:
-    """Return the recoding of a column's user-missing values; it depends on the header only.
-
-    Parameters
-    ----------
-    ranges : iterable of {"lo": float, "hi": float}
-        The declared user-missing values; a single value has both ends equal.
-    labels : mapping of float to str
-        The value labels of the column.
+    """Recoding of a column's user-missing values; it depends on the header only.
 
     Examples
     --------

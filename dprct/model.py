@@ -384,12 +384,8 @@ class Spec(ABC, Generic[AnyFacts]):
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Reason why a budget cannot pay for any table with this header; None if it can.
 
-        Parameters
-        ----------
-        facts : Facts
-            Those of the header of a file.
-        confirm : bool
-            Whether a plan that refuses is confirmed.
+        Facts are those of the header of a file; ``confirm`` says whether a plan that refuses is
+        confirmed.
         """
         refused: DprctError | None = None
         try:
@@ -857,12 +853,7 @@ def saved(value: Any) -> Any:
 
 
 def revived(state: Any, types: tuple[type, ...] = ()) -> Any:
-    """Return the value that :func:`saved` was given; lists come back as tuples.
-
-    Parameters
-    ----------
-    types : tuple of types
-        The dataclasses that may be made.
+    """The value that :func:`saved` was given, of these dataclasses; lists come back as tuples.
 
     Examples
     --------

@@ -96,14 +96,8 @@ def shares_of(
 ) -> Shares:
     """Return shares as rows of ``arms + 1`` numbers, the control group's last.
 
-    Parameters
-    ----------
-    given_shares : sequence, number, mapping from block to either, or None
-        Shares of the arms; None for equal shares.
-    control_share : float, optional
-        Share of the rows that are in no arm; what the arms leave, if not given.
-    implicit : bool
-        Whether rows may be in no arm; if not, the shares of the arms sum to one.
+    Shares are given of the arms, by block or for all; equal ones if not given.  ``control_share``
+    is what they leave.  Where rows cannot be in no arm (``implicit``), they sum to one.
 
     Examples
     --------
@@ -329,13 +323,7 @@ class Counted(Allotted):
         return Shares(((1 / (arms + implicit),) * arms + (float(implicit) / (arms + 1),),))
 
     def common(self, n: int) -> Array:
-        """Return the declared probability of each group, of n rows; (G,).
-
-        Raises
-        ------
-        ParameterError
-            If counts are not of n rows.
-        """
+        """Return the declared probability of each group, of n rows; (G,)."""
         return super().common(n) if self.counts is None else self._counted(n)
 
     def _shares(self, units: Units) -> Array:

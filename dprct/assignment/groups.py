@@ -40,19 +40,7 @@ _ROUNDING = 1e-12
 
 
 def fair_counts(sizes: Codes, shares: Array, rng: np.random.Generator) -> Codes:
-    """Draw how many units of each block go to each group.
-
-    Parameters
-    ----------
-    sizes : (B,) array of int
-        Units per block.
-    shares : (B, K) array
-        Share of each group in each block; rows sum to one.
-
-    Returns
-    -------
-    (B, K) array of int
-        Rows sum to ``sizes``.
+    """Draw how many units of each block go to each group, (B, K), from the shares of these, (B, K).
 
     Notes
     -----
@@ -101,19 +89,9 @@ def whole_and_rest(sizes: Codes, shares: Array) -> tuple[Codes, Array]:
 
 
 def spread(blocks: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
-    """Assign units at random, given how many of each block go to each group.
+    """Group of each unit, drawn, given its block, (U,), and counts of :func:`fair_counts`, (B, K).
 
-    Parameters
-    ----------
-    blocks : (U,) array of int
-        Block of each unit, 0 to B - 1.
-    counts : (B, K) array of int
-        As of :func:`fair_counts`.
-
-    Returns
-    -------
-    (U,) array of int
-        Group of each unit, 0 to K - 1; within a block all arrangements are equally likely.
+    Within a block all arrangements are equally likely.
 
     Examples
     --------
@@ -140,16 +118,7 @@ def narrow(codes: Codes, number: int) -> NDArray[Any]:
 
 
 def independent(shares: Array, rng: np.random.Generator) -> Codes:
-    """Draw the group of each unit on its own.
-
-    Parameters
-    ----------
-    shares : (U, K) or (1, K) array broadcast to units by the caller
-        Probability of each group; rows sum to one.
-
-    Returns
-    -------
-    (U,) array of int
+    """Group of each unit, drawn on its own with its probabilities, (U, K).
 
     Examples
     --------
@@ -426,12 +395,8 @@ def combined(
 ) -> tuple[pd.DataFrame, Combinations | None]:
     """Return some columns of every row, or, of a table in an engine, of every combination.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Public columns: treatment, blocks and clusters.
-    counted : Counted, optional
-        What the pass at the door of an engine counted; without these columns it is asked again.
+    They are those of treatment, blocks and clusters, which are public.  What an engine's pass at
+    the door counted is not asked again.
     """
     wanted = list(dict.fromkeys(names))
     table = nw.from_native(frame, pass_through=True)

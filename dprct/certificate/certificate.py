@@ -120,15 +120,7 @@ class ValuesDigest:
 
 
 def digest_of(table: pd.DataFrame, schema: Schema) -> ValuesDigest:
-    """Return the digests of a released table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Codes and numbers, missing codes in NaN payloads, text as ``str`` or ``bytes``.
-    schema : Schema
-        Gives storage types and labels.
-    """
+    """Digests of a released table: missing codes in NaN payloads, text as ``str`` or ``bytes``."""
     columns = []
     for column in schema.columns:
         labels = labels_digest(column.label, schema.labels_of(column.name))

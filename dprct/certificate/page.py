@@ -90,16 +90,7 @@ def style_source() -> str:
 
 
 def document(kind: str, title: str, subtitle: str, body: Iterable[str], foot: str) -> str:
-    """Return a whole page.
-
-    Parameters
-    ----------
-    kind, title, subtitle : str
-        What it is, of what, and a line below; plain text.
-    body : iterable of str
-        Sections, as :func:`section` makes them.
-    foot : str
-        Plain text.
+    """A whole page: plain texts around sections of :func:`section`.
 
     Notes
     -----
@@ -171,15 +162,7 @@ def claim(*lines: str, promised: bool) -> str:
 
 
 def facts(rows: Mapping[str, str], *, code: Sequence[str] = ()) -> str:
-    """Return names and what they are, as a table with a header in each row.
-
-    Parameters
-    ----------
-    rows : mapping of str to str
-        Plain texts.
-    code : sequence of str
-        Names of rows that are for machines, such as hashes.
-    """
+    """Names and what they are, as a table with a header in each row; ``code`` are for machines."""
 
     def cell(name: str, value: str) -> str:
         return f"<code>{text(value)}</code>" if name in code else text(value)

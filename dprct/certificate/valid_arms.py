@@ -163,10 +163,7 @@ class ValidArms:
     def reason(self, among: Places, terms: set[str], keys: tuple[str, ...]) -> str | None:
         """Reason why the coefficients on the rows of some arms are no released differences.
 
-        Parameters
-        ----------
-        terms : set of str
-            Of the regression; ``keys`` are those of the columns, in the same words.
+        ``keys`` are the terms of the columns, in the words of ``terms``.
         """
         without = [place for place in among if not place or keys[place - 1] not in terms]
         if len(without) == 1 < len(among):

@@ -198,12 +198,7 @@ class ValidGroups:
 
 
 def level_of(groups: ValidGroups | None, data: Any, used: Any) -> Level | None:
-    """Return the one level of a file's groups that the used rows have, if they have one.
-
-    Parameters
-    ----------
-    used : (n,) array of bool
-    """
+    """The one level of a file's groups that the used rows have, if they have one."""
     if groups is None or groups.column not in data.columns:
         return None
     return groups.named(data[groups.column][used].unique())

@@ -286,12 +286,8 @@ class Validity:
     def stamped(self, schema: Schema, continuous: Iterable[str] = ()) -> Schema:
         """Return a schema whose file says what is valid: as a characteristic and in its notes.
 
-        Parameters
-        ----------
-        schema : Schema
-            Of the released file; what it said before of what is valid is replaced.
-        continuous : iterable of str
-            Outcomes that had codes or integers and now are real numbers.
+        What the file said before is replaced.  ``continuous`` are outcomes that had codes or
+        integers and now are real numbers.
 
         Examples
         --------
@@ -322,12 +318,7 @@ class Validity:
     ) -> str | None:
         """Reason why a regression on all rows is not calibrated; None where it is.
 
-        Parameters
-        ----------
-        terms : iterable of str
-            Right side, without the intercept.
-        cov_type : str
-            ``cluster`` is another name for ``CR1``.
+        ``terms`` are without the intercept; ``cluster`` is another name for ``CR1``.
         """
         return self.reason(
             Specification(outcome=outcome, terms=tuple(terms), cov_type=cov_type, cluster=cluster)
@@ -342,14 +333,9 @@ class Validity:
     ) -> str | None:
         """Reason why two-stage least squares is no ratio of two released effects, else None.
 
-        Parameters
-        ----------
-        spec : Specification
-            The outcome on the instruments and the exogenous terms, without what is instrumented.
-        taken : str
-            What is instrumented, such as take-up.
-        together : bool
-            Whether outcome and take-up are known to have values in the same rows.
+        ``spec`` is the outcome on the instruments and the exogenous terms, ``taken`` what is
+        instrumented, such as take-up; ``together`` says that both are known to have values in the
+        same rows.
 
         Notes
         -----
@@ -480,11 +466,6 @@ class Validity:
     def not_carried(self, spec: Specification, names: Iterable[str]) -> tuple[str, ...]:
         """Names of coefficients of which the file knows nothing: least squares finds chance there.
 
-        Parameters
-        ----------
-        names : iterable of str
-            Coefficients of the fit, those of levels as ``C(town)[2]``.
-
         Notes
         -----
         Outcomes are constructed from effects and control means alone, so that a regression of one
@@ -561,13 +542,7 @@ class Validity:
         return self.control_error(spec) if all(map(self._is_arm, spec.terms)) else None
 
     def control_error(self, spec: Specification) -> float | None:
-        """Return the error of the mean of the control group, in the rows of a regression.
-
-        Parameters
-        ----------
-        spec : Specification
-            A regression on all arms, whose control group is that of the experiment.
-        """
+        """Error of the control mean of the experiment in the rows of a regression on all arms."""
         if not self.tells_control(spec) or spec.weighted or self.rounded:
             return None
         place, whole = self.outcomes.index(spec.outcome), self._whole(spec)
@@ -772,10 +747,7 @@ class Validity:
     def notes(self, continuous: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the notes of the data set: what is valid, at which levels, and what is not.
 
-        Parameters
-        ----------
-        continuous : iterable of str
-            Outcomes that had codes or integers and now are real numbers.
+        ``continuous`` are outcomes that had codes or integers and now are real numbers.
         """
         if self.rounded:
             return (_ROUNDED.format(", ".join(self.outcomes)),)
@@ -852,12 +824,7 @@ DIFFERENCE, ADJUSTED = "difference in means", "adjusted difference"
 def estimand_words(covariates: Iterable[str], estimand: str = DIFFERENCE) -> str:
     """Estimand of a valid regression, and the one of which nothing was released.
 
-    Parameters
-    ----------
-    covariates : iterable of str
-        Terms of the regression besides the arms and what tells released groups apart.
-    estimand : str
-        That of the released effects.
+    ``covariates`` are those besides what tells released groups apart.
 
     Examples
     --------

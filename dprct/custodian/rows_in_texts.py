@@ -104,10 +104,7 @@ class Table:
 def places_of_rows(texts: Iterable[Text], tables: Sequence[Table]) -> list[tuple[str, int]]:
     """Return the files in which rows of confidential tables are, each with the first line of them.
 
-    Parameters
-    ----------
-    texts : iterable of Text
-        They are taken one after another, and none is kept.
+    Texts are taken one after another, and none is kept.
     """
     found: dict[str, int] = {}
     for number, batch in enumerate(_batches(texts), 1):
@@ -341,10 +338,7 @@ def _cells(
 ) -> tuple[Codes, Codes]:
     """Return the cells that are not missing, row by row, as places in a vocabulary; -1 if none.
 
-    Returns
-    -------
-    cells, which : ndarray
-        With each, the number of its column.
+    With each comes the number of its column.
     """
     block = table.data[names].iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
     there = ~np.isnan(block)
@@ -502,12 +496,8 @@ def _names_by_themselves(
 def _too_many_cells(cells: Mapping[tuple[Any, float], int], many: int, n: int, rare: float) -> int:
     """Return the first line of more cells by themselves than chance; 0 if it may be chance.
 
-    Parameters
-    ----------
-    cells : mapping
-        From what is a cell, with the digits it says, to its line.
-    many : int
-        How many different numbers or words the text has.
+    ``cells`` has the line of each, by the digits it says; ``many`` different numbers or words are
+    in the text.
     """
     for level in _LEVELS:
         lines = [line for (_, digits), line in cells.items() if digits >= level + np.log10(n)]

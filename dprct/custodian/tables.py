@@ -73,12 +73,7 @@ def confidential_source(
 def released_sources(given: Given, schema: Schema | None = None) -> list[Source]:
     """Every release with its method and the number of its draw.
 
-    Parameters
-    ----------
-    given : Release, data frame, (data frame, Schema), list of them, or mapping of method to these
-        A list is several draws of one method.
-    schema : Schema, optional
-        For those that come without.
+    A list is several draws of one method, a mapping names the methods.
 
     Examples
     --------
@@ -242,12 +237,7 @@ def level_codes(cells: Sequence[Cells]) -> Codes:
 
 
 def row_ids(tables: Sequence[Records], columns: Sequence[str]) -> list[Codes]:
-    """Return a number for each row of each table, the same exactly for rows that are equal.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        In which rows are to be equal.
+    """A number for each row of each table, the same exactly for rows equal in ``columns``.
 
     Examples
     --------
@@ -278,13 +268,10 @@ class Points(NamedTuple):
 def gower_points(
     tables: Sequence[Records], ranges: Mapping[str, tuple[float, float] | None]
 ) -> list[Points]:
-    """Return the rows of all tables as points.
+    """The rows of all tables as points.
 
-    Parameters
-    ----------
-    ranges : mapping of column to (low, high) or None
-        Numbers differ by their distance over the range; None, or an empty or infinite range,
-        makes a column one of levels, which differ by 0 or 1.
+    Numbers differ by their distance over the range; without one, or with an empty or infinite one,
+    a column has levels, which differ by 0 or 1.
 
     Notes
     -----
@@ -328,14 +315,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(rows: Points, among: Points) -> Nearest:
-    """Return the distance of each row to the nearest of others.
-
-    Parameters
-    ----------
-    rows : Points
-        n rows.
-    among : Points
-        m rows of the same space.
+    """Distance of each row to the nearest of others.
 
     Notes
     -----
@@ -383,20 +363,9 @@ _TYPES = dict.fromkeys(KEYS, object) | dict.fromkeys(NUMBERS, np.float64)
 def ci_overlap(
     low: ArrayLike, high: ArrayLike, low_released: ArrayLike, high_released: ArrayLike
 ) -> NDArray[np.float64]:
-    """Return the overlap of confidence intervals.
+    """Overlap of confidence intervals: the mean of the shares of each that lies in the other.
 
-    Parameters
-    ----------
-    low, high : (m,) arrays
-        Ends of the confidential intervals (L, U).
-    low_released, high_released : (m,) arrays
-        Ends of the released ones (L~, U~).
-
-    Returns
-    -------
-    (m,) array
-        Mean of the shares of each interval that lies in the other: 1 where they are the same, 0
-        where they are disjoint or touch, NaN where an end is NaN.
+    It is 1 where they are the same, 0 where they are disjoint or touch, NaN where an end is NaN.
 
     Notes
     -----
@@ -425,16 +394,7 @@ def ci_overlap(
 def compared(
     confidential: pd.DataFrame, released: Mapping[tuple[str, int], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Return both sides of each effect in one row, with overlap and differences.
-
-    Parameters
-    ----------
-    confidential : DataFrame
-        One row per ``covariates``, ``outcome`` and ``arm`` with ``estimate``, ``std.error``,
-        ``conf.low`` and ``conf.high``.
-    released : mapping of (method, draw) to DataFrame
-        The same of each release.
-    """
+    """Both sides of each effect in one row, with overlap and differences, by method and draw."""
     named = {name: f"released.{name}" for name in NUMBERS}
     draw = ["method", "draw"]
     right = pd.concat(
@@ -456,12 +416,7 @@ def compared(
 def summarised(
     effects: pd.DataFrame, by: list[str], measures: list[str], quantiles: tuple[float, ...]
 ) -> pd.DataFrame:
-    """Return the distribution of each measure over the draws.
-
-    Parameters
-    ----------
-    by : list of str
-        Columns that name what was measured; their order of appearance is kept.
+    """Distribution of each measure over the draws, by columns whose order of appearance is kept.
 
     Examples
     --------

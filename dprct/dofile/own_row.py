@@ -199,14 +199,7 @@ def arithmetic(x: Value, op: ast.operator, y: Value) -> Value:
 def translated(
     text: str, column: Callable[[str], Value], scalars: Mapping[str, object] | None = None
 ) -> Value:
-    """Return an expression of Stata in the language of derived columns.
-
-    Parameters
-    ----------
-    column : callable
-        What a column is made of.
-    scalars : mapping of str to number
-        Scalars that the do-files set themselves.
+    """An expression of Stata in the language of derived columns.
 
     Raises
     ------

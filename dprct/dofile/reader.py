@@ -85,10 +85,7 @@ def read_files(
 ) -> Reading:
     """Read do-files, each with the folder that bounds it, as one session of Stata.
 
-    Parameters
-    ----------
-    prepared : bool
-        Whether the data are those after the last merge, collapse or reshape.
+    ``prepared`` data are those after the last merge, collapse or reshape.
     """
     reader = Reader(header, dataset, frozenset(treatments), work, others, prepared=prepared)
     try:

@@ -102,13 +102,7 @@ def numbers_of(column: pd.Series[Any]) -> Array:
 def categories_of(
     name: str, column: pd.Series[Any], schema: Schema | None, levels: Levels
 ) -> pd.Categorical[Any]:
-    """Return a column without missing values as codes of its levels, the base first.
-
-    Parameters
-    ----------
-    column : (n,) Series
-    levels : {"data", "schema"}
-        As in :func:`dprct.formula.design_matrix`.
+    """A column without missing values as codes of its levels, the base first.
 
     Examples
     --------
@@ -200,22 +194,10 @@ def design(
 ) -> Design:
     """Return the design matrix of a formula.
 
-    Parameters
-    ----------
-    formula : str or Formula
-        Text is parsed with row-wise functions for ``levels="data"``, without for ``"schema"``.
-    data : DataFrame
-        N rows; pandas, Polars, or another frame that narwhals can turn into pandas.
-    schema : Schema, optional
-        Gives the order of the levels of a factor; needed for ``levels="schema"``.
-    levels : {"data", "schema"}
-        ``"data"``: the levels that occur in the rows used, as Stata and R do; not for private
-        fits.  ``"schema"``: exactly the declared levels, else the labelled codes, whether or not
-        they occur; the columns then are a function of public facts.
-    keep : (N,) array of bool, optional
-        Rows that may be used at all.
-    known : mapping from column to levels, optional
-        Exactly the levels of these factors, the base first, as of an earlier fit.
+    With ``levels="data"`` a factor has the levels that occur in the rows used, as Stata and R do
+    (not for private fits); with ``"schema"`` exactly the declared levels, else the labelled codes,
+    so that the columns are a function of public facts.  ``keep`` says which of the N rows may be
+    used at all, ``known`` which levels factors have, the base first, as of an earlier fit.
 
     Notes
     -----

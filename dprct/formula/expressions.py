@@ -46,16 +46,10 @@ class Expression:
     def checked(
         cls, source: str, names: Sequence[str], *, functions: bool, part: str
     ) -> Expression:
-        """Return the expression in normal spelling; refuse calls that are not on the list.
+        """The expression in normal spelling; calls that are not on the list are refused.
 
-        Parameters
-        ----------
-        source, names
-            As the attributes.
-        functions : bool
-            Whether row-wise functions and comparisons are allowed.
-        part : str
-            The part of the formula as it was written, for the message.
+        ``functions`` allows row-wise functions and comparisons; ``part`` is the text for the
+        message.
         """
         if len(source) > LONGEST:
             raise FormulaError(
@@ -81,15 +75,8 @@ class Expression:
     def __call__(self, columns: Mapping[str, Array]) -> Array:
         """Compute the expression row by row.
 
-        Parameters
-        ----------
-        columns : mapping of str to (n,) array
-
-        Returns
-        -------
-        (n,) array
-            NaN where a column is missing, and where the result does not exist (``log`` of 0,
-            a division by 0), as in Stata.
+        It is NaN where a column is missing, and where the result does not exist (``log`` of 0, a
+        division by 0), as in Stata.
         """
         values = {f"v{i}": np.asarray(columns[x], np.float64) for i, x in enumerate(self.names)}
         result = computed(ast.parse(self.source, mode="eval").body, values)

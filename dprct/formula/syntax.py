@@ -104,12 +104,7 @@ _MODULE = re.compile(r"\b(np|numpy|math|pd)\.(\w+)")
 
 
 def stata_or_r(text: str) -> str | None:
-    """Return one sentence on how to write what was meant, or None where nothing is recognised.
-
-    Parameters
-    ----------
-    text : str
-        The formula as given, outside backquotes.
+    """One sentence on how to write what was meant, or None where nothing is recognised.
 
     Examples
     --------
@@ -206,14 +201,7 @@ class Formula:
 def names(
     formula: str | Formula, schema: Schema | None = None, *, functions: bool = False
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the outcomes and of the regressors, each once, in order.
-
-    Parameters
-    ----------
-    schema : Schema, optional
-        Where every column must exist.
-    functions : bool
-        As in :func:`parse`.
+    """Columns of outcomes and of regressors, each once, in order; the schema must have them.
 
     Examples
     --------
@@ -232,16 +220,9 @@ def names(
 def parse(formula: str, *, functions: bool = False, structural: bool = False) -> Formula:
     """Parse a formula; nothing in it is ever run.
 
-    Parameters
-    ----------
-    formula : str
-        ``"y ~ a + b"``, ``"y1 + y2 ~ a"``, or ``"~ a + b"``.  A column whose name is not an
-        identifier stands in backquotes.
-    functions : bool
-        Allow ``log``, ``exp``, ``sqrt``, ``abs``, comparisons inside ``I()`` and transformed
-        outcomes; only for fits without a guarantee.
-    structural : bool
-        Allow ``[d ~ z]`` once and ``| effects`` at the end; only for fits that know them.
+    A column whose name is not an identifier stands in backquotes.  ``functions`` allows ``log``,
+    ``exp``, ``sqrt``, ``abs``, comparisons inside ``I()`` and transformed outcomes, for fits
+    without a guarantee; ``structural`` allows ``[d ~ z]`` once and ``| effects`` at the end.
 
     Notes
     -----

@@ -361,13 +361,9 @@ def certificate_beside(path: Path) -> Path | None:
 
 
 def permits_of(certificate: str | Path | Mapping[str, Any]) -> Permits:
-    """Return the differences that a certificate lists, with their reasons.
+    """Differences that a certificate in JSON, or its content, lists, with their reasons.
 
-    Parameters
-    ----------
-    certificate : path or mapping
-        A certificate in JSON, or its content: ``{"differences": [{"facet": ..., "column": ...,
-        "reason": ...}]}``; a column of None permits the facet everywhere.
+    A column of None permits the facet everywhere.
 
     Examples
     --------
@@ -438,10 +434,7 @@ def value_differences(
 ) -> Iterator[Difference]:
     """Yield in which columns two tables differ row by row, and whether their sort order holds.
 
-    Parameters
-    ----------
-    a, b : (data, schema)
-        As :func:`dprct.io.read` returns them; only columns of both are compared.
+    Only columns of both are compared.
     """
     (data_a, schema_a), (data_b, schema_b) = a, b
     n, m = len(data_a), len(data_b)
@@ -476,10 +469,7 @@ def _differing(a: pd.Series[Any], b: pd.Series[Any], *, text: bool) -> Differing
 def differing_numbers(a: NDArray[np.float64], b: NDArray[np.float64]) -> Differing:
     """Count in how many rows two columns of numbers differ, bit by bit.
 
-    Parameters
-    ----------
-    a, b : ndarray (n,)
-        Missing codes in the payloads; NaNs of the same missing code are equal.
+    NaNs of the same missing code are equal.
 
     Examples
     --------
@@ -529,12 +519,7 @@ def _false_order(
 def rows_are_sorted(data: pd.DataFrame, schema: Schema) -> bool:
     """Whether the rows are in the order that the file says they are in.
 
-    Parameters
-    ----------
-    data : DataFrame (n rows)
-    schema : Schema
-        ``schema.file.sorted_by`` names the variables; missing codes follow every number in
-        Stata's order, text is in the order of its bytes.
+    Missing codes follow every number in Stata's order, text is in the order of its bytes.
 
     Examples
     --------

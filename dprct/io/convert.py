@@ -67,16 +67,10 @@ def convert(
 ) -> Schema:
     """Turn a .dta file into a .parquet file or back, in memory that does not grow with its rows.
 
-    Parameters
-    ----------
-    source, target : path
-        One .dta, the other .parquet; the schema is written (or read) next to the .parquet file,
-        as ``big.schema.toml``.  A schema that is there already and agrees with the .dta file
-        stays, with what was declared in it.
-    progress : callable, optional
-        Is called with rows done and rows in all.
-    overwrite : bool
-        Replace a file that exists, and a schema that says something else.
+    The schema is written (or read) next to the .parquet file, as ``big.schema.toml``.  One that is
+    there already and agrees with the .dta file stays, with what was declared in it.  ``progress``
+    is called with rows done and rows in all; ``overwrite`` replaces a file that exists, and a
+    schema that says something else.
 
     Notes
     -----
@@ -362,16 +356,8 @@ def to_parquet(
 def read_pieces(path: Path, rows: int) -> Iterator[Piece]:
     """Yield the rows of a .dta file as columns, at most ``rows`` at a time.
 
-    Parameters
-    ----------
-    rows : int
-        Fewer where strLs have more than 64 MiB together.
-
-    Yields
-    ------
-    dict of name to ndarray
-        float64 with missing codes in NaN payloads, and object for text, as
-        :func:`dprct.io.stata.read_dta` reads them.
+    Columns are as :func:`dprct.io.stata.read_dta` reads them; rows are fewer where strLs have more
+    than 64 MiB together.
     """
     with opened(path) as cursor:
         header = parsed_header(cursor)

@@ -110,13 +110,6 @@ def read(path: str | os.PathLike[str], names: Names = "same") -> tuple[pd.DataFr
 def write(data: pd.DataFrame, schema: Schema, path: str | os.PathLike[str]) -> None:
     r"""Write a data file, by its extension; the file appears complete or not at all.
 
-    Parameters
-    ----------
-    data : pandas.DataFrame
-        As :func:`read` returns it.
-    path : path
-        .dta, .rds (needs R), .csv or .parquet.
-
     Warns
     -----
     DprctWarning

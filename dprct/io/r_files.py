@@ -27,15 +27,7 @@ _STATA_EPOCH = np.datetime64("1960-01-01", "D")
 def read_rdata(path: Path) -> tuple[pd.DataFrame, Schema]:
     """Read the one data frame of an R file, through R itself if it and rpy2 are installed.
 
-    Parameters
-    ----------
-    path : Path
-        .rds, .rda or .RData.
-
-    Warns
-    -----
-    DprctWarning
-        Without R always: attributes are lost without a trace.
+    Without R it always warns: attributes are lost without a trace.
     """
     found = _through_r(path)
     if found is not None:

@@ -83,12 +83,7 @@ class Clock:
 def clock_of(original: str | None, system: str) -> Clock:
     """Clock by which the numbers of a column with a format of another system are read.
 
-    Parameters
-    ----------
-    original : str or None
-        Format as written in the file, for example ``"DATE11"`` or ``"F8.2"``.
-    system : {"SPSS", "SAS"}
-        SPSS counts seconds from 14 October 1582, SAS days or seconds from 1 January 1960.
+    SPSS counts seconds from 14 October 1582, SAS days or seconds from 1 January 1960.
 
     Examples
     --------
@@ -141,20 +136,12 @@ _BEFORE_A = ord("A") - 1
 
 
 def special_missing(path: Path, header: Any) -> dict[str, NDArray[np.int8]] | None:
-    """Places of ``.A`` to ``.Z`` in a SAS transport file, by column.
+    """Places of ``.A`` to ``.Z`` in a SAS transport file, by column: 1 to 26, else 0.
 
     pyreadstat reads them as plain missing.
 
-    Parameters
-    ----------
-    header : object
-        pyreadstat's metadata of the same file.
-
-    Returns
-    -------
-    dict of str to ndarray (rows,), or None
-        Number of the missing code, 1 for ``.A`` to 26 for ``.Z``, else 0; only columns that have
-        one.  None where the rows do not lie as the header says, so that nothing can be said.
+    pyreadstat reads them as plain missing.  None where the rows do not lie as its header says, so
+    that nothing can be said.
 
     References
     ----------
@@ -228,11 +215,6 @@ class _Parts:
 
 def read_foreign(path: Path) -> tuple[pd.DataFrame, Schema]:
     """Read an SPSS or SAS file with its labels, formats and missing codes.
-
-    Parameters
-    ----------
-    path : Path
-        .sav, .zsav, .por, .sas7bdat or .xpt.
 
     Warns
     -----

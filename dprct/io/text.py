@@ -263,11 +263,6 @@ def _are_dates(cells: list[str], lines: str) -> bool:
 def write_csv(data: IntoFrame, schema: Schema, path: Path) -> None:
     """Write a comma-separated UTF-8 file with a row of names.
 
-    Parameters
-    ----------
-    data : data frame
-        As :func:`dprct.io.read` returns it.
-
     Notes
     -----
     Numbers are the shortest decimals that read back as the same double, and days of a column that
@@ -345,11 +340,6 @@ def _restore(data: pd.DataFrame, companion: str) -> None:
 
 def write_parquet(data: IntoFrame, schema: Schema, path: Path) -> None:
     """Write a .parquet file; columns with ``.a`` to ``.z`` get a companion ``<name>__missing``.
-
-    Parameters
-    ----------
-    data : data frame
-        As :func:`dprct.io.read` returns it.
 
     Notes
     -----
@@ -464,11 +454,8 @@ class Cells:
 def readings(path: Path) -> list[Cells]:
     r"""Readings of a text table: archives quote their texts in two ways.
 
-    Parameters
-    ----------
-    path : Path
-        UTF-8 with a row of names; ``.csv`` is separated by commas, ``.tab``, ``.tsv`` and ``.txt``
-        by tabs.  A first column without a name, the row numbers of R and pandas, is left out.
+    A ``.csv`` is separated by commas, ``.tab``, ``.tsv`` and ``.txt`` by tabs.  A first column
+    without a name, the row numbers of R and pandas, is left out.
 
     Examples
     --------

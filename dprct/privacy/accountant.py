@@ -653,14 +653,7 @@ class Accountant(Balance):
 def ledgers_of_same_data(
     data_path: str | os.PathLike[str], sha256: str, besides: str | None
 ) -> list[Accountant]:
-    """Return the ledgers next to a data file, of other ids, that were charged for the same content.
-
-    Parameters
-    ----------
-    sha256 : str
-        Of the data file.
-    besides : str or None
-        The data set whose own ledger does not count.
+    """Ledgers next to a data file, of other ids than ``besides``, charged for the same content.
 
     Notes
     -----

@@ -60,17 +60,9 @@ def cell_count(radices: Sequence[int]) -> int:
 
 
 def cell_indices(codes: IntArray, radices: Sequence[int]) -> NDArray[Any]:
-    """Return the index of each row of digits.
+    """Index of each row of digits, (q,), of which column j lies in ``range(radices[j])``.
 
-    Parameters
-    ----------
-    codes : array of int64, shape (q, p)
-        Digits; column j lies in ``range(radices[j])``.
-
-    Returns
-    -------
-    array, shape (q,)
-        int64 where K allows it, else Python integers.
+    int64 where K allows it, else Python integers.
 
     Examples
     --------
@@ -102,16 +94,7 @@ def cell_digits(indices: Iterable[int], radices: Sequence[int]) -> IntArray:
 def distinct_empty_cells(
     cells: int, size: int, occupied: Iterable[int], source: NoiseSource
 ) -> list[int]:
-    """Draw ``size`` distinct cells uniformly from those that are not occupied.
-
-    Parameters
-    ----------
-    cells : int
-        K; cells are ``range(cells)``.
-    size : int
-        How many to draw; at most the number of empty cells.
-    occupied : iterable of int
-        Distinct indices that cannot be drawn.
+    """Draw ``size`` distinct cells uniformly from those of ``range(cells)`` that are not occupied.
 
     Notes
     -----

@@ -162,12 +162,7 @@ _LARGE_EPSILON = 10
 
 
 def check_delta(budget: Budget, n: int, *, accepted: bool) -> None:
-    """Refuse a delta above ``1/n``, unless that is accepted.
-
-    Parameters
-    ----------
-    n : int
-        Rows, which are public.
+    """Refuse a delta above ``1/n``, unless that is accepted; rows are public.
 
     Examples
     --------
@@ -188,11 +183,6 @@ _LARGE_DELTA = (
 
 def caution(budget: Budget, n: int) -> str:
     """Sentence that says of a budget how little it promises; empty for one that promises much.
-
-    Parameters
-    ----------
-    n : int
-        Rows, which are public.
 
     Notes
     -----

@@ -418,11 +418,6 @@ def json_ready(value: Any) -> Any:
 def together(entries: Iterable[Entry]) -> Together:
     """Common promise of charges.
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-        At least one, each with a price.
-
     Notes
     -----
     Write N_i for the pairs of tables (D, D') that charge i protects at its cost.  A filter on the
@@ -515,12 +510,9 @@ def checksum(facts: Mapping[str, Any]) -> str:
 
 
 def chained(ledger: Mapping[str, Any]) -> list[str]:
-    """Return the link of every entry: the SHA-256 of the link before it and of the entry.
+    """Link of every entry: the SHA-256 of the link before it and of the entry.
 
-    Parameters
-    ----------
-    ledger : mapping
-        The values of a ledger file; links that its entries have already do not count.
+    Links that entries have already do not count.
 
     Notes
     -----

@@ -53,16 +53,9 @@ _FAR = 1 << 16
 
 @lru_cache(maxsize=256)
 def pure_threshold(cells: int, n: int, exponent: Fraction) -> int:
-    """Return the smallest t >= 1 at which empty cells add n / 20 rows or fewer, in expectation.
+    """Smallest t >= 1 at which empty cells add n / 20 rows or fewer, in expectation.
 
-    Parameters
-    ----------
-    cells : int
-        K, the number of cells of the public domain; any size.
-    n : int
-        Public number of rows.
-    exponent : Fraction
-        ``-log alpha`` of the discrete Laplace noise.
+    ``exponent`` is ``-log alpha`` of the discrete Laplace noise.
 
     Examples
     --------

@@ -95,12 +95,7 @@ def reachable_scale(scale: Fraction) -> float:
 
 @lru_cache(maxsize=256)
 def laplace_scale(sensitivity: int, epsilon: Fraction) -> float:
-    """Return the scale at which discrete Laplace noise costs at most ``epsilon``.
-
-    Parameters
-    ----------
-    sensitivity : int
-        L1, in units of the grid.
+    """Scale at which discrete Laplace noise of an L1 sensitivity costs at most ``epsilon``.
 
     Examples
     --------
@@ -142,16 +137,9 @@ def concentrated_rho(budget: Budget) -> Fraction:
 
 @lru_cache(maxsize=256)
 def analytic_gaussian(l2_squared: Fraction, size: int, budget: Budget) -> GaussianNoise:
-    """Return the noise of the analytic Gaussian mechanism for integers.
+    """Noise of the analytic Gaussian mechanism for integers.
 
-    Parameters
-    ----------
-    l2_squared : Fraction
-        Square of the L2 sensitivity, in squared units of the grid.
-    size : int
-        Number of coordinates, d.
-    budget : Budget
-        With ``delta > 0``.
+    The square of the L2 sensitivity is in squared units of the grid; delta is above 0.
 
     Notes
     -----

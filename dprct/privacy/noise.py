@@ -79,15 +79,6 @@ def interval_context(bits: int) -> Any:
 def exact_binomial(trials: int, tail: Tail, uniform_below: Callable[[int], int]) -> int:
     """Draw from Binomial(trials, alpha^t / (1 + alpha)), exactly.
 
-    Parameters
-    ----------
-    trials : int
-        At least 0; any size.
-    tail : Tail
-        The event that is counted.
-    uniform_below : callable
-        ``uniform_below(m)`` draws a uniform integer from ``range(m)``.
-
     Notes
     -----
     *Splitting.*  The trials are cut into blocks whose mean is about 256 at most; the number of
@@ -415,12 +406,7 @@ class Simulated:
 def in_cubes(scale: float, size: int, count: int, noise: NoiseSource) -> Integers:
     """Vectors x (count, size) of integers with P(x) proportional to ``exp(-max_j |x_j| / scale)``.
 
-    Parameters
-    ----------
-    scale : float
-        The law is exact for the rational number that the double is.
-    size : int
-        J, the number of coordinates.
+    The law is exact for the rational number that ``scale`` is; ``size`` is J.
 
     Notes
     -----
@@ -460,21 +446,10 @@ def unsaturated(
     low: int = int(_INT64.min),
     high: int = int(_INT64.max),
 ) -> Integers:
-    """Continue discrete Laplace draws that were cut off at ``low`` or ``high``.
+    """Continue discrete Laplace draws that were clipped to ``[low, high]``; ``low < 0 < high``.
 
-    Parameters
-    ----------
-    draws : array of int64
-        Discrete Laplace draws, clipped to ``[low, high]``.
-    tail : callable
-        ``tail(m)`` draws m values of the noise conditioned on being at least 1.
-    low, high : int
-        Where the draws were clipped; ``low < 0 < high``.
-
-    Returns
-    -------
-    array
-        ``draws`` itself if nothing was cut off, else Python integers.
+    ``tail(m)`` draws m values of the noise conditioned on being at least 1.  Returned are ``draws``
+    themselves if nothing was cut off, else Python integers.
 
     Notes
     -----

@@ -52,17 +52,9 @@ class Openings:
     ) -> None:
         """Remember an opening before anybody is told how it ended.
 
-        Parameters
-        ----------
-        source : Path or None
-            The data file.  Without one, or where nothing can be written next to it, an opening is
-            remembered in memory.
-        dataset_id : str or None
-            Without one, an opening that was not refused is not remembered.
-        facts : mapping from column to text
-            A hash of what was declared of each column that was looked at.
-        refused : bool
-            Every refusal counts; of what passed, the same facts count once.
+        Without a file, or where nothing can be written next to it, it is remembered in memory.
+        Every refusal counts; of what passed, the same facts count once, and without a
+        ``dataset_id`` not at all.
         """
         if source is not None and (refused or self._is_new(source, dataset_id, facts)):
             with contextlib.suppress(OSError, DprctError):
@@ -77,12 +69,7 @@ class Openings:
     ) -> tuple[int, int]:
         """How many openings were refused, and how many other facts passed before.
 
-        Parameters
-        ----------
-        source, dataset_id
-            As of :meth:`note`.
-        fact_of : callable
-            From a column to the hash of what is declared of it now.
+        ``fact_of`` gives the hash of what is declared of a column now.
         """
         found = [*self._here, *([] if source is None else _kept(source, dataset_id))]
         names = {name for one in found for name in one.facts}

@@ -129,19 +129,10 @@ def target_l2(n: int, T0: float, lam: float) -> float:
 def solver_error(
     y_norm: float, n: int, T0: float, lam: float, coordinates: int | None = None
 ) -> float:
-    """Return a bound on the L2 error of the weights in floating point, from public numbers.
+    """Bound on the L2 error of the weights in floating point, from public numbers.
 
-    Parameters
-    ----------
-    y_norm : float
-        Euclidean norm of the treated unit's pre-period.
-    n, T0
-        As for :func:`ridge_l1`.
-    lam : float
-        The penalty.
-    coordinates : int, optional
-        Of a row, T0 if not given; the smaller of this and n is the order N of the system that is
-        solved.
+    ``y_norm`` is the norm of the treated unit's pre-period; the smaller of n and the
+    ``coordinates`` of a row (T0 if not given) is the order N of the system that is solved.
 
     Notes
     -----

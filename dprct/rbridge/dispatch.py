@@ -105,13 +105,7 @@ class _Outcome:
 
 
 def connect(address: str) -> dict[str, str]:
-    """Find R's table of frames, and say who is here.
-
-    Parameters
-    ----------
-    address : str
-        ``"dprct::the"``: the package and its object with the element ``frames``.
-    """
+    """Find R's table of frames, in ``"dprct::the"``, and say who is here."""
     package, name = address.split("::")
     session = attach()
     namespace = session.base("asNamespace")(short_texts([package]))

@@ -344,12 +344,7 @@ def stored(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def with_origin(column: Column, columns: Iterable[Column]) -> Column:
-    """Return a column with the origin that its parents give it: what is made of a cohort's is one.
-
-    Parameters
-    ----------
-    columns : iterable of Column
-        All columns of its schema.
+    """A column with the origin that its parents give it: what is made of a cohort's is one.
 
     Notes
     -----
@@ -405,11 +400,9 @@ def _made_of(column: Column) -> list[str]:
 def check_own(column: Column) -> None:
     """Refuse a column in which one person can move the rows of others; from the schema alone.
 
-    Parameters
-    ----------
-    column : Column
-        One whose values a guarantee protects.  What a guarantee lists as public, such as arms and
-        blocks where the design is public, is the same in all neighbours, whatever it is built from.
+    It is asked of columns whose values a guarantee protects.  What a guarantee lists as public,
+    such as arms and blocks where the design is public, is the same in all neighbours, whatever it
+    is built from.
 
     Notes
     -----
@@ -632,12 +625,8 @@ def number_rules(column: Column, x: Any, on: Spelling) -> Iterator[Rule]:
 def legal_number(column: Column, x: nw.Expr, codes: nw.Expr | None, *, exact: bool) -> nw.Expr:
     """Whether a number breaks no rule of a column that stays in an engine; else null or not.
 
-    Parameters
-    ----------
-    codes : expression or None
-        Number of the missing code of each row, where the table has such; else null and NaN are ".".
-    exact : bool
-        Whether the numbers were of a type of which doubles do not hold all.
+    ``codes`` has the number of each row's missing code, where the table has such; else null and NaN
+    are ".".  ``exact`` numbers were of a type of which doubles do not hold all.
 
     Notes
     -----

@@ -170,12 +170,7 @@ def named(text: str) -> set[str]:
 
 
 def in_signs(text: str, missing: str = "missing") -> str:
-    """Return a condition with the signs of Stata and R, whose order of operations is another.
-
-    Parameters
-    ----------
-    missing : str
-        The function that tells what is missing.
+    """A condition with the signs of Stata and R, whose order of operations is another.
 
     Examples
     --------

@@ -63,12 +63,7 @@ _WIDE_UNSIGNED = (nw.UInt64, nw.UInt128)
 
 
 def schema_of_frame(frame: IntoFrame) -> Schema:
-    """Return the types of a data frame's columns, and nothing else of it.
-
-    Parameters
-    ----------
-    frame : data frame
-        Anything narwhals understands: pandas, Polars (eager or lazy), Arrow, DuckDB, ...
+    """Types of the columns of any data frame that narwhals understands, and nothing else of it.
 
     Examples
     --------
@@ -96,12 +91,7 @@ def schema_of_frame(frame: IntoFrame) -> Schema:
 
 
 def table_of_frame(frame: IntoFrame) -> tuple[pd.DataFrame, Schema]:
-    """Return a data frame as codes and numbers with its schema, as a file reader returns them.
-
-    Parameters
-    ----------
-    frame : data frame
-        Eager: pandas, Polars or Arrow.
+    """A data frame in memory as codes and numbers with its schema, as a file reader returns them.
 
     Examples
     --------
@@ -237,12 +227,7 @@ _MOST_PERIODS = 1e8
 
 
 def decode(schema: Schema, data: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with categories for labelled codes and dates for dates.
-
-    Parameters
-    ----------
-    data : pandas.DataFrame
-        As ``read_dta`` gives it: codes and numbers.
+    """Codes and numbers as a frame with categories for labelled codes and dates for dates.
 
     Notes
     -----

@@ -60,16 +60,10 @@ def made_columns(
     columns: Sequence[Column],
     declare: Callable[[Column], Column] = lambda column: column,
 ) -> tuple[Column, ...]:
-    """Return the columns that are made of others, with what follows of their values.
+    """The columns that are made of others, with what follows of their values.
 
-    Parameters
-    ----------
-    expressions : mapping of str to str
-        By name, in an order in which each uses those before it.
-    columns : sequence of Column
-        Those of the file, as declared.
-    declare : callable
-        Adds what is declared of such a column besides.
+    Each expression uses columns of the file, as declared, and those before it; ``declare`` adds
+    what is declared of such a column besides.
 
     Examples
     --------

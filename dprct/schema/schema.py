@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 
 
 def declared(column: Column, fact: object) -> Column:
-    """Return ``column`` with a declared fact.
-
-    Parameters
-    ----------
-    fact : tuple, list or mapping
-        A tuple is bounds, a list is levels, a mapping names facts of :class:`Column`.
+    """``column`` with a fact: a tuple is bounds, a list is levels, a mapping names facts.
 
     Examples
     --------
@@ -425,10 +420,7 @@ _FIXED_ROLES = ("covariate", "block")
 def check_fixed_before(schema: Schema, names: Iterable[str], treatment: Iterable[str]) -> None:
     """Refuse covariates and subgroups that treatment moves, by what is declared of them.
 
-    Parameters
-    ----------
-    names, treatment : iterable of str
-        Covariates or subgroups, and the arms; an arm among the names is no matter of this check.
+    An arm among the names is no matter of this check.
 
     Notes
     -----

@@ -75,11 +75,6 @@ _ENGINES = "pandas, Polars (eager or lazy), DuckDB or PySpark"
 def table(data: object) -> Table:
     """Return ``data`` behind narwhals' interface: in memory, or left in its engine.
 
-    Parameters
-    ----------
-    data : data frame
-        pandas, Polars (eager or lazy), a DuckDB relation, or a PySpark DataFrame.
-
     Examples
     --------
     >>> import pandas as pd
@@ -127,12 +122,7 @@ def collected(frame: Table) -> Frame:
 def asking(frame: Table, wanted: str) -> withheld:
     """Withhold what an engine says when it fails, because it may show data.
 
-    Parameters
-    ----------
-    frame : narwhals frame
-        Of the engine that is asked.
-    wanted : str
-        What it is asked for, in words.
+    ``wanted`` is what it is asked for, in words.
     """
     engine = frame.implementation
 
@@ -170,13 +160,7 @@ def row_count(frame: Table) -> int:
 
 
 def check_there(frame: Table, n: int) -> None:
-    """Refuse a table that is gone or was changed since the constructor; nothing is charged yet.
-
-    Parameters
-    ----------
-    n : int
-        Rows that it had in the constructor; public.
-    """
+    """Refuse a table that is gone or was changed since the constructor; nothing is charged yet."""
     check_rows(row_count(frame), n)
 
 
@@ -192,10 +176,7 @@ def check_rows(found: int, n: int) -> None:
 def check_counts(found: Mapping[tuple[Any, ...], Sequence[int]], counted: Counted) -> None:
     """Refuse a pass that met other public counts than the pass at the door.
 
-    Parameters
-    ----------
-    found : mapping from tuple to sequence of int
-        Numbers as in :attr:`Counted.groups`, or of all rows together, under the empty tuple.
+    Numbers are as in :attr:`Counted.groups`, or of all rows together, under the empty tuple.
     """
     check_rows(sum(sizes[0] for sizes in found.values()), counted.rows)
     expected = counted.groups
@@ -433,12 +414,8 @@ _NOT_CODES = "not missing codes"
 def validate(schema: Schema, data: Any, columns: Iterable[str] | None = None) -> None:
     """Refuse data that do not fit the schema.
 
-    Parameters
-    ----------
-    data : data frame
-        pandas, Polars, DuckDB or PySpark; of one in an engine, rules are counted there.
-    columns : iterable of str, optional
-        Check these columns only; all by default, and then the data may have no others.
+    Without ``columns`` all are checked, and the data may have no others.  Of a table in an engine,
+    rules are counted there.
 
     Examples
     --------
@@ -460,12 +437,7 @@ def check_legal(
 ) -> None:
     """Refuse rows that do not fit the schema, by column and rule.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The columns that are checked.
-    counted : Counted, optional
-        Of an engine, what its one pass over the table found.
+    ``counted`` is what an engine's one pass over the table found.
 
     Notes
     -----
@@ -531,13 +503,7 @@ _BROKEN, _EACH = "__broken", "__rows"
 def counted_once(
     schema: Schema, frame: Lazy, names: Sequence[str], counting: Counting | None = None
 ) -> Counted:
-    """Count rows, rows that break the schema and public combinations: one pass of an engine.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns whose rules count.
-    """
+    """Count rows, rows that break the schema and public combinations: one pass of an engine."""
     counting = counting or Counting()
     columns = list(map(schema.column, names))
     ones = {column.name: nw.col(column.name).cast(nw.Float64) == 1 for column in columns}

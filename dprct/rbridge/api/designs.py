@@ -23,14 +23,9 @@ KINDS = ("Simple", "Complete", "Block", "Cluster", "BlockCluster", "Factorial", 
 
 
 def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
-    """Return the design that R describes.
+    """The design that R describes by ``kind``, one of :data:`KINDS`, and ``options``.
 
-    Parameters
-    ----------
-    spec : mapping
-        ``kind``, one of :data:`KINDS`, and ``options``, the arguments by name.
-    table : Table, optional
-        What R knows of the data frame whose synthetic rows an R function will be given.
+    ``table`` is what R knows of the data frame whose synthetic rows an R function will be given.
     """
     kind = spec["kind"]
     if kind not in KINDS:

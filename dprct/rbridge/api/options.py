@@ -22,14 +22,7 @@ _FRACTIONS = frozenset({"float", "Real", "Fraction", "Any"})
 
 
 def options_for(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as ``function`` takes them: R knows no scalars and seldom whole numbers.
-
-    Parameters
-    ----------
-    function : callable
-        Its signature says what each option is.
-    options : mapping of str to object
-        As they came from R; None is left out.
+    """Options as ``function`` takes them: R knows no scalars and seldom whole numbers.
 
     Examples
     --------

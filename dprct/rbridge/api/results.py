@@ -98,17 +98,7 @@ def plan_record(plan: Plan) -> Record:
 
 
 def result_record(result: Any, call: str = "dprct_private", like: Likeness | None = None) -> Record:
-    """Return whatever ``fit`` returned as an R object.
-
-    Parameters
-    ----------
-    result : object
-        A release, effects with a covariance, or a path.
-    call : str
-        First S3 class of an estimate.
-    like : Likeness, optional
-        How R keeps the columns of the data, as which it gets those of a release.
-    """
+    """Whatever ``fit`` returned as an R object; ``call`` is the first S3 class of an estimate."""
     if isinstance(result, Release):
         return release_record(result, like)
     if isinstance(result, LinearResults):

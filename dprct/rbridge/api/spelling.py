@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 
 
 def spelled(result: Any, spelling: Mapping[str, Any] | None) -> Any:
-    """Return a fit whose coefficients and formula are spelled as in R.
+    """A fit whose coefficients and formula are spelled as in R.
 
-    Parameters
-    ----------
-    spelling : mapping, optional
-        ``formula``, the text of R's; ``terms``, R's words for the factors of the formula; and
-        ``levels``, of each R factor the labels by code.
+    ``spelling`` has ``formula``, the text of R's; ``terms``, R's words for its factors; and
+    ``levels``, of each R factor the labels by code.
     """
     asked = spelling or {}
     # R's empty list has no names, so that it comes as a list

@@ -101,17 +101,10 @@ def schema_of(
     *,
     is_part: bool = False,
 ) -> Schema:
-    """Return the schema of a data frame.
+    """Schema of a data frame.
 
-    Parameters
-    ----------
-    known : Schema or None
-        The schema that came with the frame; its facts stand for every column that is still the
-        one it describes.
-    label : str
-        Label of the data set.
-    is_part : bool
-        Whether R sent the columns of one call only; the facts about the others stay as they are.
+    The facts of the known one stand for every column that is still the one it describes.  With
+    ``is_part``, R sent the columns of one call only, and facts about the others stay as they are.
     """
     if known is None:
         known = Schema((), FileFacts(label=label))

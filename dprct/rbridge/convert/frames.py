@@ -65,12 +65,7 @@ class Table:
 
 
 def table_from_r(frame: Any, known: Any) -> Table:
-    """Return an R data frame as a table.
-
-    Parameters
-    ----------
-    known : callable
-        Returns the :class:`Schema` that the attribute ``dprct_schema`` stands for.
+    """An R data frame as a table; ``known`` gives the schema that its attribute stands for.
 
     Warns
     -----
@@ -98,13 +93,7 @@ def table_from_r(frame: Any, known: Any) -> Table:
 
 
 def table_to_r(table: Table, record: Any) -> Any:
-    """Return a table as an R data frame.
-
-    Parameters
-    ----------
-    record : R object
-        What the attribute ``dprct_schema`` is to be, or R's NULL.
-    """
+    """A table as an R data frame whose attribute ``dprct_schema`` is ``record``, or R's NULL."""
     null = attach().ri.NULL
     names = [str(name) for name in table.data.columns]
     recodings = table.like.recodings if table.like is not None else {}

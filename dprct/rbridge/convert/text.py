@@ -32,18 +32,7 @@ _ENDS = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 
 def unpacked(packed: Any, missing: object = None) -> NDArray[np.object_]:
-    """Value that ``pack_text`` of bridge.R packed.
-
-    Parameters
-    ----------
-    missing : object
-        What stands for NA.
-
-    Returns
-    -------
-    (n,) array of str
-        Text that R marks as bytes is ``bytes``.
-    """
+    """Value that ``pack_text`` of bridge.R packed; text that R marks as bytes is ``bytes``."""
     parts = fields(packed)
     problem = text(parts["error"])
     if problem:
