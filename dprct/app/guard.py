@@ -59,12 +59,9 @@ class Guard:
         return f"http://{self.hosts[0]}/{self.token}/"
 
     def refused(self, method: str, path: str, headers: Mapping[str, str]) -> int | None:
-        """Return the status with which a request is refused; None if it is answered.
+        """Status with which a request is refused; None if it is answered.
 
-        Parameters
-        ----------
-        headers : mapping of str to str
-            Names in lower case.
+        Names of headers are in lower case.
 
         Examples
         --------

@@ -140,15 +140,7 @@ def _has_fates(document: Mapping[str, Any]) -> bool:
 
 
 def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None) -> dict[Path, Any]:
-    """What method and roles imply, by its place in the study file.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Columns of the file, in their order.
-    rows : int or None
-        Rows of the file, where they are known.
-    """
+    """What method and roles imply, by its place in the study file."""
     method, declared = method_of(document), roles_of(document, names)
     parts = parts_of(method)
     found, roles = _in_numbers(declared) if method in _IN_NUMBERS else ({}, declared)
@@ -258,10 +250,7 @@ def follow(
 ) -> None:
     """Let keys follow what is implied, unless a person said otherwise.
 
-    Parameters
-    ----------
-    said : iterable of tuple
-        Places that the person has just changed.
+    ``said`` are the places that the person has just changed.
 
     Examples
     --------
@@ -305,11 +294,6 @@ def _put(document: dict[str, Any], path: Path, value: Any) -> None:
 
 def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str, Any]]:
     """Changes by which a study is about the regressions of its do-files.
-
-    Parameters
-    ----------
-    filled : Prefill
-        What the do-files say, with the treatment of the study.
 
     Notes
     -----
@@ -357,12 +341,8 @@ def turned(
 ) -> None:
     """Turn a study file to another method: what the new one does not read is put aside.
 
-    Parameters
-    ----------
-    put_aside : dict
-        By method what a person wrote for it when it was left, which comes back with it.
-    followed : mapping
-        What method and roles implied so far, which is implied anew.
+    ``put_aside`` has by method what a person wrote for it when it was left, which comes back with
+    it; ``followed`` is what method and roles implied so far, which is implied anew.
     """
     old = method_of(document)
     reads = {part for part in parts_of(method) if part != "formula"}

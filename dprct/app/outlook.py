@@ -32,13 +32,7 @@ _MOST = 12
 
 
 def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> dict[str, Any]:
-    """Planned errors at an epsilon, and what a picture of a protected file is drawn from.
-
-    Parameters
-    ----------
-    epsilon : float
-        Need not be that of the study.
-    """
+    """Planned errors at an epsilon, and what a picture of a protected file is drawn from."""
     try:
         plan = header_plan(study, header, rows, epsilon)
         found = [] if plan is None else _estimates(plan, study, header)

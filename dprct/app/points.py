@@ -90,14 +90,7 @@ class Point:
 def explained(
     points: Iterable[str], names: Sequence[str], keys: Mapping[str, Collection[str]]
 ) -> list[Point]:
-    """Open points with their fields.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns of the file.
-    keys : mapping of str to collection of str
-        Keys of each section that the page has a form for.
+    """Open points with their fields, of the sections that the page has a form for.
 
     Examples
     --------
@@ -111,10 +104,7 @@ def explained(
 def refusal(said: str, method: str, keys: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """Refusal of a request with what a button can do about it.
 
-    Parameters
-    ----------
-    method : str
-        Whose section is meant where the sentence names none.
+    Where the sentence names no section, that of the method is meant.
 
     Examples
     --------

@@ -245,11 +245,6 @@ _UNDERSCORED = re.compile(r"(?<!['\w])([a-z]+(?:_[a-z]+)+)(?!['\w.])")
 def in_fields(said: str, keys: Container[str]) -> str:
     """Sentence in the words of the page: the labels of fields, where a study file has keys.
 
-    Parameters
-    ----------
-    keys : container of str
-        All keys that have a field.
-
     Examples
     --------
     >>> keys = {"missing", "max_rows", "method", "attrition"}

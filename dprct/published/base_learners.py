@@ -88,11 +88,7 @@ def _numbers(found: object, rows: int) -> Array:
 
 
 def budgets_of(asked: Mapping[str, Any] | None, parts: Sequence[str]) -> dict[str, Budget]:
-    """Return the budgets of parts that have one of their own.
-
-    Parameters
-    ----------
-    asked : mapping from part to (epsilon, delta), or None
+    """Budgets, each (epsilon, delta), of the parts that have one of their own.
 
     Examples
     --------

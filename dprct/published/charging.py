@@ -44,13 +44,7 @@ def charged_or_noted(
     accountant: Accountant | None,
     noise: NoiseSource,
 ) -> Receipt:
-    """Charge the promised part; record the rest, without a price, in a ledger next to the data.
-
-    Parameters
-    ----------
-    schema, guarantee, method, accountant, noise
-        As for :func:`dprct.results.receipt.charged`.
-    """
+    """Charge the promised part; record the rest, without a price, in a ledger next to the data."""
     if guarantee.measure != "none":
         return charged(schema, guarantee, method, accountant, noise)
     if accountant is not None:

@@ -100,16 +100,8 @@ def covariates(
 ) -> Covariates:
     """Return the source of the covariates that ``x_method`` asks for.
 
-    Parameters
-    ----------
-    data : data frame
-        Confidential, n rows.
-    names : sequence of str
-        Columns wanted.
-    x_method : {"strict", "marginals", "published"} or data frame
-        A frame has released rows, n of them.
-    zeta : float or None
-        As in the histograms; not for ``"marginals"``.
+    ``x_method`` is "strict", "marginals", "published" or a frame of n released rows; ``zeta`` is as
+    in the histograms, and not for "marginals".
     """
     wanted = tuple(names)
     if not isinstance(x_method, str):

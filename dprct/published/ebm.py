@@ -72,20 +72,8 @@ def fitted_ebm(
 ) -> EBMFit:
     """Fit a DP-EBM under every condition of :data:`CONDITIONS`.
 
-    Parameters
-    ----------
-    X : (n, p) array
-        Clipped to ``bounds`` here.
-    y : (n,) array
-        Clipped to ``target`` and centred at its middle here.
-    bounds : sequence of (low, high)
-        Public.
-    target : (low, high)
-        Public range of the target.
-    budget : Budget
-        With delta above 0.
-    seed : int, optional
-        For simulation only.
+    Features are clipped to ``bounds``, y to ``target`` and centred at its middle.  A seed is for
+    simulation only.
 
     Notes
     -----
@@ -133,17 +121,8 @@ def printed_ebm(
 
     Ranges of features and of the target, kinds of features, and classes are taken from the data.
 
-    Parameters
-    ----------
-    X : (n, p) array
-    y : (n,) array
-    budget : Budget
-        Interpret's parameter; no guarantee.
-    weights : (n,) array, optional
-    classifies : bool
-        Whether y is a class, 0 or 1, as treatment is.
-    seed : int, optional
-        For simulation only.
+    The budget is Interpret's parameter and no guarantee; ``classifies`` says that y is a class, 0
+    or 1, as treatment is.
     """
     if classifies and len(np.unique(y)) < 2:
         raise ParameterError(

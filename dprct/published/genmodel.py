@@ -188,14 +188,7 @@ class Proxies:
 def proxies(
     released: ReleasedDesign, beta: Array, sigma2: float, B: int, rng: np.random.Generator
 ) -> Proxies:
-    """Draw B proxies from their joint law.
-
-    Parameters
-    ----------
-    beta : (k,) array
-        Of the confidential fit.
-    sigma2 : float
-        Of the confidential fit.
+    """Draw B proxies from their joint law, of the confidential fit's ``beta`` and ``sigma2``.
 
     Examples
     --------
@@ -238,16 +231,10 @@ def sanitised(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Sanitised:
-    """Return noisy means of proxies (dp_rct.txt, Algorithm 3, lines 14 to 24).
+    """Noisy means of proxies (dp_rct.txt, Algorithm 3, lines 14 to 24).
 
-    Parameters
-    ----------
-    sigma2 : float
-        Of the confidential fit, used in the confidential variants only.
-    shares : OutcomeShare
-        What each step gets.
-    names : sequence of str
-        Of the coefficients, (rank,).
+    ``sigma2`` is that of the confidential fit, used in the confidential variants only; ``shares``
+    are what each step gets.
 
     Notes
     -----
@@ -278,15 +265,9 @@ def private_variance(
     rng: np.random.Generator,
     delta: Fraction = NOTHING,
 ) -> float:
-    """Return the noisy mean of the mean squared residuals; may be below 0.
+    """Noisy mean of the mean squared residuals xi, (B,); may be below 0.
 
-    Parameters
-    ----------
-    xi : (B,) array
-    epsilon : Fraction
-        Of each of the three steps.
-    delta : Fraction
-        Of each of the first two.
+    ``epsilon`` is of each of the three steps, ``delta`` of each of the first two.
     """
     variance = settings.variance(epsilon, delta).draw(xi, rng)
     own = settings.range(math.sqrt(variance), epsilon, delta)

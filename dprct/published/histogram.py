@@ -71,22 +71,11 @@ class DataCodes:
 def coded(
     frame: Frame, column: Column, eta: int, most_levels: float
 ) -> tuple[DataCodes, NDArray[np.int64]]:
-    """Return the codes of one column, taken from its data.
+    """The codes of one column, taken from its data.
 
-    Parameters
-    ----------
-    column : Column
-        A declared number of ``bins`` is used instead of ``eta`` and ``most_levels``, declared
-        inner edges instead of equal ones; declared ``levels`` and text are never binned.
-    eta : int
-        Number of bins.
-    most_levels : float
-        A numeric column with more distinct values is binned.
-
-    Returns
-    -------
-    DataCodes
-    (n,) array of int
+    A column with more distinct numbers than ``most_levels`` has ``eta`` bins.  A declared number of
+    ``bins`` is used instead of both, declared inner edges instead of equal ones; declared
+    ``levels`` and text are never binned.
     """
     if column.is_text:
         texts, kinds_of_text = pd.factorize(text_of(frame, column.name))
@@ -382,14 +371,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
 
 
 def threshold(epsilon: float, delta: float, n: int, q: int) -> float:
-    """Return c: ``2 log(2/delta) / (n epsilon) + 1/n`` if ``delta > 2/q``, else 0.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    q : int
-        Distinct rows of the binned table.
+    """c: ``2 log(2/delta) / (n epsilon) + 1/n`` if ``delta > 2/q`` for q distinct rows, else 0.
 
     Examples
     --------
@@ -400,17 +382,7 @@ def threshold(epsilon: float, delta: float, n: int, q: int) -> float:
 
 
 def reweighted(proportions: Array, scale: float, cutoff: float, rng: np.random.Generator) -> Array:
-    """Return noisy proportions above a threshold, adding up to 1 (Algorithm 1, lines 11 to 19).
-
-    Parameters
-    ----------
-    proportions : (q,) array
-        Shares of the distinct rows.
-    scale : float
-        Of the Laplace noise.
-    cutoff : float
-        c; 0 where nothing exceeds it.
-    """
+    """Noisy proportions above a threshold c, adding up to 1 (Algorithm 1, lines 11 to 19)."""
     noisy = proportions + rng.laplace(0.0, scale, len(proportions))
     if not (noisy > cutoff).any():
         cutoff = 0.0

@@ -68,18 +68,9 @@ class Roles:
 def roles(
     formula: str, schema: Schema, treatment: str | Sequence[str], assignment: Design | None
 ) -> Roles:
-    """Read an experiment's formula.
+    """Read an experiment's formula, such as ``"y1 + y2 ~ treat + x + C(strata)"``.
 
-    Parameters
-    ----------
-    formula : str
-        ``"y1 + y2 ~ treat + x + C(strata)"``.
-    schema : Schema
-        Where every column must exist.
-    treatment : str or sequence of str
-        The treatment columns, each in the formula.
-    assignment : Design or None
-        Its columns are the treatment columns; columns that it uses count as covariates.
+    The columns of the design are the treatment columns; those that it uses count as covariates.
 
     Examples
     --------
@@ -124,14 +115,7 @@ def roles(
 
 
 def fixed_levels(right: Formula, data: Any, schema: Schema, complete: NDArray[np.bool_]) -> Schema:
-    """Return the schema in which every factor has its levels, those of complete rows first.
-
-    Parameters
-    ----------
-    data : data frame
-        Confidential, N rows.
-    complete : (N,) array of bool
-        Rows without a missing regressor.
+    """The schema in which every factor has its levels, those of complete rows first.
 
     Notes
     -----

@@ -43,12 +43,7 @@ Estimand = Literal["ate", "att", "atc"]
 def weighted_difference(
     estimand: Estimand, t: NDArray[np.bool_], y: Array, e: Array
 ) -> tuple[float, float]:
-    """Return the estimate of eq. (2) or appendix F, and its reach per unit of outcome.
-
-    Parameters
-    ----------
-    t : (n,) array of bool
-    y, e : (n,) array
+    """The estimate of eq. (2) or appendix F, and its reach per unit of outcome.
 
     Examples
     --------
@@ -66,11 +61,6 @@ def weighted_difference(
 
 def logistic_weights(X: Array, t: NDArray[np.bool_], lam: float, *, free_last: bool) -> Array:
     """Minimise mean cross-entropy + lam / 2 ||w||^2, without the penalty on the last if asked.
-
-    Parameters
-    ----------
-    X : (n, d) array
-    t : (n,) array of bool
 
     Examples
     --------

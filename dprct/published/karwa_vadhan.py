@@ -132,12 +132,9 @@ class NoisyMode:
         return (2 * math.log(2 / float(self.delta)) + epsilon) / (self.values * epsilon)
 
     def draw(self, numbers: Integers, rng: np.random.Generator) -> int:
-        """Return the winning bin.
+        """The winning bin, given the bin of every value.
 
-        Parameters
-        ----------
-        numbers : (m,) array of int
-            Bin of every value; values in no bin are left out, or have a bin outside ``bins``.
+        Values in no bin are left out, or have a bin outside ``bins``.
         """
         occupied, counts = self.bins.occupied(numbers)
         shares = counts / self.values + rng.laplace(0.0, self.scale, len(counts))

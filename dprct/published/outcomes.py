@@ -50,14 +50,7 @@ class Missingness:
 
 
 def missingness(arms: list[Arm], codes: NDArray[np.int8]) -> Missingness:
-    """Return the shares of the missing codes in every arm.
-
-    Parameters
-    ----------
-    arms : list of n tuples
-        Values of the treatment columns of every row.
-    codes : (n,) array of int
-        Number of the missing code, -1 where the outcome is observed.
+    """Shares of the missing codes in every arm; the code of an observed outcome is -1.
 
     Examples
     --------
@@ -154,16 +147,7 @@ class OutcomeFit:
 def fits(
     design: Array, outcomes: Mapping[str, Array], families: Mapping[str, Family]
 ) -> tuple[OutcomeFit, ...]:
-    """Fit every outcome on its complete rows.
-
-    Parameters
-    ----------
-    design : (n, k) array
-        Without missing values.
-    outcomes : mapping of str to (n,) array
-        NaN where missing.
-    families : mapping of str to str
-        The family of every outcome.
+    """Fit every outcome, NaN where missing, on its complete rows of a complete design.
 
     Examples
     --------
@@ -236,14 +220,7 @@ def _fits_of_rows(
 
 
 def least_squares(X: Array, Y: Array) -> tuple[Array, Array]:
-    """Return coefficients (k, q) and residual variances ``RSS / (n - k)`` (q,).
-
-    Parameters
-    ----------
-    X : (n, k) array
-        Of full column rank, n > k.
-    Y : (n, q) array
-    """
+    """Coefficients (k, q) and residual variances ``RSS / (n - k)`` (q,); X has full column rank."""
     lengths = np.sqrt((X**2).sum(axis=0))
     Q, R = np.linalg.qr(X / lengths)
     beta = linalg.solve_triangular(R, Q.T @ Y) / lengths[:, None]

@@ -66,12 +66,7 @@ def output_scale(n: int, T0: int, lam: float, eps1: float) -> float:
 def objective_of(
     n: int, T0: int, lam: float, eps1: float, delta: float = 0.0, c: float | None = None
 ) -> Objective:
-    """Return eps0, Delta and the noise scale of Algorithm 3.
-
-    Parameters
-    ----------
-    c : float, optional
-        ``(1 + sqrt(16 n - 15)) T0`` if not given.
+    """eps0, Delta and noise scale of Algorithm 3; c is ``(1 + sqrt(16 n - 15)) T0`` if not given.
 
     Examples
     --------
@@ -93,11 +88,6 @@ def objective_of(
 def l2_laplace(size: int, scale: float, rng: np.random.Generator) -> Array:
     """Draw v (size,) with density proportional to ``exp(-||v|| / scale)``, in floating point.
 
-    Parameters
-    ----------
-    scale : float
-        The mean of ||v|| is ``size * scale``.
-
     Notes
     -----
     A uniform direction times a Gamma(size, scale) radius.  (A radius with another law, as in public
@@ -113,13 +103,7 @@ def l2_laplace(size: int, scale: float, rng: np.random.Generator) -> Array:
 
 
 def minimiser(X: Array, y: Array, penalty: float, b: Array | None = None) -> Array:
-    """Return ``(2 X X' + penalty)^-1 (2 X y - b)``, the minimiser of the (noisy) ridge objective.
-
-    Parameters
-    ----------
-    X : (n, T0) array
-    y : (T0,) array
-    b : (n,) array, optional
+    """``(2 X X' + penalty)^-1 (2 X y - b)``, the minimiser of the (noisy) ridge objective.
 
     Examples
     --------
@@ -144,17 +128,9 @@ def published_path(
 ) -> tuple[Array, Array]:
     """Draw noisy weights (n,) and the path (K,) that noisy donors have with them.
 
-    Parameters
-    ----------
-    X : (n, T0 + K) array
-        Donors, of absolute value at most one.
-    y : (T0,) array
-    scale : float or Objective
-        Of Algorithm 2's noise on the weights, or the parameters of Algorithm 3.
-    eps2 : float
-        For step 2.
-    normal : bool
-        Whether Algorithm 3 draws normal noise (its delta is positive).
+    Donors X are (n, T0 + K), of absolute value at most one.  ``scale`` is of Algorithm 2's noise on
+    the weights, or the parameters of Algorithm 3, which draws normal noise if its delta is
+    positive; ``eps2`` is for step 2.
 
     Examples
     --------

@@ -69,16 +69,7 @@ def check_keys(schema: Schema, rows: int) -> None:
 
 
 def unit_rows(schema: Schema, frame: Frame) -> NDArray[np.int64] | None:
-    """Return a number of its unit for every row, from 0; None where keys do not repeat.
-
-    Parameters
-    ----------
-    frame : (n, ...) data frame
-        Confidential, fits the schema.
-
-    Returns
-    -------
-    (n,) array of int64, or None
+    """A number of its unit for every row, from 0; None where keys do not repeat.
 
     Notes
     -----
@@ -98,18 +89,10 @@ def unit_rows(schema: Schema, frame: Frame) -> NDArray[np.int64] | None:
 
 
 def fresh_keys(column: Column, count: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Return the first ``count`` keys of the column's pool, every order equally likely.
+    """The first ``count`` keys of the column's pool, every order equally likely.
 
-    Parameters
-    ----------
-    column : Column
-        Only its storage type matters.
-
-    Returns
-    -------
-    (count,) array
-        float64, or object for text: digits, padded with zeros to the width of the column (at most
-        12), and once these are used up with letters among them.
+    They are float64, or text: digits, padded with zeros to the width of the column (at most 12),
+    and once these are used up with letters among them.
 
     Notes
     -----
@@ -130,16 +113,7 @@ def fresh_keys(column: Column, count: int, rng: np.random.Generator) -> NDArray[
 
 
 def relabelled(column: Column, units: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-    """Return the key of every row's unit: a bijection of the units, drawn uniformly.
-
-    Parameters
-    ----------
-    units : (n,) array of int64
-        From :func:`unit_rows`, in any order of the rows.
-
-    Returns
-    -------
-    (n,) array
+    """The key of every row's unit, of :func:`unit_rows`: a bijection of the units, drawn uniformly.
 
     Notes
     -----
@@ -243,23 +217,11 @@ def assembled(
     units: NDArray[np.int64] | None = None,
     given: Mapping[str, NDArray[Any]] | None = None,
 ) -> pd.DataFrame:
-    """Return the protected table: every column of the schema by its fate, rows sorted.
+    """The protected table: every column of the schema by its fate, rows sorted.
 
-    Parameters
-    ----------
-    schema : Schema
-        Checked by :func:`check_fates`.
-    modelled : mapping of str to array (rows,)
-        Synthetic values of the modelled columns.
-    public : mapping of str to array (rows,)
-        Values of the columns that are public.
-    rng : numpy.random.Generator
-        For filler and keys, which are functions of public facts only.
-    units : array (rows,) of int64, optional
-        The unit of every row, where its key repeats (:func:`dprct.release.columns.unit_rows`).
-    given : mapping of str to array (rows,), optional
-        Columns that were made before and stay as they are, whatever their fate; derived ones are
-        computed again.
+    ``rng`` serves filler and keys, which are functions of public facts only; ``units`` are those of
+    :func:`unit_rows`.  Columns that are ``given`` were made before and stay as they are, whatever
+    their fate; derived ones are computed again.
 
     Notes
     -----
@@ -529,17 +491,10 @@ def redrawn(
     offsets: Sequence[Array],
     rng: np.random.Generator,
 ) -> dict[str, NDArray[Any]]:
-    """Return columns of which the binned outcomes are drawn with the mean of their bin.
+    """Decoded columns of which the binned outcomes are drawn with the mean of their bin.
 
-    Parameters
-    ----------
-    values : mapping from column to array (n,)
-        As decoded, uniform within bins.
-    rows : (n, p) array of int64
-        Their codes.
-    offsets : sequence of (A, B_j) arrays
-        Mean of each bin in each group, from its middle, in its widths; beyond the ends counts as
-        at the end.
+    ``offsets`` have the mean of each bin in each group, (A, B_j), from its middle, in its widths;
+    beyond the ends counts as at the end.
     """
     found = dict(values)
     group = binned.group_of(rows, encodings)

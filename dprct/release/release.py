@@ -258,21 +258,10 @@ def released(
     keep: tuple[str, ...],
     declared: Schema | None = None,
 ) -> Release:
-    """Return the release of a protected table, with its certificate.
+    """The release of a protected table, with its certificate.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From :func:`dprct.release.columns.assembled`.
-    schema : Schema
-        Of the confidential file, with fates.
-    limits : tuple of str
-        What the protected file is not good for.
-    keep : tuple of str
-        Characteristics to keep besides the allow-list.
-    declared : Schema, optional
-        As its owner declared it, whose seal the certificate names, where the method filled in
-        fates.
+    ``keep`` are characteristics besides the allow-list.  The certificate names the seal of the
+    ``declared`` schema, where the method filled in fates.
     """
     sealed, digest = sealed_words(declared or schema)
     new = announced_schema(schema, guarantee, keep, plan.file_note)
@@ -660,13 +649,7 @@ def check_kept(schema: Schema, keep: Iterable[str]) -> None:
 
 
 def fated(schema: Schema, columns: Iterable[str] | None) -> Schema:
-    """Return the schema in which the columns to model have that fate.
-
-    Parameters
-    ----------
-    columns : iterable of str or None
-        Columns to model; None: those whose fate is ``"modelled"``.
-    """
+    """The schema in which the columns to model have that fate; None leaves those that have it."""
     check_schema(schema)
     if columns is None:
         if not modelled(schema):

@@ -32,10 +32,7 @@ _AT_ONCE = 2**22
 def spurious_share(n: int, mechanism: Cells, more: float = 0.0) -> float:
     """Share of regressions of one column on an unrelated one that are significant at 5 %.
 
-    Parameters
-    ----------
-    n, mechanism, more
-        As for :func:`error_ratio`; where that is not known, rows are uniform, and the share is 5 %.
+    Where :func:`error_ratio` is not known, rows are uniform, and the share is 5 %.
 
     Examples
     --------
@@ -51,12 +48,7 @@ def error_ratio(n: int, mechanism: Cells, more: float = 0.0) -> float:
 
     NaN where no combination is expected to be released.
 
-    Parameters
-    ----------
-    n : int
-        Rows.
-    more : float
-        Variance that something else adds to an effect, over that of sampling.
+    ``more`` is the variance that something else adds to an effect, over that of sampling.
 
     Notes
     -----
@@ -96,17 +88,6 @@ def released_share(
     released: HistogramRelease, encodings: Sequence[Coded], n: int, mechanism: Cells
 ) -> float:
     """Share of pairs of unrelated columns with abs(t) > 1.96, at the levels' released shares.
-
-    Parameters
-    ----------
-    released : HistogramRelease
-        The only thing that is read: what is found is post-processing of it.
-    encodings : sequence of Coded
-        Of its columns.
-    n : int
-        Rows.
-    mechanism : SparseHistogram or StabilityHistogram
-        That drew it.
 
     Notes
     -----

@@ -68,10 +68,7 @@ COMPANIONS = ("expected.csv", "README-data.md", "valid.do", "valid.R")
 def check_target(path: Path, dataset_id: str | None = None) -> None:
     """Refuse a place where a protected file and its certificate may not be written.
 
-    Parameters
-    ----------
-    dataset_id : str, optional
-        Of the release that is to be written: that of another data set is not replaced.
+    The file of another data set than ``dataset_id`` is not replaced.
 
     Notes
     -----

@@ -637,12 +637,9 @@ def warning_in(notes: Sequence[str]) -> tuple[str, tuple[str, ...]]:
 def table_given(
     data: Any, schema: Schema | None, guarantee: Guarantee | None
 ) -> tuple[Any, Schema | None, Guarantee | None]:
-    """Return table, schema and guarantee of the argument ``data``.
+    """Table, schema and guarantee of the argument ``data``.
 
-    Parameters
-    ----------
-    data : Release, path, (data, schema) or data frame
-        A release brings its schema and its guarantee, a file and a pair their schema.
+    A release brings its schema and its guarantee, a file and a pair their schema.
     """
     if getattr(type(data), "holds_protected", False):
         if schema is not None or guarantee is not None:
@@ -673,12 +670,8 @@ def provenance(
 ) -> Provenance:
     """Facts known of the columns that a fit uses.
 
-    Parameters
-    ----------
-    guarantee : Guarantee or None
-        As given: then it holds, unless it says itself that it is unverified.
-    by_row : bool
-        Whether something was given by row, which is no column of any file.
+    A guarantee that was given holds, unless it says itself that it is unverified; ``by_row`` says
+    that something was given by row, which is no column of any file.
     """
     if guarantee is not None:
         return Provenance(guarantee, contradicted=guarantee.unverified)

@@ -91,15 +91,7 @@ def hc3(fit: LeastSquares, X: Array) -> Array:
 
 
 def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
-    """Return the cluster-robust covariance times ``G/(G-1) (n-1)/(n-k)``, Stata's ``cluster``.
-
-    Parameters
-    ----------
-    fit, X
-        As in :func:`classical`.
-    groups : (n,) array of int
-        Codes 0 to G - 1, each occurring.
-    """
+    """Cluster-robust covariance times ``G/(G-1) (n-1)/(n-k)``, Stata's ``cluster``."""
     n_groups = int(groups.max()) + 1
     influence = group_sums(X @ fit.bread * (fit.resid * fit.copies)[:, None], groups)
     factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / fit.df_resid
@@ -175,14 +167,7 @@ class Weighting:
 
     @classmethod
     def of(cls, weights: Array | None, weights_type: WeightsType, rows: int) -> Weighting:
-        """Return the roles that weights of a type play.
-
-        Parameters
-        ----------
-        weights : (n,) array or None
-            Checked and positive.
-        rows : int
-            n.
+        """The roles that checked, positive weights of a type play.
 
         Examples
         --------
@@ -200,13 +185,7 @@ class Weighting:
 
 
 def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None:
-    """Refuse a type that is unknown, or that has no standard errors of the kind asked for.
-
-    Parameters
-    ----------
-    given : bool
-        Whether there are weights at all.
-    """
+    """Refuse a type that is unknown, or that has no standard errors of the kind asked for."""
     if weights_type == "iweight":
         raise ParameterError(
             "``weights_type='iweight'`` has no sampling meaning, so its standard errors have none; "
@@ -224,15 +203,7 @@ def check_weights_type(weights_type: str, cov_type: str, *, given: bool) -> None
 
 
 def check_weights(weights: Array, weights_type: str, name: str) -> None:
-    """Refuse weights that are missing, infinite, negative, all zero, or not whole counts.
-
-    Parameters
-    ----------
-    weights : (n,) array
-        Of the rows that are otherwise complete.
-    name : str
-        What to call them in the message.
-    """
+    """Refuse weights that are missing, infinite, negative, all zero, or not whole counts."""
     if np.isnan(weights).any():
         raise ParameterError(
             f"{name} are missing in rows that are otherwise complete; fill or drop"
@@ -275,12 +246,6 @@ def fit_several(
 ) -> SharedFit:
     """Fit every column of ``Y`` on ``X``, as :func:`dprct.results.ols.least_squares` fits one.
 
-    Parameters
-    ----------
-    X : (n, K) array
-    Y : (n, q) array
-    groups : (n,) array of int, optional
-
     Examples
     --------
     >>> from dprct.results.covariance import Weighting
@@ -321,12 +286,7 @@ _ROUNDING = 1e-13
 
 
 def without_singletons(factors: Sequence[Codes], keep: Mask) -> Mask:
-    """Return the rows that are alone in no level, dropping until there is none left.
-
-    Parameters
-    ----------
-    factors : sequence of (N,) array of int
-    keep : (N,) array of bool
+    """The rows that are alone in no level, dropping until there is none left.
 
     Examples
     --------
@@ -347,18 +307,8 @@ def without_singletons(factors: Sequence[Codes], keep: Mask) -> Mask:
 def within(columns: Array, factors: Sequence[Codes], total: Array) -> Array:
     """Residual of each column on all dummies of the fixed effects.
 
-    Parameters
-    ----------
-    columns : (n, k) array
-    factors : sequence of (n,) array of int
-        Codes 0 to L - 1, each occurring.
-    total : (n,) array
-        Square root of the weight of each row, above 0.
-
-    Returns
-    -------
-    (n, k) array
-        A column of which next to nothing is left is exactly zero.
+    ``factors`` have codes 0 to L - 1, each occurring; ``total`` is the root of the weight of each
+    row, above 0.  A column of which next to nothing is left is exactly zero.
 
     Notes
     -----
@@ -474,13 +424,7 @@ class Absorbed:
 
 
 def check_rule(rule: str, cov_type: str, factors: int) -> FeRule:
-    """Return the rule, or refuse one that is unknown or has no such standard errors.
-
-    Parameters
-    ----------
-    factors : int
-        How many factors are absorbed.
-    """
+    """The rule, or a refusal of one that is unknown or has no such standard errors."""
     if rule not in get_args(FeRule):
         raise ParameterError(f"``fe_df={rule!r}``; allowed: {', '.join(get_args(FeRule))}")
     if cov_type in ("HC2", "HC3"):
@@ -516,13 +460,6 @@ def is_nested(codes: Codes, groups: Codes | None) -> bool:
 
 def counted(factors: Sequence[Codes], groups: Codes | None, rule: FeRule) -> int:
     """How many parameters the fixed effects count as, the constant among them.
-
-    Parameters
-    ----------
-    factors : sequence of (n,) array of int
-        In the order in which they were named.
-    groups : (n,) array of int or None
-        Clusters.
 
     Notes
     -----
@@ -592,13 +529,9 @@ def components(first: Codes, second: Codes) -> int:
 
 
 def pairwise_rank(free: Sequence[Codes], *, nested: bool = False) -> int:
-    """Return the levels less those that are redundant with an earlier factor.
+    """The levels less those that are redundant with an earlier factor.
 
-    Parameters
-    ----------
-    free : sequence of (n,) array of int
-    nested : bool
-        Whether there are other factors, nested in clusters, that bring the constant.
+    ``nested`` says that other factors, nested in clusters, bring the constant.
 
     Examples
     --------
@@ -656,14 +589,7 @@ class FixedEffects:
         )
 
     def described(self, factors: Sequence[Codes], groups: Codes | None) -> Absorbed:
-        """Description that the results print.
-
-        Parameters
-        ----------
-        factors : sequence of (n,) array of int
-            From :meth:`of`.
-        groups : (n,) array of int or None
-        """
+        """Description that the results print."""
         return Absorbed(
             names=self.names,
             levels=tuple(int(codes.max()) + 1 for codes in factors),
@@ -675,14 +601,7 @@ class FixedEffects:
 
 
 def taken_out(frame: Design, factors: Sequence[Codes], total: Array) -> Design:
-    """Return the design that the fixed effects leave, without the intercept.
-
-    Parameters
-    ----------
-    factors : sequence of (n,) array of int
-    total : (n,) array
-        Root of the weight of each row.
-    """
+    """The design, times the roots of weights, that the effects leave; it has no intercept."""
     slopes = [j for j, name in enumerate(frame.columns) if name != INTERCEPT]
     left = within(np.column_stack([frame.y, frame.X[:, slopes]]), factors, total)
     if not left[:, 1:].any():

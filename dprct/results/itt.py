@@ -43,13 +43,7 @@ def validity_notes(
     found: Estimated,
     known: Provenance,
 ) -> list[str]:
-    """Notes on the errors: a calibrated file knows, others hold no noise.
-
-    Parameters
-    ----------
-    known : Provenance
-        What is known of where the data come from.
-    """
+    """Notes on the errors: a calibrated file knows, others hold no noise."""
     valid = Validity.of(regressions.schema)
     if valid is None:
         return [RELEASED_NOTE] if known.is_released else []

@@ -66,15 +66,9 @@ class Assignment:
 def assignment_of(
     frame: pd.DataFrame, arms: Sequence[str], control: str | None = None
 ) -> Assignment:
-    """Return the assignment that indicator columns describe.
+    """The assignment that columns of 0 and 1 describe; a row with a missing one is in no group.
 
-    Parameters
-    ----------
-    frame : (N, ...) DataFrame
-    arms : sequence of str
-        Columns of 0 and 1; a row with a missing one is in no group.
-    control : str, optional
-        Column of 0 and 1; without it everybody who is in no arm is a control.
+    Without a column of the control group, everybody who is in no arm is in it.
 
     Examples
     --------
@@ -265,13 +259,7 @@ class _Fitted(NamedTuple):
 def estimated(
     regressions: Regressions, inference: Inference, families: Sequence[Family]
 ) -> Estimated:
-    """Fit everything and adjust the p-values of each family.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        Of every covariate set.
-    """
+    """Fit everything and adjust the p-values of each family."""
     cov_type = covariance_named(inference.cov_type, regressions.groups)
     check_weights_type(inference.weights_type, cov_type, given=regressions.weights is not None)
     samples = regressions.samples()

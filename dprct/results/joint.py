@@ -285,13 +285,8 @@ def noisy_test(
 ) -> WaldTest:
     """Test that (q,) differences are 0, with a covariance that was released with noise.
 
-    Parameters
-    ----------
-    metric : (q, q) array
-        Scale of the differences: positive definite, and large where the covariance is mostly
-        noise.
-    cov : (q, q) array
-        Covariance as released, its diagonal inflated.
+    ``metric`` is the scale of the differences: positive definite, and large where the covariance is
+    mostly noise.  ``cov`` is as released, its diagonal inflated.
 
     Notes
     -----

@@ -48,15 +48,11 @@ def families_of(
     arms: Sequence[str],
     sizes: Mapping[str, int] | None = None,
 ) -> tuple[Family, ...]:
-    """Return the families of a table; every hypothesis is in exactly one.
+    """The families of a table; every hypothesis is in exactly one.
 
-    Parameters
-    ----------
-    grouping : {"all", "outcome", "arm"} or mapping of name to outcomes
-        One family, one per outcome, one per arm, or groups of outcomes by a name of your choice.
-    sizes : mapping of family to int, optional
-        Number of hypotheses of a family, where some of them are in another table; families of
-        outcomes and arms bear their names, the only one is called ``"all"``.
+    A mapping groups outcomes by a name of your choice.  ``sizes`` are numbers of hypotheses of
+    families of which some are in another table; families of outcomes and arms bear their names, the
+    only one is called ``"all"``.
 
     Examples
     --------
@@ -93,14 +89,9 @@ def families_of(
 
 
 def bonferroni(p: ArrayLike, size: int | None = None) -> Array:
-    """Return p-values times the number of hypotheses, at most 1.
+    """P-values times the number of hypotheses (m, unless there are more), at most 1.
 
-    Parameters
-    ----------
-    p : (m,) array
-        NaN stays NaN and is a hypothesis all the same.
-    size : int, optional
-        Number of hypotheses where there are more than m.
+    NaN stays NaN and is a hypothesis all the same.
 
     Examples
     --------
@@ -112,14 +103,10 @@ def bonferroni(p: ArrayLike, size: int | None = None) -> Array:
 
 
 def holm(p: ArrayLike, size: int | None = None) -> Array:
-    """Return Holm's step-down p-values, never larger than Bonferroni's.
+    """Holm's step-down p-values, never larger than Bonferroni's.
 
-    Parameters
-    ----------
-    p : (m,) array
-    size : int, optional
-        Number of hypotheses where there are more than m; those not given count as the least
-        significant, which errs towards larger p-values.
+    Where there are more hypotheses than m, those not given count as the least significant, which
+    errs towards larger p-values.
 
     References
     ----------
@@ -140,21 +127,11 @@ def holm(p: ArrayLike, size: int | None = None) -> Array:
 
 
 def step_down(observed: ArrayLike, null: ArrayLike, *, complete: bool = False) -> Array:
-    """Return step-down p-values from draws of the statistics under the null.
+    """Step-down p-values (m,) from (B, m) joint draws of the statistics under the null.
 
-    Parameters
-    ----------
-    observed : (m,) array
-        Statistics; larger ones speak more against the hypothesis, such as ``|t|`` or ``-p``.
-    null : (B, m) array
-        Joint draws of the same statistics with all hypotheses true.
-    complete : bool
-        Whether the draws are every outcome that the null allows, the observed one among them;
-        random draws else count the observed one in addition, ``(1 + #) / (1 + B)``.
-
-    Returns
-    -------
-    (m,) array
+    Larger statistics speak more against the hypothesis, such as ``|t|`` or ``-p``.  Draws are
+    ``complete`` where they are every outcome that the null allows, the observed one among them;
+    random draws else count the observed one in addition, ``(1 + #) / (1 + B)``.
 
     Notes
     -----
@@ -246,19 +223,10 @@ class Resampled:
 def wild_draws(
     samples: Sequence[Resampled], units: Codes, draws: int, rng: np.random.Generator
 ) -> Array:
-    """Return t statistics of the wild bootstrap, centred at the estimates.
+    """T statistics of the wild bootstrap, centred at the estimates, (B, m).
 
-    Parameters
-    ----------
-    units : (N,) array of int
-        What shares a sign: the number of a row, or its cluster coded from 0.
-    draws : int
-        B.
-
-    Returns
-    -------
-    (B, m) array
-        Samples, within them outcomes, within them arms.
+    Rows of one unit share a sign.  Of m, samples come first, within them outcomes, within them
+    arms.
 
     Notes
     -----
@@ -303,20 +271,7 @@ def _statistics(samples: Sequence[Resampled], signs: Array) -> Array:
 
 
 def variances(shared: SharedFit, fit: LeastSquares, residuals: Array, columns: Codes) -> Array:
-    """Return the variances of some coefficients for many residuals at once.
-
-    Parameters
-    ----------
-    shared : SharedFit
-        Says of which kind they are.
-    residuals : (n, B) array
-    columns : (a,) array of int
-
-    Returns
-    -------
-    (a, B) array
-        The diagonal of ``shared.cov`` at ``columns``, for each column of residuals.
-    """
+    """The diagonal of ``shared.cov`` at ``columns``, (a, B), for B columns of residuals at once."""
     X, kind = shared.X, shared.cov_type
     influence = X @ fit.bread[:, columns]
     if shared.groups is not None:

@@ -68,14 +68,7 @@ COV_TYPES = (*HETEROSKEDASTIC, "cluster")
 
 
 def covariance_named(cov_type: str, cluster: object) -> str:
-    """Return the name of a covariance as this package spells it.
-
-    Parameters
-    ----------
-    cov_type : str
-        Of any case; ``CR1`` is another name for ``cluster``.
-    cluster : object
-        None where there are no clusters.
+    """The name of a covariance as this package spells it; ``CR1`` is another name for ``cluster``.
 
     Examples
     --------
@@ -99,15 +92,7 @@ def covariance_named(cov_type: str, cluster: object) -> str:
 
 
 def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str) -> pd.Series[Any]:
-    """Return a column by name, or one value per row as given.
-
-    Parameters
-    ----------
-    values : str or (N,) array
-    rows : int
-        N.
-    option : str
-        What to call it in the message.
+    """A column by name, or one value per row as given; messages call it ``option``.
 
     Examples
     --------
@@ -125,12 +110,7 @@ def one_per_row(values: str | ArrayLike, data: IntoFrame, rows: int, option: str
 def weights_of(
     weights: str | ArrayLike, weights_type: str, data: IntoFrame, complete: Mask
 ) -> Array:
-    """Return the weights of all rows, checked among those that are complete.
-
-    Parameters
-    ----------
-    weights : str or (N,) array
-    complete : (N,) array of bool
+    """The weights of all rows, checked among those that are complete.
 
     Examples
     --------
@@ -193,14 +173,7 @@ def ways_of(cluster: object, rows: int) -> tuple[Any, ...]:
 
 
 def clustered(fit: LeastSquares, X: Array, ways: Sequence[Codes]) -> Array:
-    """Return the cluster-robust covariance of one way, or of two: ``V_a + V_b - V_ab``.
-
-    Parameters
-    ----------
-    X : (n, k) array
-        As for :func:`dprct.results.covariance.cr1`.
-    ways : one or two (n,) arrays of int
-        Codes from 0, each occurring.
+    """Cluster-robust covariance of one way, or of two: ``V_a + V_b - V_ab``.
 
     Notes
     -----
@@ -241,17 +214,7 @@ def check_finite(frame: Design) -> None:
 def fit_as_a_whole(
     fit: LeastSquares, y: Array, weighting: Weighting, cov: Array, df: float, intercept: bool
 ) -> dict[str, Any]:
-    """Return R-squared, root MSE and F of a fit without absorbed effects.
-
-    Parameters
-    ----------
-    y : (n,) array
-    cov : (k, k) array
-    df : float
-        Degrees of freedom of inference.
-    intercept : bool
-        Whether the first coefficient is one.
-    """
+    """R-squared, root MSE and F of a fit without absorbed effects."""
     weight = weighting.root**2 * weighting.copies
     centre = np.average(y, weights=weight) if intercept else 0.0
     total = float(weight @ (y - centre) ** 2)
@@ -278,12 +241,7 @@ def with_effects(
 
     How well they fit does not depend on a counting rule: all levels are parameters here.
 
-    Parameters
-    ----------
-    left : (n,) array
-        What the effects leave of the outcome.
-    y : (n,) array
-        The outcome.
+    ``left`` is what the effects leave of the outcome.
     """
     weight = weighting.root**2 * weighting.copies
     unexplained = float(fit.copies @ fit.resid**2)
@@ -783,17 +741,7 @@ def _fit(
 def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquares, Mask]:
     """Fit with statsmodels, on columns brought to the same length.
 
-    Parameters
-    ----------
-    X : (n, k) array
-    y : (n,) array
-
-    Returns
-    -------
-    fit : LeastSquares
-        Of the columns that are kept.
-    kept : (k,) array of bool
-        Which columns are not linear combinations of earlier ones.
+    Columns that are linear combinations of earlier ones are not kept, and the fit is of the others.
 
     Notes
     -----

@@ -507,10 +507,7 @@ def completed(
 ) -> Plan:
     """Plan of a method with its draws of noise, and the warnings of budget and schema.
 
-    Parameters
-    ----------
-    claimed : Budget or None
-        What is promised; None where epsilon and delta are parameters and no more.
+    ``claimed`` is what is promised; None where epsilon and delta are parameters and no more.
     """
     draws = (number for draw in planned_draws(allocation) for number in draw.numbers())
     more = plan.also(draws, warnings=schema.warned)

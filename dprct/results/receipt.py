@@ -49,18 +49,9 @@ def charged(
 ) -> Receipt:
     """Charge a release, to the accountant given or to the ledger next to the data file.
 
-    Parameters
-    ----------
-    schema : Schema
-        Knows the data set's id and where the data lie.
-    guarantee : Guarantee
-        What the release will claim; its budget is charged.
-    noise : NoiseSource
-        A simulation charges nothing, because nothing of it may leave.
-    cost : Charge, optional
-        What the mechanisms cost together; the budget of the guarantee if not given.
-    unit : Unit, optional
-        Who is protected, where it is another unit than the schema's: a cluster, with its column.
+    The cost is what the mechanisms cost together, by default the budget of the guarantee.  A
+    simulation charges nothing, because nothing of it may leave.  ``unit`` is who is protected where
+    it is another unit than the schema's: a cluster, with its column.
     """
     if noise.simulation:
         return Receipt("charged to no ledger (simulation)")
@@ -103,14 +94,7 @@ def charged(
 def noted(schema: Schema, guarantee: Guarantee, method: str, noise: NoiseSource) -> str:
     """Leave an entry without price where a release without guarantee has a ledger next to it.
 
-    Parameters
-    ----------
-    schema : Schema
-        Knows the data set's id and where the data lie.
-    guarantee : Guarantee
-        With measure ``"none"`` and its reason.
-    noise : NoiseSource
-        Of a simulation nothing is noted, because nothing of it may leave.
+    Of a simulation nothing is noted, because nothing of it may leave.
 
     Notes
     -----

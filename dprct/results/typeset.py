@@ -313,13 +313,7 @@ def lines_of(
     columns: Sequence[NumberColumn],
     order: Sequence[str],
 ) -> tuple[Line, ...]:
-    """Return the lines of a grid in a given order; a name without numbers was omitted.
-
-    Parameters
-    ----------
-    order : sequence of str
-        Row names.
-    """
+    """The lines of a grid in a given order; a name without numbers was omitted."""
     there = [name for name in order if name in found]
     shown = [column.show([found[name][column.key] for name in there]) for column in columns]
     cells = dict(zip(there, zip(*shown, strict=True), strict=True)) if columns else {}
@@ -333,11 +327,8 @@ def lines_of(
 def text(grid: Grid, width: int | None = None) -> str:
     """Return a grid as plain text; control characters of a name print as ``?``.
 
-    Parameters
-    ----------
-    width : int, optional
-        Characters of a line at most: headings and names are wrapped, and columns that still do
-        not fit follow below the others.  Without it, a line is as long as the table needs.
+    Headings and names are wrapped to the width, and columns that still do not fit follow below the
+    others.  Without it, a line is as long as the table needs.
 
     Examples
     --------
@@ -345,8 +336,10 @@ def text(grid: Grid, width: int | None = None) -> str:
     >>> print(text(Grid(title="Effects", corner="Outcome", headings=("ITT",), lines=(line,))))
     Effects
     =================
+
     Outcome       ITT
     -----------------
+
     got      0.431***
     -----------------
     """
@@ -670,10 +663,7 @@ _LISTS = TAKES_AS_PUBLIC, DOES_NOT_PROTECT
 def html(grid: Grid, *, folded: bool = False) -> str:
     """Return a grid as an HTML fragment with rules; numbers are aligned, every name is escaped.
 
-    Parameters
-    ----------
-    folded : bool
-        Whether the lists of the guarantee open on a click only, as in a notebook.
+    ``folded`` lists of the guarantee open on a click only, as in a notebook.
 
     Examples
     --------

@@ -89,13 +89,7 @@ class Approval:
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def check(self, approved: str) -> None:
-        """Refuse a study other than the approved one.
-
-        Parameters
-        ----------
-        approved : str
-            Hash that ``dprct plan`` printed.
-        """
+        """Refuse a study other than the approved one."""
         if "".join(approved.split()).lower() != self.sha256:
             raise ConfirmationError(
                 f"the study is not the one that was approved: its hash is {self.sha256}, approved "
@@ -105,13 +99,7 @@ class Approval:
 
 
 def approval_of(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Approval:
-    """Approval that would be given; nothing is spent.
-
-    Parameters
-    ----------
-    model : ReleaseModel or Model
-        The study's method, bound to its data.
-    """
+    """Approval that would be given; nothing is spent."""
     plan = planned(study, model)
     return Approval(study, model.schema, plan, model.guarantee(plan.budget), price(study, model))
 

@@ -213,16 +213,9 @@ class Asked:
     ) -> list[str]:
         """Return open points, and options that do not fit the columns of the file, in words.
 
-        Parameters
-        ----------
-        schema : Schema
-            From the header of the file, with what the study declares.
-        rows : int or None
-            Of the file; None where the header does not say.
-        budget : Budget
-            Checked against the method, as far as the header tells what it buys.
-        confirm : bool
-            Whether the study confirms a plan that refuses.
+        The schema is that of the header, with what the study declares; the budget is checked as far
+        as the header tells what it buys.  ``confirm`` says that the study confirms a plan that
+        refuses.
         """
         try:
             estimate = self.noted(schema)

@@ -262,13 +262,7 @@ def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
 
 
 def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
-    """Role of the other files of a study's folder in the verdicts on its do-files.
-
-    Parameters
-    ----------
-    studies : iterable of Study
-        All of its package.
-    """
+    """Role of the other files of a study's folder in the verdicts on its do-files."""
     headers: dict[str, list[str]] = {}
     for one in studies:
         headers |= {path.name: _columns(path) for path in one.merged_files}
@@ -287,13 +281,7 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
 def of_all(
     studies: Sequence[Study], verdicts_on: Callable[[Study, Others], list[Verdict]]
 ) -> tuple[list[Verdict], list[Study]]:
-    """Return the verdicts of a package: each regression on the data set that it uses.
-
-    Parameters
-    ----------
-    verdicts_on : callable
-        Gives the verdicts on the file of one study.
-    """
+    """The verdicts of a package: each regression on the data set that it uses."""
     lists = [verdicts_on(study, others_of(study, studies)) for study in studies]
     if len({len(found) for found in lists}) > 1:
         # a header decides on how often a loop runs where no file was opened before it

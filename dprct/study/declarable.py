@@ -64,14 +64,9 @@ class Declarable:
 def declarable(
     study: Study, header: Schema, rows: int | None, do: Sequence[Path], found: Sequence[Verdict]
 ) -> Declarable | None:
-    """Return the regressions of do-files that a study could declare besides its own.
+    """Regressions of do-files, with verdicts ``found``, that a study could declare besides its own.
 
     None where there is none, or where the method has no declared regressions.  No row is read.
-
-    Parameters
-    ----------
-    found : sequence of Verdict
-        On the regressions of the same do-files.
     """
     spec = study.asked.spec
     if not isinstance(spec, MomentsSpec) or spec.assignment is None:

@@ -299,13 +299,7 @@ def of_do_files(table: str) -> bool:
 def mismatches(
     path: Path, study: str, entries: Iterable[Mapping[str, Any]], *, of_do: bool = False
 ) -> tuple[Mismatch, ...]:
-    """Return the numbers that differ from ``expected.csv``, or are on one side only.
-
-    Parameters
-    ----------
-    of_do : bool
-        Whether they are of the regressions of do-files; otherwise they are of tables.
-    """
+    """Numbers of tables, or of do-files, that differ from ``expected.csv`` or are on one side."""
     expected = {x: number for x, number in _read(path, study).items() if of_do_files(x[0]) == of_do}
     found = {tuple(str(entry[key]) for key in PLACE): float(entry["value"]) for entry in entries}
     return tuple(

@@ -117,14 +117,10 @@ def how_released(row: Regression, name: str) -> str:
 
 
 def on_derived(row: Regression, names: Mapping[str, str], products: Collection[str]) -> Regression:
-    """Return a regression with columns that do-files make as those of the file.
+    """A regression with columns that do-files make as those of the file.
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        The names of derived columns by their expressions.
-    products : set of str
-        Columns of which products stay products, as treatment in interactions.
+    ``names`` are those of derived columns by their expressions; products of some columns stay
+    products, as treatment in interactions.
     """
     found = {}
     for name, made in row.made.items():

@@ -30,20 +30,11 @@ def read_do(
 ) -> Reading:
     """List the estimations that do-files run, without running anything.
 
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Do-files in the order in which they are run, or folders of them.
-    schema : Schema, optional
-        The header of the data.  With it, ranges, wildcards and abbreviations are written out, and
-        names that it does not have are said.
-    treatments : sequence of str, optional
-        The treatment columns; those whose role is "treatment" in the schema where it is not given.
-    dataset : str, optional
-        The data file whose header the schema is; every file that the do-files do not make
-        themselves where it is not given.
-    others : mapping of str to sequence of str, optional
-        The columns of other data files that the do-files use, by name.
+    Do-files are in the order in which they are run, or in folders.  With the header of the data,
+    ranges, wildcards and abbreviations are written out, and names that it does not have are said;
+    it is that of ``dataset``, by default of every file that the do-files do not make themselves.
+    ``treatments`` are by default the columns whose role is that in the schema; ``others`` has the
+    columns of other data files that the do-files use, by name.
 
     Notes
     -----

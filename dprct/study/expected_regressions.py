@@ -26,13 +26,7 @@ def entries(
     on: OnFile | OnMoments,
     places: Collection[int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Every number of the valid regressions on a release, in the order of their run.
-
-    Parameters
-    ----------
-    places : collection of int, optional
-        The places of the regressions that are on it; all by default.
-    """
+    """Every number of the valid regressions on a release, in the order of their run."""
     cells, _ = cells_of(found, on, _LEVEL, places)
     listed: dict[tuple[str, ...], dict[str, Any]] = {}
     for (place, arm), cell in cells.items():

@@ -53,14 +53,9 @@ class Combinations:
 def combinations(
     study: Study, header: Schema, rows: int | None, epsilon: float | None = None
 ) -> Combinations | None:
-    """Return K, t and the survivors of a histogram; None if the study releases none.
+    """K, t and the survivors of a histogram, by default at the study's epsilon; None without one.
 
     Points about columns that are not modelled may still be open.
-
-    Parameters
-    ----------
-    epsilon : float, optional
-        By default that of the study.
     """
     if rows is None or not study.makes_file or study.release.method != "mv_histogram":
         return None
@@ -84,14 +79,9 @@ def _budget(study: Study, epsilon: float | None) -> Budget:
 def header_plan(
     study: Study, header: Schema, rows: int | None, epsilon: float | None = None
 ) -> Plan | None:
-    """Return the plan as far as the header tells; None if the rows must be read for it.
+    """Plan as far as the header tells; None if the rows must be read for it.
 
-    Parameters
-    ----------
-    study : Study
-        Without open points.
-    epsilon : float, optional
-        By default that of the study.
+    The study has no open points; epsilon is by default its own.
     """
     budget = _budget(study, epsilon)
     found = _asked(study, header, rows)
@@ -107,15 +97,10 @@ def header_plan(
 def expected_errors(
     study: Study, header: Schema, rows: int | None, epsilon: float
 ) -> list[Expected]:
-    """Return the expected errors at another epsilon: of every effect, else of the draws of noise.
+    """Expected errors at another epsilon: of every effect, else of the draws of noise.
 
     Where the study declares no ``sd``, an effect has the largest sampling error that the bounds
     allow.  At :data:`NO_NOISE` the errors are the sampling errors, which no epsilon removes.
-
-    Parameters
-    ----------
-    study : Study
-        Without open points.
     """
     found = _asked(study, header, rows)
     if found is None:

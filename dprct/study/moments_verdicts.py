@@ -182,15 +182,7 @@ class Served:
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> Answer:
-        """Verdict on a regression, its reason, and what would change it or how it is read off.
-
-        Parameters
-        ----------
-        row : Regression
-            Wholly read, on the file itself.
-        terms : tuple of str
-            Its right side, as a formula has it.
-        """
+        """Verdict on a regression, its reason, and what would change it or how it is read off."""
         if row.command in COMMANDS and (index := self._index(row, terms)) is not None:
             return index_verdict(index, row, self.file)
         if row.command in COMMANDS and (formula := self._saturated(row, terms)) is not None:

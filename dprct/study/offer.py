@@ -97,10 +97,7 @@ class Offer:
     def taken(self, do: Sequence[Path] | None = None) -> Made:
         """Charge, release and write; a refusal after the charge says where the numbers are kept.
 
-        Parameters
-        ----------
-        do : sequence of Path, optional
-            Do-files whose regressions are judged, by default those that the study names.
+        Regressions of do-files are judged, by default of those that the study names.
         """
         with writing_at(self.study.output):
             check_places(self.study)  # another process may have written there meanwhile
@@ -122,14 +119,10 @@ def refuse_unpromised(study: Study, *, accepted: bool) -> None:
 def offered(
     study: Study, approved: str | None = None, after_reading: Callable[[], None] | None = None
 ) -> Offer:
-    """Return the release of a study: the facts are sealed, then the data are read; nothing is paid.
+    """The release of a study: the facts are sealed, then the data are read; nothing is paid.
 
-    Parameters
-    ----------
-    approved : str, optional
-        The hash that was approved; any other study is refused.
-    after_reading : callable, optional
-        Is called when the rows were read, and before the release is planned.
+    Any study but the ``approved`` one is refused; ``after_reading`` is called when the rows were
+    read, and before the release is planned.
     """
     model = bound_model(study)
     if after_reading is not None:

@@ -66,18 +66,10 @@ def folder_of(
     key: str | None,
     unread: Sequence[str] = (),
 ) -> Folder:
-    """Contents of a replication folder that may be published.
+    """What of a replication folder may be published.
 
-    Parameters
-    ----------
-    public : sequence of str
-        Files that the study file names as public.
-    confidential : mapping of Path to sequence of str
-        The confidential files, with their columns.
-    key : str, optional
-        The column that identifies a person.
-    unread : sequence of str
-        Files that the study file names as public although they cannot be read.
+    The study file names files as ``public``, those that cannot be read as ``unread``;
+    ``confidential`` ones come with their columns; ``key`` is the column that identifies a person.
     """
     if root.is_symlink() or not root.is_dir():
         raise FileError(
@@ -140,15 +132,7 @@ def folder_of(
 
 
 def check_no_rows(folder: Folder, tables: Sequence[Table], others: Mapping[str, str]) -> None:
-    """Refuse to publish texts in which rows of confidential data are.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        All that is confidential.
-    others : mapping of str to str
-        Further texts that will be published, by their names.
-    """
+    """Refuse to publish texts, of the folder and others, in which rows of confidential data are."""
     found = places_of_rows(_texts(folder, tables, others), tables)
     if found:
         places = " and ".join(f"{name!r} (line {line})" for name, line in found[:_MOST_NAMED])
@@ -244,13 +228,7 @@ def _like(header: Header, columns: Sequence[str], key: str | None) -> str:
 
 
 def content(path: Path, most: int | None = None) -> bytes:
-    """Return the bytes of an ordinary file; a link is refused, not followed.
-
-    Parameters
-    ----------
-    most : int, optional
-        How many bytes it may have.
-    """
+    """The bytes of an ordinary file, at most ``most``; a link is refused, not followed."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise FileError(

@@ -200,14 +200,10 @@ def cells_of(
     level: float,
     places: Collection[int] | None = None,
 ) -> tuple[Cells, dict[int, str]]:
-    """Return the cells of the valid regressions on a release, and what failed, by their place.
+    """The cells of the valid regressions on a release, and what failed, by their place.
 
-    Parameters
-    ----------
-    level : float
-        Size of the tests that belong to the intervals.
-    places : collection of int, optional
-        The places of the regressions that are on it; all by default.
+    ``level`` is the size of the tests that belong to the intervals.  All places are those by
+    default.
     """
     cells: Cells = {}
     failed: dict[int, str] = {}
@@ -272,13 +268,7 @@ def _fit(
 
 
 def report_page(found: Sequence[Verdict], sides: Sequence[Side], copied: Sequence[str] = ()) -> str:
-    """Return the report for readers, from the protected files alone.
-
-    Parameters
-    ----------
-    copied : sequence of str
-        Files of the authors' folder that are published as they were.
-    """
+    """Report for readers, from the protected files alone; ``copied`` files are published as is."""
     clean = [replace(side, raw=None) for side in sides]
     return _page(found, clean, copied, with_raw=False)
 

@@ -100,14 +100,8 @@ def prefilled(
 ) -> Prefill:
     """Facts of a file's columns by the regressions with a treatment.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Those of the file.
-    treatments : sequence of str
-        The treatment, where do-files make it themselves.
-    places : container of (str, int), optional
-        Do-files and lines whose regressions are told as they are printed; all by default.
+    ``treatments`` are given where do-files make them themselves.  Regressions at ``places``, by
+    default all, are told as they are printed.
 
     Examples
     --------

@@ -364,14 +364,9 @@ def written_files(
 ) -> tuple[Path, ...]:
     """Write what was protected or resumed; what it was charged for is not charged again.
 
-    Parameters
-    ----------
-    made : Release or results
-        From :func:`protected`, or from ``model.resume``.  Released moments are written as they are,
-        with their certificate, and what the study declared of them is read off.
-    do : sequence of Path, optional
-        Do-files, by default those that the study names; certificate and README-data say what their
-        regressions are worth on the file.
+    Released moments are written as they are, with their certificate, and what the study declared of
+    them is read off.  Certificate and README-data say what the regressions of do-files, by default
+    of those that the study names, are worth on the file.
     """
     if study.makes_file:
         do = study.do_files if do is None else do
@@ -453,12 +448,9 @@ def price(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel) -> Budget
 
 
 def ledger(study: Study, cost: Budget | None = None) -> Accountant:
-    """Return the ledger next to the data, begun with the study's total budget if there is none.
+    """The ledger next to the data, begun with the study's total budget if there is none.
 
-    Parameters
-    ----------
-    cost : Budget, optional
-        The total, where the study gives none; the budget of ``[release]`` by default.
+    Where the study gives no total, it is the cost, by default the budget of ``[release]``.
     """
     found = find_ledger(study.data, study.dataset_id)
     total = study.budget
@@ -683,16 +675,9 @@ def texts_beside(
 ) -> dict[str, str]:
     """Texts beside a release, by name: README-data.md and, where there are any, numbers.
 
-    Parameters
-    ----------
-    on : OnFile or None
-        The protected file; needed where the study declares tables.
-    names : tuple of str
-        Of the study file, of ``expected.csv`` and of ``README-data.md``.
-    package : PackageNote, optional
-        The package that the file is part of.
-    numbers : sequence of mapping, optional
-        Of the valid regressions, behind those of the tables.
+    ``on`` is the protected file, needed where the study declares tables.  ``names`` are of the
+    study file, of ``expected.csv`` and of ``README-data.md``.  Numbers of the valid regressions
+    stand behind those of the tables.
     """
     study_name, expected, readme_name = names
     texts = {}

@@ -159,23 +159,7 @@ def readme(
     expected: str = "expected.csv",
     package: PackageNote | None = None,
 ) -> str:
-    """Return README-data.md for a protected file.
-
-    Parameters
-    ----------
-    study_file : str
-        Name of the study file.
-    certificate : Certificate
-        Of the protected file.
-    availability : Availability
-        Empty fields become visible blanks.
-    tables : sequence of TableNote
-        The declared tables.
-    expected : str
-        Name of the file with their numbers.
-    package : PackageNote, optional
-        The package that the file is part of.
-    """
+    """README-data.md for a protected file; empty fields of availability become visible blanks."""
     command = f"dprct table {_argument(study_file)}"
     parts = [
         *_overview(certificate, availability),

@@ -152,17 +152,7 @@ class ResultsDocument:
 def results_document(
     method: str, result: Result, model: AnyModel, plan: Plan
 ) -> tuple[ResultsDocument, str]:
-    """Return the results of a fit as a document, and as a text to read.
-
-    Parameters
-    ----------
-    method : str
-        As the study file calls it.
-    model : Model
-        That was fitted.
-    plan : Plan
-        What was planned and then spent.
-    """
+    """Results of a fit as a document, and as a text to read; the plan is what was spent."""
     if is_confidential(result):
         raise DisclosureError(
             "a report on the confidential data is not a result of a fit and is not written; keep "
@@ -252,10 +242,7 @@ def rehearse_results(
 ) -> None:
     """Write a rehearsal result, and leave nothing: what would keep results from being written.
 
-    Parameters
-    ----------
-    also : iterable of Path
-        Files that will lie next to it, of which the names are tried.
+    Names of the files that will ``also`` lie next to it are tried, too.
     """
     check_results_target(path, str(model.schema.dataset_id))
     for kind in type(model).results():

@@ -92,10 +92,7 @@ def resumed(study: Study) -> Resumed | None:
 def rehearsed(studies: Sequence[Study], approved: Collection[str] = ()) -> list[Offer]:
     """Offer of each release, after all of them were tried without paying for any.
 
-    Parameters
-    ----------
-    approved : collection of str, optional
-        The hashes that were approved, in any order; a study without one of them is refused.
+    A study without one of the approved hashes, which are in any order, is refused.
     """
     hashes = {"".join(one.split()).lower() for one in approved}
     offers = []

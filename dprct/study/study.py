@@ -501,13 +501,7 @@ def _refusal(error: DprctError | None) -> list[str]:
 
 
 def load_study(path: str | Path, output: Path | None = None) -> Study:
-    """Return the study that a TOML file describes.
-
-    Parameters
-    ----------
-    output : Path, optional
-        Where the output goes; by default where the study file says, in its own folder.
-    """
+    """The study that a TOML file describes; output goes where the file says, by default."""
     path = Path(path)
     return replace(study_from(read_toml(path, StudyError), path), chosen=output)
 

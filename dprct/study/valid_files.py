@@ -66,17 +66,7 @@ class Shown:
 
 
 def valid_texts(data: pd.DataFrame, schema: Schema, dataset_id: str, place: str) -> dict[str, str]:
-    """Return ``valid.do`` and ``valid.R`` of a protected file, by name; empty if it has none.
-
-    Parameters
-    ----------
-    data : DataFrame
-        The rows of the protected file.
-    schema : Schema
-        Of that file, which says what is valid on it.
-    place : str
-        The name of the file.
-    """
+    """``valid.do`` and ``valid.R`` of a protected file, by name; empty if it has none."""
     valid = Validity.of(schema)
     if valid is None or valid.rounded:
         return {}

@@ -748,16 +748,8 @@ def of_table(
 ) -> list[Verdict]:
     """Verdicts on the regressions of do-files with a protected table.
 
-    Parameters
-    ----------
-    name : str
-        Of the confidential file, which do-files use.
-    table, schema : DataFrame, Schema
-        The protected table.
-    fates : mapping of str to str
-        Of the columns of the confidential file, as the certificate says.
-    others : Others
-        Other files of the folder.
+    ``name`` is that of the confidential file, which do-files use, and ``fates`` are those of its
+    columns, as the certificate says.
     """
     values, together = _shown(table, fates), _together(table, schema)
     return _on_schema(do, name, schema, fates, values, together, others)
@@ -789,12 +781,8 @@ def of_moments(
 ) -> list[Verdict]:
     """Verdicts on the regressions of do-files with released moments.
 
-    Parameters
-    ----------
-    name : str
-        Of their file, after the confidential file that do-files use.
-    derived : mapping of str to str
-        Columns that the study made of those of its data, by their expressions.
+    ``name`` is that of their file, after the confidential one that do-files use; ``derived`` are
+    columns that the study made of those of its data, by their expressions.
     """
     stem_of = name.rpartition("/")[2].removesuffix(SUFFIX)
     fates = {column.name: "modelled" for column in moments.schema.columns}

@@ -113,17 +113,7 @@ class Carried:
         aims: Sequence[Aim],
         rng: np.random.Generator,
     ) -> Carried:
-        """Make the rows.
-
-        Parameters
-        ----------
-        columns : mapping of str to (n,) array
-            Synthetic covariates.
-        rows : PublicRows
-            In the order of the file to be, with a fresh assignment.
-        aims : sequence of Aim
-            One per declared regression.
-        """
+        """Make the rows, in the order of the file to be; every declared regression has an aim."""
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))

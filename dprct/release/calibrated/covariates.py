@@ -107,13 +107,7 @@ class Covariates:
         return replace(plan, refusal=few_survivors(self.n, cells.threshold), file_note="")
 
     def chosen(self, budget: Budget) -> tuple[Rule, str]:
-        """Return the rule that is worth ``budget``, and why; a function of public facts.
-
-        Parameters
-        ----------
-        budget : Budget
-            What the covariates would get.
-        """
+        """The rule that is worth ``budget``, and why; a function of public facts."""
         if not self.names:
             return "filler", "no covariate is modelled"
         cells = _counts(self.allocation("histogram", budget), "histogram")[COUNTS]
@@ -184,18 +178,10 @@ def _counts(allocation: Allocation, rule: Rule) -> Allocation:
 def covariates_of(
     schema: Schema, complete: frozenset[str], n: int, *, filler: bool, rows: int = 1
 ) -> Covariates:
-    """Return the modelled covariates of a table: a function of public facts.
+    """The modelled covariates of a table: a function of public facts.
 
-    Parameters
-    ----------
-    schema : Schema
-        Of the covariates alone.
-    complete : frozenset of str
-        Names of those that a declared regression uses.
-    filler : bool
-        Whether they are to be filled whatever the budget.
-    rows : int
-        Most rows of one protected unit.
+    ``complete`` are those that a declared regression uses; ``filler`` fills them whatever the
+    budget; a protected unit has at most ``rows``.
     """
     binned = replace(schema, columns=tuple(_binned(c, filler=filler) for c in schema.columns))
     try:
@@ -212,13 +198,7 @@ def covariates_of(
 def completed(
     codes: NDArray[np.int64], regular: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return codes (n,) without missing ones, which take the code of another row.
-
-    Parameters
-    ----------
-    codes : (n,) array of int
-    regular : array of int
-        The codes that are not missing.
+    """Codes without missing ones, which take one of the ``regular`` codes of another row.
 
     Examples
     --------
@@ -280,20 +260,12 @@ def coefficients(
     outcomes: Sequence[Column],
     n: int,
 ) -> NDArray[np.float64]:
-    """Return gamma~, a ridge regression of outcomes on covariates with an intercept.
+    """gamma~, (p, q), a ridge regression of outcomes on covariates with an intercept.
 
-    Parameters
-    ----------
-    released : NoisyVector, (size,)
-        What a mechanism returned for :func:`dprct.queries.ridge_moments` of the same columns.
-    n : int
-        Rows; public.
-
-    Returns
-    -------
-    (p, q) array
-        One row per feature of :func:`dprct.queries.features_of`, in units of the outcome per unit
-        of the feature.  The intercept is left out: the released control mean takes its place.
+    ``released`` is what a mechanism returned for :func:`dprct.queries.ridge_moments` of the same
+    columns.  There is a row per feature of :func:`dprct.queries.features_of`, in units of the
+    outcome per unit of the feature.  The intercept is left out: the released control mean takes its
+    place.
 
     Notes
     -----
@@ -436,14 +408,8 @@ def targets_of(
 ) -> list[Target]:
     """Targets of the regressions of each outcome.
 
-    Parameters
-    ----------
-    estimates : PrivateATEResults
-        Effects of each arm against control, by outcome.
-    released : sequence of Released
-        What they were made of.
-    indices : (n, q) array or None
-        What covariates contribute to each outcome.
+    ``released`` is what the effects were made of, ``indices`` (n, q) what covariates contribute to
+    each outcome.
     """
     effects = np.split(estimates.params.to_numpy(np.float64), len(released))
     cov = estimates.cov.to_numpy(np.float64)
@@ -472,17 +438,9 @@ def joint_targets(
 ) -> list[Target]:
     """Targets of the regressions of each outcome.
 
-    Parameters
-    ----------
-    estimates : EffectResults
-        Effects of each arm against control, by outcome.
-    columns : sequence of q Column
-        The outcomes, with bounds.
-    indices : (n, q) array or None
-        What covariates contribute to each outcome.
-    clipped : bool
-        Whether control means are brought within the bounds; those of groups are not, so that they
-        add up to that of everybody.
+    ``indices`` (n, q) are what covariates contribute to each outcome.  ``clipped`` control means
+    are brought within the bounds; those of groups are not, so that they add up to that of
+    everybody.
 
     Notes
     -----
@@ -601,19 +559,11 @@ def assigned(
     least: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
-    """Return arms at random, of sizes about the released noisy counts, and their columns.
+    """Arms at random, of sizes about the released noisy counts, and their columns.
 
-    Parameters
-    ----------
-    there : (n,) array of bool
-        Who has a value, where that is public; everybody where it is not.
-    order : sequence of K int
-        Place of each arm among the groups of the design, control first.
-    counts : sequence of K float
-        Released numbers of people in the arms: of those with a value, where it is public who has
-        one.
-    least : int
-        Fewest people with a value in an arm.
+    ``there`` says who has a value, where that is public (else everybody), and of these people are
+    the counts; ``order`` is the place of each arm among the groups of the design, control first; an
+    arm has at least ``least`` people with a value.
 
     Notes
     -----

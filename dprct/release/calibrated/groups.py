@@ -88,12 +88,9 @@ def balanced(table: NDArray[np.int64]) -> bool:
 
 
 def weights_of(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> Array:
-    """Weights of cells' means in a regression with factors of the groups.
+    """Weights of cells' means in a regression with factors of the groups, (K - 1, G, K).
 
-    Returns
-    -------
-    (K - 1, G, K) array
-        The coefficient of every arm is the sum of these weights times means by group and arm.
+    The coefficient of every arm is the sum of these weights times means by group and arm.
 
     Examples
     --------
@@ -141,20 +138,10 @@ def joined(
     codes: NDArray[np.int64],
     column: str,
 ) -> Joined:
-    """Return an outcome whose errors are at least the released ones in all regressions.
+    """An outcome whose errors are at least the released ones in all regressions.
 
-    Parameters
-    ----------
-    values : (n,) array
-        Of rows with the outcome, right within every group, and knowing nothing of covariates there
-        but for the means of the cells (group and arm).
-    target : Target
-        Of everybody, with those of the groups.
-    matrices : sequence of (n, p) arrays
-        Constant and covariates of each declared set.
-    arms, codes : (n,) arrays of int
-    column : str
-        That of the groups.
+    ``values`` are right within every group, and know nothing of covariates there but for the means
+    of the cells (group and arm).  ``matrices`` have constant and covariates of each declared set.
 
     Notes
     -----

@@ -113,12 +113,7 @@ def treatment_of(
 
 
 def split(formula: str, treatment: Sequence[str]) -> tuple[list[str], TermSet, TermSet]:
-    """Return outcomes, treatment terms and covariate terms of a formula.
-
-    Parameters
-    ----------
-    treatment : sequence of str
-        The treatment columns.
+    """Outcomes, treatment terms and covariate terms of a formula.
 
     Examples
     --------
@@ -166,18 +161,10 @@ def regressions_of(
     more: Iterable[str | Sequence[str]],
     public: Iterable[str],
 ) -> Regressions:
-    """Return the declared regressions, checked.
+    """The declared regressions, checked; no covariate term may use the ``public`` columns.
 
-    Parameters
-    ----------
-    arms : tuple of str
-        From :func:`arm_terms`.
-    terms : sequence of str
-        Covariate terms of the first regression.
-    more : iterable of str or of sequences of str
-        Further sets, as terms or as the right side of a formula; ``""`` is none.
-    public : iterable of str
-        The treatment columns, which no covariate term may use.
+    ``terms`` are those of the first regression; ``more`` are further sets, as terms or as the right
+    side of a formula, of which ``""`` is none.
     """
     sets = [_listed(terms, "covariates"), *term_sets(more)]
     return checked_columns(Regressions(tuple(outcomes), arms, tuple(dict.fromkeys(sets))), public)
@@ -201,12 +188,7 @@ def checked_columns(found: Regressions, public: Iterable[str]) -> Regressions:
 
 
 def arm_terms(design: Design, arms: Sequence[str]) -> TermSet:
-    """Names of the arms in a regression, in the order of the effects.
-
-    Parameters
-    ----------
-    arms : sequence of str
-        Names of the groups, control first.
+    """Names of the arms in a regression, in the order of the effects; ``arms`` begin with control.
 
     Examples
     --------
@@ -439,14 +421,9 @@ class Layout:
 def prepared_schema(
     schema: Schema, regressions: Regressions, public: Iterable[str], hidden: Iterable[str] = ()
 ) -> Schema:
-    """Return the schema with the fates of outcomes, design and covariates.
+    """The schema with the fates of outcomes, design and covariates.
 
-    Parameters
-    ----------
-    public : iterable of str
-        The columns of the design, where it is public.
-    hidden : iterable of str
-        The columns of the treatment, where it is private.
+    Columns of the design are ``public``, or those of the treatment are ``hidden``.
     """
     new = [_fated(schema.column(name), "modelled", "an outcome") for name in regressions.outcomes]
     for problem in design_problems(schema, public):

@@ -139,19 +139,9 @@ class Constructed:
 def covariate_matrices(
     sets: Sequence[TermSet], table: pd.DataFrame, schema: Schema
 ) -> tuple[list[Array], NDArray[np.bool_]]:
-    """Return intercept and covariates of each set, and the rows that are complete in all.
+    """Intercept and covariates of each set, and the rows that are complete in all; zero in others.
 
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        Synthetic and public columns.
-
-    Returns
-    -------
-    matrices : list of (n, p) arrays
-        Zero in rows that are not complete.
-    used : (n,) array of bool
-        A derived covariate is missing where its column cannot hold the value.
+    A derived covariate is missing where its column cannot hold the value.
     """
     found, used = [], np.ones(len(table), bool)
     for terms in sets:
@@ -168,15 +158,8 @@ def check_room(
 ) -> None:
     """Refuse covariates that may leave no residuals, whatever is drawn of them.
 
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        Public columns, and admissible values in the others.
-    public : iterable of str
-        Columns whose values are those of the original, so that only levels that occur count; of
-        the others all declared levels may be drawn.
-    rows : int
-        The fewest rows that an outcome has.
+    The table has admissible values of the columns that are not ``public``: of these, all declared
+    levels may be drawn.  ``rows`` are the fewest that an outcome has.
     """
     known = set(public)
     terms = tuple(dict.fromkeys(term for terms in regressions.covariates for term in terms))
@@ -213,20 +196,10 @@ def constructed(
     without: Array | None = None,
     others: Mapping[int, tuple[Array, float]] | None = None,
 ) -> Constructed:
-    """Return an outcome whose regressions return the released effects and errors.
+    """An outcome whose regressions return the released effects and errors.
 
-    Parameters
-    ----------
-    matrices : sequence of (n, p) arrays
-        Intercept and covariates of each set.
-    observed : (n,) array of bool
-        Who has a value.
-    rng : numpy.random.Generator
-        For the noise that residuals start from.
-    without : (n, m) array, optional
-        Columns of which residuals know nothing.
-    others : mapping of int to ((n,) array, float), optional
-        Residuals of earlier outcomes, and the covariance of the one effect with theirs.
+    Residuals start from noise of ``rng`` and know nothing of the columns ``without``; ``others``
+    are residuals of earlier outcomes, each with the covariance of the one effect with theirs.
 
     Notes
     -----
@@ -315,14 +288,9 @@ def constructed_in_groups(
     observed: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> Constructed:
-    """Return an outcome whose regressions within groups return the effects released of these.
+    """An outcome whose regressions within groups return the effects released of these.
 
-    Parameters
-    ----------
-    target : Target
-        Of everybody, with those of the groups.
-    matrices, rows, observed, rng
-        As for :func:`constructed`; within groups regressions are those on the arms alone.
+    Arguments are those of :func:`constructed`; within groups regressions are on the arms alone.
     """
     assert rows.groups is not None
     constant, values = [np.ones((len(observed), 1))], np.full(len(observed), np.nan)
@@ -356,16 +324,7 @@ def constructed_anywhere(
     used: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> Constructed:
-    """Return an outcome of which it is private who has a value, at random rows of each arm.
-
-    Parameters
-    ----------
-    target : Target
-        With counts.
-    matrices, rows, rng
-        As for :func:`constructed`.
-    used : (n,) array of bool
-        Rows that are complete in all covariate sets.
+    """An outcome of which it is private who has a value, at random ``used`` rows of each arm.
 
     Notes
     -----
@@ -402,13 +361,7 @@ def _start(n: int, groups: NDArray[np.int64] | None, rng: np.random.Generator) -
 
 
 def legalised(column: Column, values: Array) -> Array:
-    """Return the nearest admissible value of each number; what is missing stays so.
-
-    Parameters
-    ----------
-    column : Column
-        With bounds or levels.
-    values : (n,) array
+    """The nearest admissible value of each number; what is missing stays so.
 
     Examples
     --------
@@ -467,17 +420,7 @@ class Calibration:
         clusters: str | None,
         rng: np.random.Generator,
     ) -> Calibration:
-        """Make the rows: post-processing of what was released.
-
-        Parameters
-        ----------
-        columns : mapping of str to (n,) array
-            Synthetic covariates.
-        rows : PublicRows
-            In the order of the file to be.
-        targets : sequence of Target
-            One per outcome.
-        """
+        """Make the rows: post-processing of what was released."""
         n, names = len(rows.arms), layout.regressions.outcomes
         known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))

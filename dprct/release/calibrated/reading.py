@@ -47,18 +47,9 @@ def reading_of(
 ) -> Reading:
     """Reading of a calibrated file.
 
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        The released table.
-    schema : Schema
-        Of the released file.
-    targets : mapping of outcome to (k,) sequence of float
-        Released errors of the effects, in units of the outcome and in their order.
-    original : Schema, optional
-        Of the confidential file: which outcomes had codes, integers or bounds.
-    within : sequence of such mappings
-        Released errors in every level of the file's groups, in their order.
+    ``targets`` are the released errors of the effects, in their order, and ``within`` those in
+    every level of the file's groups.  The ``original`` schema says which outcomes had codes,
+    integers or bounds.
 
     Notes
     -----
@@ -229,15 +220,7 @@ def _ratio(command: str, entries: list[Found]) -> ErrorRatio:
 
 
 def breaks_of(table: pd.DataFrame, valid: Validity, original: Schema) -> tuple[str, ...]:
-    """Return the idioms that stop on a calibrated file, or give artefacts.
-
-    Parameters
-    ----------
-    table : (n, ...) DataFrame
-        The released table.
-    original : Schema
-        Of the confidential file.
-    """
+    """Idioms that stop on a calibrated file, or give artefacts."""
     arms, other = ", ".join(valid.arms), "other " * (valid.groups is not None)
     lines = [
         line

@@ -561,18 +561,10 @@ def residuals(
     classical: bool = True,
     without: Array | None = None,
 ) -> Residuals:
-    """Return residuals e such that ``y = W b + e`` has the errors that are asked for.
+    """Residuals e, orthogonal to ``without``, with which ``y = W b + e`` has the errors asked for.
 
-    Parameters
-    ----------
-    specifications : sequence of Specification
-        What a reader may run on one outcome of one file: covariate sets, clustered or not.
-    start : (n,) array
-        Standard normal noise, by which residuals of two files differ; no guarantee rests on it.
-    classical : bool
-        Whether the classical error of one effect is asked for.
-    without : (n, m) array, optional
-        Further columns to which residuals are orthogonal.
+    They start from standard normal noise, by which residuals of two files differ; no guarantee
+    rests on it.
 
     Notes
     -----
