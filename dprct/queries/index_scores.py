@@ -120,6 +120,14 @@ class Link:
         """What a step of e and of w is, in units of the outcome."""
         return self.largest / ONE
 
+    def weights(self, index: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """W at public values of the index."""
+        weight = self.tables[2]
+        most = len(weight) // 2
+        at = np.clip(np.rint(index * FINE), -most, most).astype(np.int64) + most
+        found: NDArray[np.floating[Any]] = weight[at] * self.unit
+        return found
+
 
 @lru_cache(maxsize=16)
 def _tables(family: Family, largest: float) -> tuple[Whole, Whole, Whole]:

@@ -265,6 +265,10 @@ class DrawnIndexContent(TypedDict):
     remainder: Annotated[float | None, "half the mean squared change of the index in the last step"]
     range: Annotated[tuple[float, ...], "of each regressor, by which errors are compared with it"]
     nobs: float
+    mean: NotRequired[
+        Annotated[tuple[float, ...], "of each regressor, among the rows or weights that count"]
+    ]
+    spread: NotRequired[Annotated[tuple[float, ...], "their covariance, its upper triangle"]]
 
 
 class IndexModelContent(TypedDict):

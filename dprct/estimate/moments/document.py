@@ -170,6 +170,8 @@ def _drawn_index(drawn: DrawnIndex) -> dict[str, Any]:
         "eta2": [drawn.eta2], "remainder": [drawn.remainder], "range": drawn.range,
         "nobs": [drawn.nobs],
     }  # fmt: skip
+    if drawn.mean is not None and drawn.spread is not None:
+        numbers |= {"mean": drawn.mean, "spread": _upper(drawn.spread)}
     found = {
         key: [x if math.isfinite(x) else None for x in np.asarray(one, float).tolist()]
         for key, one in numbers.items()
@@ -558,10 +560,17 @@ def _models(
             _square([math.nan if x is None else x for x in numbers[key]], k, True)
             for key in ("sampling", "noise")
         )
-        one_number = {key: math.inf if numbers[key] is None else numbers[key] for key in _SINGLE}
-        _require(one_number["nobs"] < math.inf, "the rows of a model are missing")
+        eta2, remainder, nobs = (
+            math.inf if numbers[key] is None else float(numbers[key]) for key in _SINGLE
+        )
+        _require(nobs < math.inf, "the rows of a model are missing")
+        made = DrawnIndex(found, sampling, noise, eta2, remainder, span, nobs)
+        if not model.whole:
+            _require(len(numbers.get("mean", ())) == k, "a mean of a regressor is missing")
+            mean = np.array(numbers["mean"], np.float64)
+            made = replace(made, mean=mean, spread=_square(numbers.get("spread", ()), k, True))
         models.append(model)
-        drawn.append(DrawnIndex(found, sampling, noise, range=span, **one_number))
+        drawn.append(made)
     titles = {one.title for one in models}
     _require(len(titles) == len(models), "two regressions have one name")
     return tuple(models), tuple(drawn), content["models"]["share"]

@@ -501,6 +501,10 @@ class DrawnIndex:
     remainder: float  # half the mean squared change of the index in the last step
     range: Array  # (k,): of each regressor, by which errors are compared with the remainder
     nobs: float  # rows that count, as far as released
+    # (k,) and (k, k), of a model of some rows, or of weighted ones: means and covariance of its
+    # regressors among these, as its information has them
+    mean: Array | None = None
+    spread: Array | None = None
 
     @property
     def estimated(self) -> NDArray[np.bool_]:
@@ -593,6 +597,7 @@ class _Step:
     """One step of Newton's method, v in units of B; with the rows that count, and their weight."""
 
     move: Array
+    information: Array
     inverse: Inverse
     score_sd: float
     information_sd: float
@@ -619,8 +624,9 @@ def _step(
     unit = of.link.unit * by * by * 2.0**COARSER
     found = _numbers(law.release(rows.information(asked), noise).units).reshape(k, k) * unit
     own = law.noise_sd * unit
-    inverse = inverse_of(_system((found + found.T) / 2, own, n))
-    return _Step(inverse.A @ score, inverse, sd, own, n, load)
+    found = (found + found.T) / 2
+    inverse = inverse_of(_system(found, own, n))
+    return _Step(inverse.A @ score, found, inverse, sd, own, n, load)
 
 
 def _numbers(units: Any) -> Array:
@@ -648,6 +654,12 @@ def drawn_index(
     limit = _FARTHEST_STEP / coding.unit
     theta = theta + np.clip(np.nan_to_num(second.move * by), -limit, limit)
     third = _step(rows, coding, theta, laws, 3, noise, start.nobs)
+    among: tuple[Array, ...] = ()
+    if of.some is not None:
+        turned = coding.to_names / by
+        among = regressors_among(
+            model.link, turned @ third.information @ turned.T, _by_name(coding, theta)
+        )
     d, A = third.move, third.inverse.A
     theta = theta + np.nan_to_num(d * by)
     k = of.size
@@ -668,8 +680,50 @@ def drawn_index(
     remainder = start.changed(move) / (2 * max(start.nobs, 1.0))
     return DrawnIndex(
         _by_name(coding, theta), back @ sampling @ back.T, back @ of_noise @ back.T, eta2,
-        remainder, coding.range, third.rows,
+        remainder, coding.range, third.rows, *among,
     )  # fmt: skip
+
+
+def regressors_among(link: Link, information: Array, beta: Array) -> tuple[Array, Array]:
+    """Return means and covariance of the regressors of a model among the rows that count.
+
+    Parameters
+    ----------
+    information : (k, k) array
+        Sum of w x x' as released, x the regressors by name, the constant first.
+    beta : (k,) array
+        The coefficients at which it was taken.
+
+    Notes
+    -----
+    The information has moments of x with weights w, functions of the index s = beta'x.  Where s is
+    normal, of mean m and variance v, these weights give it the mean a and the variance b, which
+    the information has: (m, v) is found from (a, b).  Given s the others are the same with weights
+    and without: with the slopes c of x on s, means are those with weights less c (a - m), and
+    covariances those with weights and c c' (v - b).  Nothing new is released.
+    """
+    total = max(float(information[0, 0]), 1e-9)
+    mean = information[0] / total
+    cov = positive(information / total - np.outer(mean, mean))
+    mean[0], cov[0], cov[:, 0] = 1.0, 0.0, 0.0
+    a, b = float(mean @ beta), float(beta @ cov @ beta)
+    if not b > _FLAT:
+        return mean, cov
+    m, v = a, b
+    for _ in range(_TRIES):
+        s = m + math.sqrt(v) * _POINTS
+        w = _WEIGHTS * link.weights(s)
+        w = w / w.sum()
+        own = float(w @ s)
+        spread = max(float(w @ np.square(s - own)), 1e-12)
+        m += float(np.clip((a - own) * v / spread, -1, 1))
+        v = float(np.clip(v * b / spread, _FLAT, _WIDEST))
+    c = cov @ beta / b
+    return mean - c * (a - m), positive(cov + np.outer(c, c) * (v - b))
+
+
+_POINTS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
+_FLAT, _WIDEST, _TRIES = 1e-6, 25.0, 100
 
 
 def _robust(

@@ -40,7 +40,7 @@ class Averages:
 
     mean: Array  # (k,)
     cov: Array  # (k, k)
-    outcome: float  # mean of the outcome
+    outcome: float | None  # its mean; None where none was released of the rows that count
     two_valued: Mapping[str, tuple[float, float]]  # (low, high): regressors that have two values
 
 
@@ -58,8 +58,7 @@ class IndexResults(WithRatios, LinearResults):
         Noise of the information against itself; coefficients are read up to 0.1.
     remainder : float
         Half the mean squared change of the index in the last step.
-    averages : Averages or None
-        None of a model of some rows, or of weighted ones.
+    averages : Averages
 
     Notes
     -----
@@ -70,7 +69,7 @@ class IndexResults(WithRatios, LinearResults):
     estimated: pd.Series[bool]
     eta2: float
     remainder: float
-    averages: Averages | None
+    averages: Averages
 
     @property
     def _family(self) -> str:
@@ -103,7 +102,9 @@ class IndexResults(WithRatios, LinearResults):
         -----
         Averages are over an index of normal law: of the variance that the released moments of the
         regressors give it, and of the mean at which the model's mean is that of the outcome, as it
-        is in every fit with a constant.  Nothing new is released.
+        is in every fit with a constant.  Of a model of some rows, or of weighted ones, they are
+        over these, whose means and variances follow from the information, at the level that the
+        constant has.  Nothing new is released.
         """
         names = [str(name) for name in self.params.index]
         if variable not in names[1:]:
@@ -120,11 +121,6 @@ class IndexResults(WithRatios, LinearResults):
         if not bool(self.estimated.all()):
             lost = ", ".join(str(name) for name in self.params.index[~self.estimated])
             raise ParameterError(f"not estimated: {lost}; average effects need all coefficients")
-        if self.averages is None:
-            raise ParameterError(
-                f"{self.formula!r} is of some rows or of weighted ones, and average effects over "
-                "these were not released; declare it without ``where=`` and ``weights=``"
-            )
         at, beta = names.index(variable), self.params.to_numpy(np.float64)
         slopes = np.array([
             (self._average(beta + h, at) - self._average(beta - h, at)) / (2 * h.sum())
@@ -151,14 +147,13 @@ class IndexResults(WithRatios, LinearResults):
     def _average(self, beta: Array, at: int) -> float:
         """Average effect of a regressor at these coefficients."""
         known = self.averages
-        assert known is not None
         spread = math.sqrt(max(float(beta @ known.cov @ beta), 0.0))
-        target = known.outcome
-
-        def short(level: float) -> float:
-            return float(_WEIGHTS @ self._mean(level + spread * _POINTS)) - target
-
-        level = float(optimize.brentq(short, -60.0, 60.0))
+        level = float(beta @ known.mean)
+        if known.outcome is not None:
+            target = known.outcome
+            level = float(optimize.brentq(
+                lambda x: float(_WEIGHTS @ self._mean(x + spread * _POINTS)) - target, -60.0, 60.0
+            ))  # fmt: skip
         ends = known.two_valued.get(str(self.params.index[at]))
         if ends is None:
             return float(beta[at] * (_WEIGHTS @ self._density(level + spread * _POINTS)))
@@ -237,7 +232,7 @@ class IndexResults(WithRatios, LinearResults):
 
 
 def index_results(
-    drawn: DrawnIndex, model: IndexModel, averages: Averages | None, guarantee: Guarantee,
+    drawn: DrawnIndex, model: IndexModel, averages: Averages, guarantee: Guarantee,
     notes: tuple[str, ...],
 ) -> IndexResults:  # fmt: skip
     """Table of results of a declared model of an index."""

@@ -549,7 +549,9 @@ class Moments(ReleasedMoments):
         terms, used = self._terms(self._parsed(model.formula, "glm"))
         cells, found = self.system(terms, used, None)
         notes = self._fit_notes(None, cells, self._names(terms))
-        averages = self._averages(cells, found) if model.whole else None
+        averages = self._averages(cells, found)
+        if drawn.mean is not None and drawn.spread is not None:
+            averages = replace(averages, mean=drawn.mean, cov=drawn.spread, outcome=None)
         return index_results(drawn, model, averages, self.guarantee, notes)
 
     def _averages(self, cells: Sequence[NoisyMoments], found: Sequence[Regressor]) -> Averages:

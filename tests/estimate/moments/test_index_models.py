@@ -14,6 +14,8 @@ import statsmodels.api as sm
 import dprct
 from dprct import Regression
 from dprct.errors import ParameterError
+from dprct.estimate.moments.index_models import FAMILIES, regressors_among
+from dprct.queries.index_scores import Link
 
 N = 4000
 VILLAGES = 100
@@ -145,13 +147,31 @@ def test_conditions_and_weights_are_those_of_rows(family: Any, tmp_path: Any) ->
         if not one.weights:
             sampling = np.sqrt(found.bse**2 - found.bse_noise**2)
             np.testing.assert_allclose(sampling, raw.bse, rtol=0.15)
-        with pytest.raises(ParameterError, match="average effects over these"):
-            found.margins("treat")
+        for name in ("treat", "x"):  # over these rows
+            effect, other = found.margins(name), raw.margins(name, rows)
+            assert abs(effect.params[name] - other.params[name]) < 4 * effect.bse[name]
+            assert effect.bse[name] > 0.9 * other.bse[name]
     # a seeded release is no document; that of a real one comes back with its conditions
     real = dprct.PrivateMoments(data, schema, formulas=asked, radius="box", **PUBLIC).fit(4, 1e-6)
     again = dprct.Moments.load(real.save(tmp_path / "a.moments.json"))
     assert again.to_dict() == real.to_dict()
     assert [one.where for one in again.models] == ["f == 1", None, "f == 1"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_information_says_who_counts(family: Any) -> None:
+    """Means and covariances with weights w are undone, at any level; planted: those left as is."""
+    link, rng = Link(family, 12.0 if family == "poisson" else 1.0), np.random.default_rng(7)
+    x = rng.normal(size=(40_000, 2)) @ np.array([[1.0, 0.4], [0.0, 0.8]]) + [0.5, -1.0]
+    X = np.column_stack([np.ones(len(x)), x])
+    beta = np.array([-2.0, 0.5, -0.4])
+    information = (X * link.weights(X @ beta)[:, None]).T @ X
+    mean, cov = regressors_among(link, information, beta)
+    np.testing.assert_allclose(mean, X.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(cov[1:, 1:], np.cov(x.T), rtol=0.04, atol=0.02)
+    assert abs(information[0, 1:] / information[0, 0] - x.mean(axis=0)).max() > 0.05
+    flat, none = regressors_among(link, -information, beta)  # released numbers may be anything
+    assert np.isfinite([*flat, *none.ravel()]).all()
 
 
 def test_treatment_may_be_private_and_there_need_be_none() -> None:
