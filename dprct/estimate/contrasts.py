@@ -51,18 +51,9 @@ def arm_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
 def contrasts_of(
     effects: EffectRule, design: Design, order: Sequence[int], arms: Sequence[str]
 ) -> tuple[Contrast, ...]:
-    """Return what ``effects=`` asks for.
+    """What ``effects=`` asks for: arms against control, main effects, or these and interactions.
 
-    Parameters
-    ----------
-    effects : {"arms", "main", "factorial"}
-        Each arm against control; main effects of the factors; these and all interactions.
-    design : Design
-        A factorial one for ``"main"`` and ``"factorial"``.
-    order : sequence of int, length A
-        The design's group of each arm.
-    arms : sequence of str, length A
-        The control group first.
+    ``order`` is the design's group of each of ``arms``, the control group first.
 
     Notes
     -----

@@ -216,12 +216,9 @@ class NoisyMean:
 def inverse_sizes(
     arms: Arms, design_effects: Sequence[Sequence[float]] | None = None
 ) -> list[float]:
-    """Return sum_h w_h^2 d_ha / n_ha for each arm: variances of means over those of one person.
+    """sum_h w_h^2 d_ha / n_ha for each arm: variances of means over those of one person.
 
-    Parameters
-    ----------
-    design_effects : (H, A) numbers, optional
-        d, by which clusters multiply the variance of a mean; 1 where there are none.
+    d, (H, A), is by what clusters multiply the variance of a mean; 1 where there are none.
     """
     effects = design_effects or [[1.0] * len(row) for row in arms.sizes]
     return [
@@ -234,12 +231,7 @@ def inverse_sizes(
 
 
 def combined(means: Sequence[NoisyMean], weights: Sequence[float | Fraction]) -> NoisyEffect:
-    """Return the effect sum_a weight_a mean_a of independent arms; free, as post-processing.
-
-    Parameters
-    ----------
-    weights : sequence of float, length A
-        Not all zero.
+    """The effect sum_a weight_a mean_a of independent arms; free, as post-processing.
 
     Notes
     -----
@@ -327,18 +319,9 @@ def effects_plot(
     watermark: str = "",
     labels: Labels | None = None,
 ) -> list[Axes]:
-    """Draw effects with their intervals, one panel per outcome.
+    """Draw effects with their intervals, one panel per outcome, names from top to bottom.
 
-    Parameters
-    ----------
-    facets : sequence of (outcome, names, effects)
-        Names and effects of each outcome, drawn from top to bottom.
-    alpha : float
-        Intervals have level ``1 - alpha``.
-    ax : Axes or sequence of Axes, optional
-        One per outcome; new ones if not given.
-    labels : Labels, optional
-        Names of outcomes and arms, and bounds, beyond which no axis reaches.
+    No axis reaches beyond the bounds that ``labels`` have besides names of outcomes and arms.
 
     Notes
     -----

@@ -342,17 +342,11 @@ def _shown(name: Level) -> str:
 
 
 def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64]) -> Units:
-    """Return units with some blocks put together; blocks that are not named stay.
+    """Units with some blocks put together; blocks that are not named stay.
 
-    Parameters
-    ----------
-    units : Units
-        With B blocks.
-    pools : mapping from label of a block to name of a pool
-        Labels as in the design: the value of the block column, or a tuple where several columns
-        make the blocks; None is a missing value.
-    chances : (n, G) array
-        Declared probability of each group for each row.
+    Labels are as in the design: the value of the block column, or a tuple where several columns
+    make the blocks; None is a missing value.  ``chances`` are the declared probabilities of each
+    group, (n, G).
 
     Notes
     -----
@@ -448,14 +442,9 @@ def check_hidden(design: Design | None, schema: Schema) -> None:
 
 
 def hidden_arms(design: Design, order: Sequence[int], n: int) -> PrivateArms:
-    """Return the arms of a design, with the probabilities that are public facts.
+    """The arms of a design, with the probabilities that are public facts.
 
-    Parameters
-    ----------
-    order : sequence of int, length A
-        The design's group of each arm, the control group first.
-    n : int
-        Rows; public.
+    ``order`` is the design's group of each arm, the control group first.
 
     Notes
     -----

@@ -28,18 +28,10 @@ def raised(S: Array, least: float) -> tuple[Array, Array]:
 
 
 def log_odds(q: float, slopes: Array, S: Array, error: float) -> tuple[float, Array]:
-    """Mean of log odds, and their slopes on the covariates.
+    """Mean of log odds, a share q being treated, and their slopes on covariates with covariance S.
 
-    Parameters
-    ----------
-    q : float
-        Share of the treated.
-    slopes : (k,) array
-        Of treatment on the covariates, by least squares.
-    S : (k, k) array
-        Covariance matrix of the covariates.
-    error : float
-        Expected contribution of noise to the variance that the slopes explain.
+    ``slopes`` are those of treatment by least squares, ``error`` is the expected contribution of
+    noise to the variance that they explain.
 
     Notes
     -----
@@ -56,14 +48,10 @@ def with_constant(slopes: Array, at_centre: float, centre: Array) -> Array:
 
 
 def logit_of(q: float, explained: float) -> tuple[float, float]:
-    """Return the mean m of normal log odds, and E[p (1 - p)], by which their slopes exceed g.
+    """The mean m of normal log odds with E p = q, and E[p (1 - p)], by which their slopes exceed g.
 
-    Parameters
-    ----------
-    q : float
-        E p.
-    explained : float
-        Variance of z'g, which is (s E[p (1 - p)])^2 with the sd s of the log odds, at most 4.
+    ``explained`` is the variance of z'g, which is (s E[p (1 - p)])^2 with the sd s of the log odds,
+    at most 4.
 
     Examples
     --------

@@ -156,16 +156,10 @@ class _Law:
 def tail_of_sum(
     x: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
 ) -> Array:
-    """Return P(N(0, variance) + Laplace(b1) + ... + Laplace(bm) > x) for x >= 0, elementwise.
+    """P(N(0, variance) + Laplace(b1) + ... + Laplace(bm) > x) for x >= 0, elementwise.
 
-    Parameters
-    ----------
-    x, variance : array
-        At least 0; broadcast against each other.
-    scales : tuple of m floats
-        Above 0, in any order, some or all of them equal.
-    size : int
-        Of the cubes that noise is uniform in; 1 is Laplace noise.
+    Scales are above 0, in any order, some or all of them equal.  ``size`` is of the cubes that
+    noise is uniform in; 1 is Laplace noise.
 
     Notes
     -----
@@ -197,12 +191,6 @@ def quantile_of_sum(
     alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
 ) -> Array:
     """Return q with P(|N(0, variance) + Laplaces| > q) = alpha, elementwise.
-
-    Parameters
-    ----------
-    alpha : array
-        In (0, 1).
-    variance : array
 
     Notes
     -----
@@ -250,16 +238,7 @@ _STEPS = 90
 
 
 def tail(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> Array:
-    """Return P(N(0, variance) + Laplace(scale) > x) for x >= 0, elementwise.
-
-    Parameters
-    ----------
-    x : array
-        At least 0.
-    variance : array
-        At least 0.
-    scale : array
-        Above 0.
+    """P(N(0, variance) + Laplace(scale) > x) for x >= 0, elementwise.
 
     Notes
     -----
@@ -309,15 +288,7 @@ def widening(x: ArrayLike, variance: ArrayLike, scale: ArrayLike) -> Array:
 
 
 def cdf(x: ArrayLike, variance: float, scales: tuple[float, ...], size: int = 1) -> Array:
-    """Return the distribution function of N(0, variance) + Laplace(b1) [+ Laplace(b2) ...].
-
-    Parameters
-    ----------
-    x : array
-    scales : tuple of floats, at least one
-        Above 0.
-    size : int
-        Of the cubes that noise is uniform in; 1 is Laplace noise.
+    """Distribution function of N(0, variance) + Laplace(b1) [+ Laplace(b2) ...].
 
     Notes
     -----
@@ -344,15 +315,6 @@ def quantile(
     alpha: ArrayLike, variance: ArrayLike, scales: tuple[float, ...], size: int = 1
 ) -> Array:
     """Return q with P(|N(0, variance) + Laplaces| > q) = alpha: the half width of an interval.
-
-    Parameters
-    ----------
-    alpha : array
-        In (0, 1).
-    variance : array
-        At least 0; broadcast against ``alpha``.
-    size : int
-        Of the cubes that noise is uniform in; 1 is Laplace noise.
 
     Examples
     --------
@@ -449,16 +411,7 @@ class _Level:
 
 
 def correction(rho: float, alpha: float = 0.05, size: int = 1) -> float:
-    """Return c(rho) at level 1 - alpha, rounded up by at most 1e-6.
-
-    Parameters
-    ----------
-    rho : float
-        b_V / b^2, in (0, 1e4].
-    alpha : float
-        In (0, 1).
-    size : int
-        Of the cubes that both noises are uniform in; 1 is Laplace noise.
+    """c(rho) at level 1 - alpha, rounded up by at most 1e-6; rho = b_V / b^2 is in (0, 1e4].
 
     Notes
     -----
@@ -539,12 +492,7 @@ def worst_coverage(rho: float, c: float, alpha: float = 0.05, size: int = 1) -> 
 
 
 def coverage(ratio: Array, rho: float, c: float, alpha: float = 0.05, size: int = 1) -> Array:
-    """Return the coverage of the interval at each V / b^2.
-
-    Parameters
-    ----------
-    ratio : (m,) array
-        V / b^2, at least 0.
+    """Coverage of the interval at each ratio V / b^2.
 
     Notes
     -----
@@ -724,14 +672,7 @@ LARGEST_SCALE = 1 << 52
 def check_noise(epsilon: Fraction, rho: float, scale: Fraction) -> None:
     """Refuse an epsilon that leaves no noise to speak of, or more than the sampler can draw.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        As it was asked for.
-    rho : float
-        b_V / b^2.
-    scale : Fraction
-        The largest noise scale, in grid units.
+    ``rho`` is b_V / b^2, ``scale`` the largest noise scale, in grid units.
     """
     if rho > LARGEST_RHO or scale > LARGEST_SCALE:
         raise ParameterError(

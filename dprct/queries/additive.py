@@ -82,18 +82,9 @@ def engine_sums(
 ) -> tuple[list[Sums], dict[str, int]]:
     """Add whole numbers cell by cell; nothing but sums leaves the engine.
 
-    Parameters
-    ----------
-    sums : mapping from name to expression of int64
-        Of the columns of ``codes.frame``.
-    once : mapping from name to expression of int64, of the columns ``sums``
-        Added over all rows.
-
-    Returns
-    -------
-    sums : list of dict from name to (K,) array of int64
-        Of every block, the number of rows as :data:`ROWS` among them.
-    totals : dict from name to int
+    ``sums`` are of columns of ``codes.frame``; ``once`` is made of these and added over all rows.
+    Returned are the (K,) sums of every block, the number of rows as :data:`ROWS` among them, and
+    the totals.
 
     Notes
     -----
@@ -283,14 +274,8 @@ def additive_sums(
 ) -> IntegerVector:
     """Count cells and sum the clipped target in them, jointly.
 
-    Parameters
-    ----------
-    codes : sequence of (n,) int arrays, or EngineCodes
-        Of the features that the blocks cross.
-    target : (n,) array, or expression of columns other than the codes
-        A function of each record and of public or released numbers; NaN counts as 0.
-    weights : as target, optional
-        In [0, 1], clipped to it, where ``layout.weighted``.
+    ``target`` is a function of each record and of public or released numbers; NaN counts as 0.
+    ``weights`` are clipped to [0, 1], where ``layout.weighted``.
 
     Notes
     -----
@@ -526,12 +511,8 @@ def doubly_robust(
 ) -> Numbers:
     """Return psi = mu1 - mu0 + T (y - mu1) / e - (1 - T)(y - mu0) / (1 - e); (n,).
 
-    Parameters
-    ----------
-    control, treated : float, or (n,) array of rows in memory
-        mu0 and mu1 at the rows: released, or a public constant such as the middle of the bounds.
-    e : float, or (n,) array of rows in memory
-        Propensity: public, or released and trimmed.
+    ``control`` and ``treated`` are mu0 and mu1 at the rows: released, or a public constant such as
+    the middle of the bounds.  The propensity e is public, or released and trimmed.
 
     Notes
     -----
@@ -550,14 +531,9 @@ def doubly_robust(
 def residual_ratio(
     rows: Observed[Numbers], mean: Numbers | float, e: Numbers | float
 ) -> tuple[Numbers, Numbers]:
-    """Return (y - m) / (T - e) and its weight (T - e)^2 in the R-learner's criterion; (n,) each.
+    """(y - m) / (T - e) and its weight (T - e)^2 in the R-learner's criterion; (n,) each.
 
-    Parameters
-    ----------
-    mean : float, or (n,) array of rows in memory
-        m, the expected outcome given x, treated or not.
-    e : float, or (n,) array of rows in memory
-        In (0, 1).
+    m is the expected outcome given x, treated or not; e is in (0, 1).
 
     Notes
     -----

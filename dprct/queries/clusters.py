@@ -64,14 +64,7 @@ ClusterRule = Correlated | MeansWithin
 
 
 def design_effect(icc: Fraction, n: int, squares: int) -> Fraction:
-    """Return the variance of a mean over that of as many people who are alone.
-
-    Parameters
-    ----------
-    n : int
-        People.
-    squares : int
-        Sum of n_g^2 over their clusters.
+    """Variance of a mean of n people over that of as many who are alone; ``squares`` = sum n_g^2.
 
     Examples
     --------

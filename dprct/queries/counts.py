@@ -124,13 +124,10 @@ class BinKey:
 
 @lru_cache(maxsize=256)
 def bin_key(rule: Rule | None) -> BinKey | None:
-    """Return a key for the bins of a rule, or None where no cheap one is exact.
+    """A key for the bins of a rule, or None where no cheap one is exact.
 
-    Parameters
-    ----------
-    rule : Rule or None
-        Equal bins of a continuous column, exactly; of evenly spaced points, exactly for the points
-        and for any other number the code of a point next to it.
+    It is exact for equal bins of a continuous column; of evenly spaced points for the points, and
+    for any other number the code is that of a point next to it.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # beyond all bounds lies infinity
         if isinstance(rule, EqualBins):
@@ -251,12 +248,7 @@ def cell_counts(
 ) -> CellCounts:
     """Count the rows in every occupied cell of the public domain.
 
-    Parameters
-    ----------
-    relation : str
-        Which data sets are neighbours.
-    n : int, optional
-        Rows at the door, which are public; another number now is refused.
+    ``n`` are the rows at the door, which are public; another number now is refused.
     """
     radices = [encoding.size for encoding in encodings]
     digits, rows = _merged(*_counted(frame, encodings), radices)

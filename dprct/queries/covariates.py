@@ -168,14 +168,9 @@ def covariates(frame: Frame, names: Sequence[str], schema: Schema) -> pd.DataFra
 def with_residual(
     frame: Frame, outcome: str, index: NDArray[np.float64], fill: float | None = None
 ) -> Frame:
-    """Return the frame with an outcome replaced by its difference from its index.
+    """The frame with an outcome replaced by its difference from its index g0(X), (n,).
 
-    Parameters
-    ----------
-    index : (n,) array
-        g0(X) of each row, from that row alone.
-    fill : float or None
-        What stands for a missing outcome; without it, missing stays missing.
+    A missing outcome counts as ``fill``; without it, missing stays missing.
 
     Notes
     -----

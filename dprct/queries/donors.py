@@ -99,12 +99,7 @@ class Scale:
         return math.floor(value / self.bound * UNIT + 0.5)
 
     def steps(self, values: Array) -> Steps:
-        """Steps k of many numbers, which are clipped; NaN counts as the lower bound.
-
-        Parameters
-        ----------
-        values : array of any shape
-        """
+        """Steps k of many numbers, which are clipped; NaN counts as the lower bound."""
         return np.asarray(np.floor(self.clipped(values) / self.bound * UNIT + 0.5), np.int64)
 
     def clipped(self, values: Array) -> Array:
@@ -202,13 +197,7 @@ class Predictor:
         return math.floor(math.sqrt(self.weight) * UNIT + 0.5)
 
     def steps(self, frame: Frame, rows: Places) -> Steps:
-        """Return the coordinate of some units (n,), whatever the column holds.
-
-        Parameters
-        ----------
-        rows : (n, T) array of int
-            Where each unit's cells are, in the order of time.
-        """
+        """The coordinate of some units (n,), whose cells ``rows`` has in the order of time."""
         low, high = self.bounds
         numbers = np.asarray(frame[self.column.name].cast(nw.Float64).to_numpy(), np.float64)
         cells = numbers[rows[:, list(self.periods)]]
@@ -252,10 +241,7 @@ class Donors:
     ) -> Donors:
         """Read the donors' series from a column: clipped and on the grid, whatever it holds.
 
-        Parameters
-        ----------
-        rows : (n, T) array of int
-            Where each donor's cells are.
+        ``rows``, (n, T), is where each donor's cells are.
         """
         extra = predictor_steps(frame, predictors, rows) if predictors else None
         return cls(series_steps(frame, column, rows, scale), scale, T0, extra)
@@ -367,13 +353,9 @@ def ridge_weights(donors: Donors, target: Steps, grid: RidgeGrid) -> IntegerVect
 
     Xpre has the pre-periods of the donors and then their predictors, if there are any.
 
-    Parameters
-    ----------
-    target : (T0 + P,) array of int
-        The treated unit's pre-period on the same grid, and its predictors.
-    grid : RidgeGrid
-        For these n, T0, lam and predictors; where ``y_norm`` is given it is at least that of the
-        target.
+    The target is the treated unit's pre-period on the same grid, and its predictors.  The grid is
+    for these n, T0, lam and predictors; where ``y_norm`` is given it is at least that of the
+    target.
 
     Notes
     -----
@@ -415,14 +397,8 @@ def weighted_series(
 ) -> IntegerVector:
     """Sum the donors' series with public weights, rounded to a 2^20th of what one donor can move.
 
-    Parameters
-    ----------
-    weights : (n,) array
-        Public or released, not negative, of sum (about) 1.
-    periods : slice
-        Columns, K of them.
-    target : (T,) array of int, optional
-        The treated unit's series, where it is protected: its values in these periods follow.
+    Weights are public or released, not negative, of sum (about) 1.  Where the treated unit is
+    protected, its series is the target, whose values in these K periods follow.
 
     Notes
     -----
@@ -442,11 +418,6 @@ def weighted_mean(
     donors: Donors, weights: Array, periods: slice, target: Steps | None = None
 ) -> IntegerVector:
     """Average the donors' weighted series over periods: one number, priced as one.
-
-    Parameters
-    ----------
-    donors, weights, periods, target
-        As for :func:`weighted_series`.
 
     Notes
     -----

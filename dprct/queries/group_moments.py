@@ -505,18 +505,9 @@ def moment_sums(
 ) -> IntegerVector:
     """Add r r' over the rows of every group, exactly.
 
-    Parameters
-    ----------
-    grid : MomentsGrid
-        Proves the sensitivity.
-    cells : MomentCells
-        A row in no group counts nowhere.
-    relation : {"replace-one", "replace-one-design-public"}
-        Private cells need ``grid.count``.
-    unit : str, optional
-        The column that says whose a row is, where ``grid.rows`` is above 1.
-    counted : Counted, optional
-        What the pass at the door of an engine found: other public counts now are refused.
+    The grid proves the sensitivity.  A row in no group counts nowhere; private cells need
+    ``grid.count``.  ``unit`` says whose a row is, where ``grid.rows`` is above 1.  Other public
+    counts than those at the door of an engine are refused.
     """
     if relation == "add-remove":
         raise ParameterError(

@@ -56,15 +56,10 @@ def observed_sums(frame: Table | Sums, column: Column, arms: Arms) -> IntegerVec
 def observed_squares(
     frame: Table | Sums, column: Column, arms: Arms, centres: Sequence[int]
 ) -> IntegerVector:
-    """Return, of every arm, the sum of (y - centre)^2 over who has a value.
+    """Of every arm, the sum of (y - centre)^2 over who has a value.
 
-    Parameters
-    ----------
-    frame, column, arms
-        As for :func:`observed_sums`.
-    centres : sequence of int, length A
-        m_a in half steps from the middle of the bounds, between -2^20 and 2^20; public, or
-        released before.
+    Centres are m_a in half steps from the middle of the bounds, between -2^20 and 2^20; public, or
+    released before.
 
     Notes
     -----

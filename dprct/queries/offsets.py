@@ -35,12 +35,8 @@ def bin_offsets(
 ) -> IntegerVector:
     """Sum (y - middle of its bin) / (width of its bin) in every bin of every group.
 
-    Parameters
-    ----------
-    outcomes : sequence of Encoding, length p
-        Of binned columns; outcome j has B_j bins.
-    groups : sequence of Encoding or ExclusiveEncoding
-        Rows are told apart by their codes too, A combinations in all; without, A = 1.
+    Outcome j of p has B_j bins.  Rows are told apart by the codes of groups too, A combinations in
+    all; without, A = 1.
 
     Notes
     -----

@@ -225,14 +225,7 @@ def least_penalty(n: int, d: int) -> float:
 def logistic_weights(Z: Array | Rows, t: Mask, solver: Solver) -> Array:
     """Return w (d,) with ||grad J(w)|| <= ``solver.tolerance``, for all data; confidential.
 
-    Parameters
-    ----------
-    Z : (n, d) array, or Rows
-        Rows of norm at most 1.
-    t : (n,) array of bool
-        Whether s_i = 1.
-    solver : Solver
-        For these n and d.
+    Rows are of norm at most 1; t says whether s_i = 1.
 
     Notes
     -----
@@ -499,12 +492,9 @@ def covariates_of(
     columns: Mapping[str, Column],
     fills: Mapping[str, float],
 ) -> Covariates:
-    """Return the rows that the right side of a formula asks for, from public facts alone.
+    """The rows that the right side of a formula asks for, from public facts alone.
 
-    Parameters
-    ----------
-    fills : mapping from name to number
-        What stands for a missing value; else its indicator is a covariate of its own.
+    A missing value that no fill stands for has an indicator, which is a covariate of its own.
     """
     if not terms:
         raise FormulaError("the formula has no covariates on its right; name at least one")
@@ -586,16 +576,7 @@ class PropensityGrid:
 def propensity_weights(
     Z: Array | Rows, t: Mask, grid: PropensityGrid, relation: Relation = "replace-one"
 ) -> IntegerVector:
-    """Fit the propensity model and round its weights to their grid.
-
-    Parameters
-    ----------
-    Z : (n, d) array, or rows that are rebuilt in pieces
-        As :meth:`Covariates.rows` gives them.
-    t : (n,) array of bool
-    grid : PropensityGrid
-        For these n and d.
-    """
+    """Fit the propensity model and round its weights to their grid."""
     weights = logistic_weights(Z, t, grid.solver)
     steps = [math.floor(float(w) / float(grid.grid) + 0.5) for w in weights]
     return IntegerVector(

@@ -120,19 +120,9 @@ class MomentsLayout:
         return noise_sd / HALF**2
 
     def matrices(self, units: NDArray[Any], n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the moments as matrices, in units of M^2 and without the weight.
+        """Released moments as matrices Z'Z and Z'U, in units of M^2 and without the weight.
 
-        Parameters
-        ----------
-        units : (size,) array
-            Released moments.
-        n : int
-            Rows.
-
-        Returns
-        -------
-        (d, d) and (d, q) arrays
-            Z'Z and Z'U, the intercept first, values within -1 and 1 in every row.
+        The intercept is first, values are within -1 and 1 in every row.
         """
         d, q = self.width, len(self.outcomes)
         scaled = np.array([float(unit) for unit in units]) / HALF**2
@@ -150,13 +140,8 @@ def moments(
 ) -> IntegerVector:
     """Sum the products of covariates with each other and with outcomes, as exact integers.
 
-    Parameters
-    ----------
-    covariates : sequence of Encoding, ExclusiveEncoding or Column
-        With bounds or levels; text needs levels.  A missing value is at the middle of the bounds,
-        and has an indicator where missing is a declared level.
-    outcomes : sequence of Column
-        With bounds; a missing value is at the middle of the bounds.
+    Columns have bounds, covariates perhaps levels; text needs levels.  A missing value is at the
+    middle of the bounds, and of a covariate has an indicator where missing is a declared level.
     """
     if relation == "add-remove":
         raise ParameterError(

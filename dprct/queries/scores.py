@@ -78,14 +78,8 @@ def score_sums(
 ) -> IntegerVector:
     """Add g g' over all units, exactly; of all groups together.
 
-    Parameters
-    ----------
-    grid : MomentsGrid
-        Into whose ball rows are moved first.
-    cells : MomentCells
-        A row in no group counts nowhere.
-    unit : str, optional
-        The column that says whose a row is, where ``grid.rows`` is above 1.
+    Rows are moved into the grid's ball first; one in no group counts nowhere.  ``unit`` says whose
+    a row is, where ``grid.rows`` is above 1.
     """
     if relation == "add-remove":
         raise ParameterError("scores follow moments, which take the number of rows as public")

@@ -32,21 +32,11 @@ if TYPE_CHECKING:
 def compact(
     frame: Table, expressions: Mapping[str, nw.Expr], types: Mapping[str, IntoDType]
 ) -> dict[str, NDArray[Any]]:
-    """Return expressions of a table as arrays; confidential.
+    """Expressions of a prepared table as arrays, in their order; confidential.
 
-    Parameters
-    ----------
-    frame : narwhals frame, eager or lazy, n rows
-        Prepared (:func:`dprct.encoding.prepared`), if the expressions need it.
-    expressions : mapping from name to expression
-        Total, and never null: they fill what is missing.  Doubles alone may be null, which is NaN.
-    types : mapping from name to narwhals dtype
-        What the engine casts to before it returns anything: of numbers that it holds.
-
-    Returns
-    -------
-    dict from name to (n,) array
-        In the order of ``expressions``; perhaps read-only.
+    Expressions are total, and never null: they fill what is missing.  Doubles alone may be null,
+    which is NaN.  The engine casts to ``types``, which hold the numbers, before it returns
+    anything.
 
     Notes
     -----
@@ -220,11 +210,6 @@ def clipped_sums(
 ) -> IntegerVector:
     """Sum the clipped values of columns, as exact integers on their grids.
 
-    Parameters
-    ----------
-    columns : sequence of Column, length p
-        With bounds.
-
     Notes
     -----
     The sums are whole numbers below 2^63 for any n below 8e12 (docs/methods.md, section 0).
@@ -271,15 +256,9 @@ def added(
 ) -> list[list[Any]]:
     """Add whole numbers over all rows, or group by group, and count the rows.
 
-    Parameters
-    ----------
-    sums : mapping from name to expression of whole numbers
-        The names are not those of ``by``.
-    by : sequence of str
-        Columns that make the groups.
-    doubles : bool, default False
-        Add doubles, which is faster; only where no sum of the sizes of all rows passes 2^53 by
-        public facts, of which the caller then checks the number of rows against what was added.
+    ``sums`` are whole numbers, whose names are not those of the groups ``by``.  To add ``doubles``
+    is faster; only where no sum of the sizes of all rows passes 2^53 by public facts, of which the
+    caller then checks the number of rows against what was added.
 
     Notes
     -----
@@ -454,16 +433,9 @@ def by_cell(
     *,
     with_value: bool = False,
 ) -> list[GroupSums]:
-    """Return the sums of a clipped outcome by block, arm and cluster; of rows that count.
+    """Sums of a clipped outcome by block, arm and cluster; of rows that count.
 
-    Parameters
-    ----------
-    column : Column
-        With bounds.
-    fill : float or None
-        Missing values are this constant; without it, at the lower bound.
-    with_value : bool
-        Leave out the rows that have no value.
+    A missing value counts as ``fill``, without it as the lower bound, or ``with_value`` not at all.
     """
     if isinstance(frame, Sums):
         assert arms.combinations is not None
@@ -683,11 +655,8 @@ def _cluster_statistics(parts: list[GroupSums], arms: Arms) -> list[tuple[Fracti
 def side_by_side(vectors: Sequence[IntegerVector]) -> IntegerTable:
     """The same statistic of several outcomes, (J,) vectors with a place for every arm.
 
-    Parameters
-    ----------
-    vectors : sequence of IntegerVector
-        From :func:`difference_aggregates` or :func:`arm_aggregates`, or with treatment private
-        those of :mod:`dprct.queries.horvitz_thompson`; all of one design, so of one sensitivity.
+    They are of :func:`difference_aggregates` or :func:`arm_aggregates`, or with treatment private
+    of :mod:`dprct.queries.horvitz_thompson`; all of one design, so of one sensitivity.
 
     Notes
     -----

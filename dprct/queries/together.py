@@ -32,13 +32,8 @@ def summed(
 ) -> Sums:
     """Add k and k^2 of several outcomes group by group, in one pass.
 
-    Parameters
-    ----------
-    by : mapping from name to expression
-        What rows are grouped by: public columns, or the code of a private arm.
-    counted : Counted, optional
-        What the pass at the door found; another number of rows, or other public counts, now are
-        refused.
+    Rows are grouped by public columns, or by the code of a private arm.  Another number of rows, or
+    other public counts, than the pass at the door found are refused.
 
     Notes
     -----

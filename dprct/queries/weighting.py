@@ -105,14 +105,8 @@ def read_once(
 ) -> CompactTable:
     """Read what a fit needs of every row, in one pass; confidential.
 
-    Parameters
-    ----------
-    outcome : Column
-        With bounds.
-    fill : float or None
-        What stands for a missing outcome; the lower bound if None.
-    n : int
-        Rows that the table had in the constructor.
+    A missing outcome counts as ``fill``; as the lower bound if None.  ``n`` are the rows that the
+    table had in the constructor.
 
     Notes
     -----
@@ -500,18 +494,10 @@ _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 def canonical_order(columns: Iterable[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return places (n,) of the rows in an order that is the same however they came; confidential.
+    """Places (n,) of the rows in an order that is the same however they came; confidential.
 
-    Parameters
-    ----------
-    columns : iterable of (n,) arrays of numbers or bool
-        Everything that is used of a row.
-
-    Returns
-    -------
-    (n,) array of int64
-        Rows in the order of a 64-bit mix of their numbers.  Rows that hold the same are
-        exchangeable; that two different ones get one number has probability n^2 / 2^65.
+    It is the order of a 64-bit mix of everything that is used of a row.  Rows that hold the same
+    are exchangeable; that two different ones get one number has probability n^2 / 2^65.
 
     Notes
     -----

@@ -190,15 +190,7 @@ def usable_counts(counts: Array, mass: float) -> Array:
 def cell_variance(
     counts: Array, means: Array, noise: tuple[float, float], variance: float
 ) -> Array:
-    """Return the variance (K,) of the mean of every cell: noise of sum and count, and sampling.
-
-    Parameters
-    ----------
-    counts, means : (K,) array
-    noise : (sd of a sum, sd of a count)
-    variance : float
-        Of the target within a cell.
-    """
+    """Variance (K,) of the mean of every cell: noise of sum and count (their sds), and sampling."""
     sd_sum, sd_count = noise
     found: Array = (sd_sum**2 + (means * sd_count) ** 2 + counts * variance) / counts**2
     return found
@@ -218,18 +210,10 @@ def shrunk(z: Array, variance: Array) -> Array:
 
 
 def smooth_shape(means: Array, variance: Array, weights: Array, ordered: int) -> Array:
-    """Return the shape (K,) of one feature, of weighted mean zero.
+    """Shape (K,) of one feature, of weighted mean zero.
 
-    Parameters
-    ----------
-    means : (K,) array
-        Means of the cells less the mean of all.
-    variance : (K,) array
-        Of each of them.
-    weights : (K,) array
-        Shares of the cells, of sum one.
-    ordered : int
-        The first so many levels follow a polynomial; each of the others is shrunk by itself.
+    ``means`` are those of the cells less the mean of all, ``weights`` their shares.  The first
+    ``ordered`` levels follow a polynomial; each of the others is shrunk by itself.
 
     Notes
     -----
@@ -261,17 +245,10 @@ def smooth_interaction(
     ordered: tuple[bool, bool],
     shape: tuple[int, int],
 ) -> Array:
-    """Return the interaction (K1 K2,) of two features.
+    """Interaction (K1 K2,) of two features, from means less that of all and the two main effects.
 
-    Parameters
-    ----------
-    means : (K1 K2,) array
-        Means of the cells less the mean of all and the two main effects.
-    variance, weights : (K1 K2,) array
-    ordered : (bool, bool)
-        Whether all levels of each are in an order: then products of their first two powers are
-        used, else every cell by itself.
-    shape : (K1, K2)
+    Where all levels of both are in an order, products of their first two powers are used, else
+    every cell by itself.
     """
     if not all(ordered):
         return shrunk(means, variance)

@@ -206,15 +206,7 @@ def released_sums(
     noise: NoiseSource,
     weights: Numbers | None = None,
 ) -> AdditiveSums:
-    """Draw the release; the caller has charged the mechanism.
-
-    Parameters
-    ----------
-    codes : sequence of (n,) int arrays, or EngineCodes
-    target : (n,) array, or expression of columns of the table with the codes
-    mechanism : AnalyticGaussian or DiscreteLaplace
-        Of the layout.
-    """
+    """Draw the release; the caller has charged the mechanism."""
     sealed = additive_sums(codes, target, layout, weights)
     units = mechanism.release(sealed, noise).units.astype(np.float64)
     step, cells, at = float(layout.step), [], 0
@@ -253,13 +245,7 @@ def guarantee_of(
     outcome: str,
     more: Sequence[str] = (),
 ) -> Guarantee:
-    """Guarantee of a fit, and the public facts that it rests on.
-
-    Parameters
-    ----------
-    more : sequence of str
-        Further public facts.
-    """
+    """Guarantee of a fit, and the public facts that it rests on."""
     unit, budget = facts.schema.unit, allocation.budget
     public = (
         f"the number of rows, n = {facts.n}",

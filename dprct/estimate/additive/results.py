@@ -427,14 +427,10 @@ class AdditiveResults(Shown):
 
 
 def linear_projection(fit: AdditiveFit, features: Sequence[str], part: str = "all") -> pd.DataFrame:
-    """Return the coefficients of the best linear projection on features, at the middles of bins.
+    """Coefficients of the best linear projection on features, at the middles of bins.
 
-    Parameters
-    ----------
-    features : sequence of str
-        Numbers; of several, the joint counts must have been released.
-    part : {"all", "noise"}
-        Whether errors contain sampling.
+    Features are numbers; of several, the joint counts must have been released.  Errors of the part
+    "noise" are without sampling.
 
     Notes
     -----
@@ -560,14 +556,7 @@ def _forest(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw estimates with intervals, one row each.
-
-    Parameters
-    ----------
-    rows : sequence of (name, estimate, low, high)
-    what, band : str
-        For the axis and the legend.
-    """
+    """Draw estimates with intervals, one row (name, estimate, low, high) each."""
     ax = panels(1)[0] if ax is None else ax
     at = np.arange(len(rows))[::-1]
     for k, (y, (_, value, low, high)) in enumerate(zip(at, rows, strict=True)):

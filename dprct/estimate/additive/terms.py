@@ -56,10 +56,7 @@ class Terms:
     def blocks(self, arm: int | None = None) -> tuple[Block, ...]:
         """Released blocks: everybody, every feature and subgroup, pairs, joint counts.
 
-        Parameters
-        ----------
-        arm : int, optional
-            Place of a further feature of two levels with which all of it is crossed.
+        ``arm`` is the place of a further feature of two levels with which all of it is crossed.
         """
         head = () if arm is None else (arm,)
         two = () if arm is None else (2,)
@@ -147,18 +144,11 @@ def terms_of(
     subgroups: Iterable[str] = (),
     projection: Sequence[str] = (),
 ) -> Terms:
-    """Return the terms of a model.
+    """The terms of a model.
 
-    Parameters
-    ----------
-    bins : int
-        Equal bins of a feature that declares none and has more admissible values.
-    categorical : iterable of str
-        Features of numbers whose levels have no order.
-    subgroups : iterable of str
-        Further columns whose levels are subgroups.
-    projection : sequence of str
-        Features whose joint counts are released.
+    A feature that declares no bins and has more admissible values gets equal ones; levels of a
+    ``categorical`` number have no order.  ``subgroups`` are further columns, ``projection``
+    features whose joint counts are released.
     """
     listed, grouped = distinct_names(features, "features"), distinct_names(subgroups, "subgroups")
     if not listed:

@@ -94,18 +94,11 @@ _GAIN = 0.98
 def shares_of(
     epsilon: Fraction, reaches: tuple[Fraction, ...], inflation: Fraction, sampling: float
 ) -> tuple[Fraction, ...]:
-    """Return shares of epsilon for effect, variance and, with two arms, the control mean.
+    """Shares of epsilon for effect, variance and, with two arms, the control mean.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        Of the outcome.
-    reaches : tuple of Fraction
-        By how much a person moves the difference, or each arm's mean where there are more than two.
-    inflation : Fraction
-        Of ``Arms``.
-    sampling : float
-        Variance of the effect that is expected; of the two first arms.
+    ``reaches`` is by how much a person moves the difference, or each arm's mean where there are
+    more than two; ``inflation`` is that of ``Arms``, ``sampling`` the expected variance of the
+    effect of the two first arms.
 
     Examples
     --------

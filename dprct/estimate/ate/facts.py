@@ -93,15 +93,6 @@ def is_file(rule: str | os.PathLike[str]) -> bool:
 def pilot_index(path: Path, outcome: str, columns: tuple[str, ...], schema: Schema) -> Linear:
     """Fit the outcome on covariates in a public file, by least squares on complete rows.
 
-    Parameters
-    ----------
-    path : Path
-        Of any kind that :func:`dprct.read` knows.
-    columns : tuple of str
-        Covariates, by the same names in both files.
-    schema : Schema
-        Of the confidential data.
-
     Notes
     -----
     The pilot is public by declaration: nothing of the fit is private.  Of coefficients that the
@@ -261,14 +252,7 @@ def indexes_of(
     design: Design,
     schema: Schema,
 ) -> dict[str, Index]:
-    """Return the index of each outcome that has one.
-
-    Parameters
-    ----------
-    bounds : (low, high), or mapping from outcome to such
-    columns : sequence of str
-        The covariates; those of a formula are read from it.
-    """
+    """Index of each outcome that has one; the covariates of a formula are read from it."""
     if index is None:
         if bounds is not None or columns:
             raise ParameterError(

@@ -463,13 +463,8 @@ def planned(
 ) -> tuple[Combined, ...]:
     """Effects of size 0 as they are expected to be released, outcomes first.
 
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise of one number.
-    where : mapping from subgroup to level, optional
-        Among these people alone.  How many have a level of a private subgroup is not known: as many
-        as any other.
+    ``sigma`` is the sd of the noise of one number.  Of people ``where`` a private subgroup has a
+    level, it is not known how many they are: as many as of any other.
     """
     s1, s2 = found.noise(sigma)
     spreads = [

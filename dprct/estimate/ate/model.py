@@ -411,13 +411,7 @@ class ATESpec(Spec[ATEFacts]):
 
 
 def public_facts(spec: ATESpec, known: Facts, table: BoundTable) -> tuple[ATEFacts, BoundTable]:
-    """Return what is public of an experiment, and its table, less an index where there is one.
-
-    Parameters
-    ----------
-    known : Facts
-        Of :func:`dprct.model.bound`, which has checked the specification and the rows.
-    """
+    """What is public of an experiment, and its table, less an index where there is one."""
     schema, shares, groups = known.schema, spec.shares(), spec.comparison()
     columns = spec.outcome_columns(schema)
     outcomes: list[AnyOutcome] = []

@@ -104,14 +104,9 @@ class PlannedEffect:
     ) -> Iterator[PlannedNumber]:
         """Rows of a plan.
 
-        Parameters
-        ----------
-        without : float, optional
-            Error of the difference in means without privacy, where it is not the sampling error.
-        pure : float, optional
-            Error at the same epsilon without delta.
-        epsilon : float, optional
-            Where noise is inverse to it.
+        ``without`` is the error of the difference in means without privacy, where it is not the
+        sampling error, and ``pure`` the error at the same epsilon without delta.  ``epsilon`` is
+        given where noise is inverse to it.
         """
         unit, of = units_of(self.outcome), {"outcome": self.outcome, "term": self.contrast}
         known = self.sampling if without is None else without
@@ -222,16 +217,11 @@ def power_table(
     equal: Callable[[float], float],
     alphas: Sequence[float],
 ) -> pd.DataFrame:
-    """Return what every effect can be expected to show; a function of public facts.
+    """What every effect can be expected to show; a function of public facts.
 
-    Parameters
-    ----------
-    effects : callable
-        Effects as expected at a multiple of epsilon, outcomes first.
-    equal : callable
-        The epsilon at which noise is what it is, divided by a number.
-    alphas : sequence of float
-        Sizes of tests at which errors are to be valid; power is for the first.
+    ``effects`` gives them as expected at a multiple of epsilon, outcomes first; ``equal`` the
+    epsilon at which noise is what it is, divided by a number.  Power is for the first of the test
+    sizes.
     """
     wanted = list(product(facts.outcomes, facts.contrasts))
     at = [effects(times) for times in (Fraction(1), Fraction(1, 2), Fraction(2))]
@@ -272,10 +262,7 @@ def price_of(
 ) -> Iterator[PlannedNumber]:
     """Error of each contrast with treatment public and private, from public facts alone.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        Of all outcomes together.
+    Epsilon is that of all outcomes together.
 
     Notes
     -----

@@ -146,14 +146,10 @@ class Outcome:
     def expected(
         self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
     ) -> tuple[NoisyEffect, ...]:
-        """Return effects of size 0 as they are expected to be released, from public facts alone.
+        """Effects of size 0 as they are expected to be released, from public facts alone.
 
-        Parameters
-        ----------
-        epsilon : Fraction
-            Of all outcomes together.
-        moment : float
-            Variance of the outcome within an arm.
+        Epsilon is that of all outcomes together, ``moment`` the variance of the outcome within an
+        arm.
         """
         effects = None if self.arms.clusters is None else design_effects(self.arms)
         sampling = [moment * part for part in inverse_sizes(self.arms, effects)]
@@ -360,14 +356,9 @@ class HiddenOutcome:
     def expected(
         self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
     ) -> tuple[NoisyEffect, ...]:
-        """Return effects of size 0 as they are expected to be released, from public facts alone.
+        """Effects of size 0 as they are expected to be released, from public facts alone.
 
-        Parameters
-        ----------
-        epsilon : Fraction
-            Of all outcomes together.
-        moment : float
-            Second moment of the outcome about the middle of the bounds; at most w^2 / 4.
+        ``moment`` is the second one of the outcome about the middle of the bounds; at most w^2 / 4.
         """
         of_effect, of_variance = self.split(epsilon)[:2]
         sampling = [moment / (self.arms.n * float(share)) for share in self.arms.shares]
@@ -542,15 +533,7 @@ class CountedOutcome:
     def expected(
         self, epsilon: Fraction, moment: float, contrasts: Sequence[Contrast]
     ) -> tuple[NoisyEffect, ...]:
-        """Return effects of size 0 as expected if all have a value, from public facts alone.
-
-        Parameters
-        ----------
-        epsilon : Fraction
-            Of all outcomes together.
-        moment : float
-            Variance of the outcome within an arm.
-        """
+        """Effects of size 0 as expected if all have a value, from public facts alone."""
         of_squares = self.split(epsilon)[1]
         means = []
         for size in self.arms.sizes[0]:
@@ -665,13 +648,7 @@ def together(outcomes: Sequence[AnyOutcome]) -> tuple[AnyOutcome, ...]:
 
 
 def mechanisms_of(outcome: AnyOutcome, epsilon: Fraction) -> dict[str, DiscreteLaplace]:
-    """Return what is drawn of one outcome, in this order, by name.
-
-    Parameters
-    ----------
-    epsilon : Fraction
-        Of all outcomes together.
-    """
+    """What is drawn of one outcome, in this order, by name; epsilon is of all outcomes together."""
     outcome.check(epsilon)
     pairs = zip(outcome.l1.items(), outcome.split(epsilon), strict=True)
     return {

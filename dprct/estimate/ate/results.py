@@ -107,15 +107,9 @@ def tabulated(
     contrasts: Sequence[Contrast],
     alphas: Sequence[float],
 ) -> dict[str, Any]:
-    """Return the attributes of a result that depend on which effects it is about.
+    """Attributes of a result that depend on which effects it is about; (q, k) effects.
 
-    Parameters
-    ----------
-    effects : (q, k) nested sequence of NoisyEffect
-    means : q sequences of NoisyMean
-        Empty where differences themselves were released.
-    alphas : sequence of float
-        Sizes of tests at which errors are valid.
+    Means are empty where differences themselves were released.
 
     Notes
     -----

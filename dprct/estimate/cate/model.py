@@ -410,17 +410,10 @@ def treatment_code(schema: Schema, treatment: object) -> Coded:
 def known_propensity(
     schema: Schema, n: int, treatment: str, assignment: Design | None, propensity: object
 ) -> Fraction | None:
-    """Return the probability of treatment that is a public fact; None if there is none.
+    """The probability of treatment that is a public fact; None if there is none.
 
-    Parameters
-    ----------
-    n : int
-        Rows; public.
-    assignment : Design or None
-        With two groups, of which the treated has 1 in the treatment column, and the same
-        probability for everybody.
-    propensity : number or None
-        The probability itself, instead of a design.
+    A design has two groups, of which the treated has 1 in the treatment column, and the same
+    probability for everybody; or the probability itself is given.
     """
     if assignment is None:
         return None if propensity is None else _declared(propensity)

@@ -70,14 +70,10 @@ FEWEST_ROWS = 2
 def shares_of(
     asked: Mapping[str, Real] | None, *, known: bool, constant: bool = False
 ) -> dict[str, Fraction]:
-    """Return the share of every part of the rows, of sum one.
+    """Share of every part of the rows, of sum one.
 
-    Parameters
-    ----------
-    known : bool
-        The propensity is known, so that no part estimates it.
-    constant : bool
-        No nuisance is estimated at all (S-learner, plug-in).
+    No part estimates a ``known`` propensity, and with ``constant`` (S-learner, plug-in) no nuisance
+    is estimated at all.
 
     Examples
     --------
@@ -283,15 +279,7 @@ def released(
     rows: CodedRows | CompactRows | EngineRows,
     noise: NoiseSource,
 ) -> dict[str, AdditiveSums | TreatmentSums]:
-    """Draw everything, the effect last; the caller has charged the whole.
-
-    Parameters
-    ----------
-    allocation : AdditiveAllocation
-        Of the form.
-    rows : CodedRows, CompactRows, or EngineRows of a form of one part
-        Confidential.
-    """
+    """Draw everything, the effect last; the caller has charged the whole."""
     if isinstance(rows, EngineRows):
         assert form.one_step
         return {EFFECT: _effect(form, rows.with_arm(), {}, allocation, noise)}

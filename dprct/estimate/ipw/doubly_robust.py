@@ -166,14 +166,10 @@ class Modelled:
 
 
 def modelled(moments: Array, n: int, noise: float, trim: float) -> Modelled:
-    """Return the models of one fold, made of its released moments.
+    """Models of one fold of n rows, made of its released moments.
 
-    Parameters
-    ----------
-    moments : (d + 2, d + 2) array
-        Sums of products of (z, t - 1/2, y/2), with noise of sd ``noise`` in each.
-    n : int
-        Rows of the fold.
+    These are sums of products of (z, t - 1/2, y/2), (d + 2, d + 2), with noise of sd ``noise`` in
+    each.
 
     Notes
     -----

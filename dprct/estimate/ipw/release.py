@@ -160,12 +160,7 @@ class Form:
         )
 
     def default(self, budget: Budget, treated: float = 0.5) -> Form:
-        """Return the form that is the default at a budget, Hajek or plain.
-
-        Parameters
-        ----------
-        treated : float
-            Share of the rows that are treated, from public knowledge.
+        """The form that is the default at a budget, Hajek or plain; ``treated`` is a public share.
 
         Notes
         -----
@@ -233,16 +228,10 @@ class Form:
 
 
 def propensity_penalty(n1: int, d: int, multiplier: float) -> float:
-    """Return the penalty of private logistic weights, sqrt(m / (32 d n1)) or what noise needs.
+    """Penalty of private logistic weights, sqrt(m / (32 d n1)) or what noise needs.
 
-    Parameters
-    ----------
-    n1 : int
-        Rows that weights are fitted to.
-    d : int
-        Coordinates, the intercept included.
-    multiplier : float
-        m, noise per unit of sensitivity at the budget asked.
+    Weights of d coordinates, the intercept included, are fitted to n1 rows; m is the noise per unit
+    of sensitivity at the budget asked.
 
     Notes
     -----
@@ -346,11 +335,6 @@ class _Ratio:
 
 def released(allocation: IPWAllocation, rows: CompactTable, noise: NoiseSource) -> Released:
     """Draw everything; the caller has charged the whole.
-
-    Parameters
-    ----------
-    rows : CompactTable
-        All rows.
 
     Notes
     -----
@@ -531,12 +515,7 @@ def planned_numbers(
 ) -> Iterator[PlannedNumber]:
     """Form, penalty, trimming, division of the budget and noise, as a plan has them.
 
-    Parameters
-    ----------
-    radius : float
-        R, half the width of the bounds of the outcome.
-    treated : float
-        Share of the rows that are taken to be treated.
+    ``radius`` is R, half the width of the bounds of the outcome.
     """
     form = allocation.form
     scheme, kept = form.scheme, slope_kept(allocation)

@@ -137,10 +137,7 @@ def planned_errors(
 ) -> Iterator[PlannedNumber]:
     """Errors to expect of the effect: with privacy and without, its interval, its sign.
 
-    Parameters
-    ----------
-    of : mapping from {"outcome", "term"} to str
-        Whose effect it is.
+    ``of`` says whose effect it is, by "outcome" and "term".
 
     Notes
     -----
@@ -188,12 +185,8 @@ def warnings_of(
 ) -> Iterator[str]:
     """Yield what is likely to disappoint.
 
-    Parameters
-    ----------
-    half : float
-        Half the width of the 95% intervals to expect.
-    kept : float
-        Share of the slopes of the log odds that the penalty leaves.
+    ``kept`` is the share of the slopes of the log odds that the penalty leaves, ``half`` half the
+    width of the 95% intervals to expect.
     """
     form = allocation.form
     if math.exp(-(allocation.weight_sd**2) / 2) < 1 / form.scheme.odds_most:
@@ -279,12 +272,9 @@ class NoisySteepness:
 
 @lru_cache(maxsize=256)
 def steepness_correction(alpha: float) -> float:
-    """Return the least a, at least 0, for which N (0, N^2) is covered whatever the N.
+    """The least a, at least 0, for which N (0, N^2) is covered whatever the N.
 
-    Parameters
-    ----------
-    alpha : float
-        The interval is -+ z (max(0, N + L) + a), L ~ Laplace(1), z the normal quantile of alpha.
+    The interval is -+ z (max(0, N + L) + a), L ~ Laplace(1), z the normal quantile of alpha.
 
     Notes
     -----
@@ -528,12 +518,7 @@ ERRORS = {"total": "total", "conditional": "conditional on the propensity model"
 
 
 def effect_of(found: Released, radius: float) -> NoisyEffect | NormalEffect:
-    """Return the effect in units of the outcome, with the law of its error.
-
-    Parameters
-    ----------
-    radius : float
-        R, half the width of the bounds.
+    """The effect in units of the outcome, with the law of its error; R is half the bounds' width.
 
     Notes
     -----

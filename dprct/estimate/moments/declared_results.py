@@ -337,14 +337,9 @@ def instrumented_results(
     drawn: tuple[DrawnStep, DrawnStep, DrawnCross], one: Instrumented, of: Declared,
     guarantee: Guarantee, notes: tuple[str, ...] = (),
 ) -> IVResults:  # fmt: skip
-    """Return the effect of what an instrument moves: two-stage least squares and its sets.
+    """The effect of what an instrument moves: two-stage least squares and its sets.
 
-    Parameters
-    ----------
-    drawn : tuple of DrawnStep, DrawnStep, DrawnCross
-        Of the reduced form, of the first stage, and of both together.
-    of : Declared
-        The reduced form.
+    ``drawn`` are the reduced form, which ``of`` describes, the first stage, and both together.
     """
     reduced, first, cross = drawn
     moved = float(first.params[0]) or math.nan

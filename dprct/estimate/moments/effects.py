@@ -88,10 +88,8 @@ class CellMeans:
 def means_of(cell: NoisyMoments, counts: NDArray[np.int64] | None = None) -> CellMeans:
     """Means of a cell and their covariance.
 
-    Parameters
-    ----------
-    counts : (J, J) array of int, optional
-        Public numbers of rows that have two values, where missing ones add 0 to every sum.
+    ``counts``, (J, J), are public numbers of rows that have two values, where missing ones add 0 to
+    every sum.
 
     Notes
     -----
@@ -623,16 +621,9 @@ def effects_of(
     sd: Sequence[float],
     **facts: Any,
 ) -> EffectResults:
-    """Return effects on every outcome, one per contrast of the arms.
+    """Effects on every outcome, one per contrast of the arms, whose means are of :func:`arm_means`.
 
-    Parameters
-    ----------
-    means : Combinations
-        Of all arms, outcomes first, as of :func:`arm_means`.
-    sd : sequence of float
-        Of every outcome in the control group.
-    facts
-        Of the result.
+    ``sd`` is of every outcome in the control group.
     """
     if not outcomes or not contrasts:
         raise ParameterError("effects need at least one outcome and one contrast of arms")
@@ -649,12 +640,7 @@ def effects_of(
 def arm_shares(labels: Sequence[tuple[str, Any]], rows: Array, arms: Sequence[str]) -> Array:
     """Shares of cells in the mean of each arm, (q, A, G), each block having that of its rows.
 
-    Parameters
-    ----------
-    labels : sequence of (arm, block)
-        Of every cell.
-    rows : (q, G) array
-        Of each outcome, those of every cell.
+    Cells have labels (arm, block), and of each outcome their rows, (q, G).
 
     Examples
     --------

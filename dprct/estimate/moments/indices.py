@@ -33,16 +33,8 @@ def index_of(
 ) -> EffectResults:
     """Return the effect of every contrast on the mean of outcomes in units of their scales.
 
-    Parameters
-    ----------
-    effects : EffectResults
-        Of at least these outcomes; each contrast of theirs gives one effect on the index.
-    scales : mapping of outcome to number, optional
-        Public standard deviations.  By default those of the control group, as released.
-    control : int, optional
-        The cell whose released standard deviations are taken; needed without ``scales``.
-    signs : mapping of outcome to 1 or -1, optional
-        -1 where less is better.
+    Scales are public standard deviations, by default the released ones of the ``control`` cell.  A
+    sign of -1 is for outcomes of which less is better.
 
     Notes
     -----

@@ -245,16 +245,11 @@ def iv_of(
     title: str = "Instrumental variables from released moments",
     notes: tuple[str, ...] = (),
 ) -> IVResults:
-    """Return the effect of one endogenous column on an outcome.
+    """The effect of one endogenous column on an outcome.
 
-    Parameters
-    ----------
-    included : sequence of Regressor
-        The constant and covariates, of both stages.
-    instruments : sequence of K Regressor
-        Of the first stage only, such as indicators of arms.
-    by_cell : bool
-        Whether errors have a variance of their own in every cell, as by arm.
+    ``included`` are the constant and covariates, of both stages; ``instruments`` of the first only,
+    such as indicators of arms.  ``by_cell`` errors have a variance of their own in every cell, as
+    by arm.
     """
     y, d = (Regressor(c, c) if isinstance(c, str) else c for c in (outcome, endogenous))
     also = {one.name for one in included}

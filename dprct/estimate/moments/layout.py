@@ -348,20 +348,11 @@ def layout_of(
     clipped: Fraction = NOTHING,
     weight: Part | None = None,
 ) -> Layout:
-    """Return the layout of columns with weights.
+    """The layout of columns with weights.
 
-    Parameters
-    ----------
-    inner : float
-        R_s, as of :func:`radius_of`.
-    count : bool
-        Whether numbers of rows are released.
-    rows : int
-        M, the most rows of a unit.
-    clipped : Fraction
-        Share of mu squared for the numbers of rows outside the ball; 0 where they are not released.
-    weight : Part, optional
-        Of a row.
+    ``inner`` is R_s, as of :func:`radius_of`.  With ``count``, numbers of rows are released, of
+    which a unit has M at most; ``clipped`` is the share of mu squared for those outside the ball, 0
+    where they are not released.
     """
     exempt = math.sqrt(rows * _reserved(places))
     outer = math.hypot(inner, exempt)

@@ -45,12 +45,9 @@ GATE = 5.0
 def with_members(
     found: Sequence[BoundStep], schema: Schema, arms: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[tuple[BoundStep, ...], Kinds | None, NDArray[np.int64] | None]:
-    """Return the regressions with what private columns choose, the kinds of people and their arms.
+    """The regressions with what private columns choose, the kinds of people and their arms.
 
-    Parameters
-    ----------
-    arms : sequence of mapping from column to value
-        What the columns of treatment are in each arm, where treatment is private.
+    ``arms`` are the values of the columns of treatment in each, where it is private.
     """
     members = [one for one in found if arms or one.step.hides]
     if not members:
@@ -226,12 +223,9 @@ class Law:
 
 
 def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law:
-    """Return what follows from S, R, A, N and E, and from the noise of each.
+    """What follows from S, R, A, N and E, and from the noise of each.
 
-    Parameters
-    ----------
-    sums, sds : (2 + 2 q + e,) arrays
-        In the order of :class:`dprct.queries.members.Members`, without their weights.
+    They are in the order of :class:`dprct.queries.members.Members`, without their weights.
     """
     chosen, q = bound.chosen, len(bound.weights)
     assert chosen is not None
@@ -309,14 +303,7 @@ def between_arms(bound: BoundStep, reach: int, level: float) -> float:
 
 @lru_cache(maxsize=256)
 def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
-    """Return what a plan expects where the effects have a mu of 1.
-
-    Parameters
-    ----------
-    reach : int
-        b of the residuals.
-    level : float
-        Their mean, in half steps.
+    """What a plan expects where effects have a mu of 1; residuals reach b, with a mean level.
 
     Notes
     -----

@@ -227,10 +227,7 @@ def planned_bounds(
 ) -> Iterator[PlannedNumber]:
     """Part of an effect that the bounds of each outcome keep, and bounds that are better.
 
-    Parameters
-    ----------
-    error : callable
-        The planned error over that without privacy, of an effect on an outcome in this place.
+    ``error`` is the planned one over that without privacy, of an effect on an outcome in a place.
     """
     for place in places:
         if not place.exempt or place.variable.of_two or place.variable.within is not None:

@@ -36,14 +36,9 @@ def trial_of(
 ) -> pd.DataFrame:
     """Rows of a planned trial: its public columns, treatment as it may fall, the rest made up.
 
-    Parameters
-    ----------
-    people : int or data frame
-        How many people there will be, or the public columns of each.
-    columns : sequence of str
-        What regressions name; each gets one admissible value, which no plan depends on.
-    cluster_size : int, optional
-        People in every cluster, where these are not among the columns.
+    There are that many people, or the public columns of each.  Columns that regressions name get
+    one admissible value, which no plan depends on; ``cluster_size`` people are in every cluster,
+    where these are not among the columns.
     """
     if nw.dependencies.is_into_dataframe(people):
         known = nw.from_native(people, eager_only=True).columns

@@ -298,22 +298,12 @@ def regression_of(
     title: str = "Least squares from released moments",
     notes: tuple[str, ...] = (),
 ) -> RegressionResults:
-    """Return least squares of a released column on others and on public facts of cells.
+    """Least squares of a released column on others and on public facts of cells.
 
-    Parameters
-    ----------
-    cells : sequence of G NoisyMoments
-        Disjoint, with noise of their own.  Pool those that the regression does not tell apart.
-    outcome : str or Regressor
-        A released column, or one times a public number of each cell.
-    regressors : sequence of k Regressor
-        The constant among them if there is to be one.
-    by_cell : bool
-        Whether errors have a variance of their own in every cell, as by arm.
-    meat : (k, k) array, optional
-        Released sum of products of scores, in the order and units of ``regressors``.
-    counted : float, optional
-        Rows, where cells have sums of weights.
+    Cells are disjoint, with noise of their own: pool those that the regression does not tell apart.
+    ``by_cell`` errors have a variance of their own in every cell, as by arm; ``meat`` is a released
+    sum of products of scores, in the order and units of ``regressors``; ``counted`` are rows, where
+    cells have sums of weights.
     """
     target = Regressor(outcome, outcome) if isinstance(outcome, str) else outcome
     system = system_of(cells, regressors, counted)

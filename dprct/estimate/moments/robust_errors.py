@@ -138,14 +138,9 @@ def whitened(
 def score_map(
     of: Whitened, members: Sequence[Sequence[int]], layout: Layout, groups: int, size: int
 ) -> ScoreMap:
-    """Return the scores of a fit as whole functions of rows.
+    """Scores of a fit, in whose cells are these groups of the release, as whole functions of rows.
 
-    Parameters
-    ----------
-    members : sequence of sequences of int
-        The groups of the release that each cell of the fit consists of.
-    size : int
-        k, all regressors; those that were omitted have the score 0.
+    ``size`` is k, all regressors; those that were omitted have the score 0.
     """
     d = len(layout.places) + 1
     residual = np.zeros((groups, d), np.int64)

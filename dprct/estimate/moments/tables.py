@@ -26,13 +26,7 @@ def table_of(
     style: str,
     title: str,
 ) -> ITTTable:
-    """Return a table with a row for every outcome and a column for every arm.
-
-    Parameters
-    ----------
-    effects : EffectResults
-        With these outcomes and arms.
-    """
+    """Table with a row for every outcome and a column for every arm."""
     shape = style_named(style)
     known = {name for _, names, _ in effects.facets for name in names}
     for arm in arms:

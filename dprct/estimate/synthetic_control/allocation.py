@@ -101,12 +101,7 @@ class ControlAllocation(Allocation):
         return self[name].noise_sd * float(self.scale.width * self.scale.step / GRID)
 
     def law(self, name: str, step: Fraction) -> PathNoise:
-        """Return the law of the noise of one value of a part.
-
-        Parameters
-        ----------
-        step : Fraction
-            What one step of its grid is worth, which follows the released weights.
+        """Law of the noise of one value of a part; a step of its grid follows the released weights.
 
         Notes
         -----
@@ -214,14 +209,9 @@ def check_noise(noise: object, budget: Budget) -> None:
 
 
 def mechanisms_of(budget: Budget, noise: Noise, parts: Mapping[str, ReleasePart]) -> Mechanisms:
-    """Return a mechanism per part; an :class:`Allocation` proves that they keep the budget.
+    """A mechanism per part; an :class:`Allocation` proves that they keep the budget.
 
-    Parameters
-    ----------
-    noise : {"laplace", "gaussian", "concentrated"}
-        Pure privacy; Gaussian differential privacy; zero-concentrated privacy.
-    parts : mapping from name to ReleasePart
-        Shares add up to one.
+    Noise is of pure, Gaussian differential or zero-concentrated privacy; shares add up to one.
 
     Notes
     -----

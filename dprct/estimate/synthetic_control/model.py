@@ -597,16 +597,10 @@ def shares_of(
     auto: bool,
     mean_effect: bool = False,
 ) -> dict[str, Fraction]:
-    """Return the share of each part of the budget, adding up to one.
+    """Share of each part of the budget, adding up to one.
 
-    Parameters
-    ----------
-    pre_fit, placebos : bool
-        Whether there are such parts.
-    auto : bool
-        Equal weights were chosen in place of ridge ones, whose share goes to the path.
-    mean_effect : bool
-        Whether the mean after treatment is a part of its own.
+    With ``auto``, equal weights were chosen in place of ridge ones, whose share goes to the path;
+    with ``mean_effect``, the mean after treatment is a part of its own.
 
     Examples
     --------

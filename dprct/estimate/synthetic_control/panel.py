@@ -93,22 +93,10 @@ def panel_of(
     time: str | None = None,
     donors: Iterable[Name] | None = None,
 ) -> Panel:
-    """Arrange a long table as a panel.
+    """Arrange a long table, one row per unit and period in any order, as a panel.
 
-    Parameters
-    ----------
-    data : data frame
-        pandas or Polars, one row per unit and period, in any order.
-    outcome : str
-        A column of numbers.
-    treated : str or number
-        The treated unit: its name, its code, or the label of its code.
-    treatment_time : number
-        The first period with treatment.
-    unit, time : str, optional
-        Columns; by default what ``xtset`` noted in the .dta file.
-    donors : iterable of str or number, optional
-        The units to use; all others by default.
+    The treated unit is given by its name, its code, or the label of its code; unit and time are by
+    default what ``xtset`` noted in the .dta file; donors are by default all others.
     """
     outcome = one_name(outcome, "outcome")
     frame = eager(data)

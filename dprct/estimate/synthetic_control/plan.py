@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 def planned_numbers(
     allocation: ControlAllocation, estimand: str, predictors: Sequence[str] = ()
 ) -> Iterator[PlannedNumber]:
-    """Panel, weights and noise, as a plan has them.
-
-    Parameters
-    ----------
-    predictors : sequence of str
-        In words.
-    """
+    """Panel, weights and noise, as a plan has them."""
     form, scale = allocation.form, allocation.scale
     n, K, path = form.n, form.T - form.T0, allocation.path_sd()
     least = path if form.y_norm is None else path / n

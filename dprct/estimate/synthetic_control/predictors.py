@@ -153,14 +153,7 @@ def _bad_periods(name: str) -> ParameterError:
 
 
 def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | None]) -> None:
-    """Refuse a predictor that has no public bounds, or of which too little is declared.
-
-    Parameters
-    ----------
-    name : str
-        Of its column.
-    keys : (unit, time)
-    """
+    """Refuse a predictor that has no public bounds, or of which too little is declared."""
     column = schema.column(name)
     _check_numbers(column, keys)
     bounds = bounds_of(column)

@@ -42,11 +42,7 @@ def uniform(n: int) -> Array:
 
 
 def simplex_projection(v: Array) -> Array:
-    """Return the closest point (n,) with no negative coordinate and sum 1.
-
-    Parameters
-    ----------
-    v : (n,) array
+    """The closest point (n,) with no negative coordinate and sum 1.
 
     Notes
     -----
@@ -68,14 +64,7 @@ def simplex_projection(v: Array) -> Array:
 
 
 def shrunk(noisy: Array, noise_sd: float) -> Array:
-    """Return noisy weights moved towards equal ones, in the manner of James and Stein.
-
-    Parameters
-    ----------
-    noisy : (n,) array
-        Released weights.
-    noise_sd : float
-        Standard deviation of the noise of each, public.
+    """Released weights moved towards equal ones, in the manner of James and Stein.
 
     Notes
     -----
@@ -160,14 +149,7 @@ class UnitRelease:
 
 
 def public_norm(scale: Scale, target: Array, extra: Steps | None = None) -> float:
-    """Return the norm of a public series over the bound, as its grid has it, rounded up.
-
-    Parameters
-    ----------
-    target : (T0,) array
-    extra : (P,) array of int, optional
-        Coordinates of predictors, on the grid already.
-    """
+    """Norm of a public series over the bound, with predictors on the grid already; rounded up."""
     square = squared_norm(scale.steps(target)) + squared_norm(() if extra is None else extra)
     return math.sqrt(square) / UNIT * (1 + 1e-12)
 

@@ -445,15 +445,7 @@ def draw_paths(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the observed and the synthetic path, with the band of the noise of the latter.
-
-    Parameters
-    ----------
-    half : Series by time
-        Half width of the band.
-    start : float
-        First period with treatment.
-    """
+    """Draw the observed and the synthetic path, with the band of the noise of the latter."""
     ax = panels(1)[0] if ax is None else ax
     ax.plot(observed.index, observed, color=ORIGINAL, label="observed")
     ax.plot(counterfactual.index, counterfactual, color=RELEASED, linestyle="--", label="synthetic")
@@ -473,13 +465,7 @@ def draw_paths(
 def draw_gap(
     effect: pd.Series[float], band: pd.DataFrame, start: float, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw the effect path with the band of its noise.
-
-    Parameters
-    ----------
-    band : DataFrame by time
-        Columns low and high.
-    """
+    """Draw the effect path with the band of its noise, in columns low and high."""
     ax = panels(1)[0] if ax is None else ax
     ax.fill_between(
         band.index, band["low"], band["high"], color=RELEASED, alpha=0.2, linewidth=0,
@@ -499,15 +485,7 @@ def draw_placebos(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the effect path of the treated unit over those of placebos.
-
-    Parameters
-    ----------
-    others : DataFrame by time
-        A column per placebo.
-    unit : str
-        Name of the treated unit.
-    """
+    """Draw the effect path of the treated unit over those of placebos."""
     ax = panels(1)[0] if ax is None else ax
     for k, name in enumerate(others.columns):
         label = "placebos" if k == 0 else None
