@@ -94,8 +94,8 @@ def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None
     """Check every file of a package, its releases, and the numbers that it promises."""
     from dprct.release.verify import verify as verified
     from dprct.study.data_sets import packed_others
+    from dprct.study.obstacles import VALID
     from dprct.study.package import packed
-    from dprct.study.package_page import VALID
     from dprct.study.verdicts import of_file
 
     with working("verifying"):

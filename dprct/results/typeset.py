@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from dprct.privacy.budget import DOES_NOT_PROTECT, TAKES_AS_PUBLIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 WIDTH = 78
 """Characters to which sentences are wrapped; a table may be wider."""
@@ -168,6 +168,19 @@ class Summary(str):
     def as_html(self) -> str:
         """Return the table as HTML."""
         return html(self.grid)
+
+    def without(self, notes: Iterable[str]) -> Summary:
+        """Return the table without some of its notes, such as a guarantee that is said elsewhere.
+
+        Examples
+        --------
+        >>> table = Summary.of(Grid(headings=("coef",), lines=(), notes=("Few rows.", "Pure.")))
+        >>> table.without(["Pure."]).grid.notes
+        ('Few rows.',)
+        """
+        left_out = {*notes}
+        kept = tuple(note for note in self.grid.notes if note not in left_out)
+        return Summary.of(replace(self.grid, notes=kept))
 
     def as_brief_text(self) -> str:
         """Return the table without what its guarantee takes as public and does not protect."""

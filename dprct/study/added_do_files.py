@@ -15,7 +15,8 @@ from dprct.certificate.valid_regressions import Validity
 from dprct.dofile.regression import SMALL
 from dprct.schema.conditions import in_signs
 from dprct.study.do_columns import written_out
-from dprct.study.package_page import VALID, OnFile, OnMoments
+from dprct.study.obstacles import VALID
+from dprct.study.package_page import OnFile, OnMoments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -181,12 +182,15 @@ def read_off_py(found: Sequence[Verdict], held: Sequence[Held], sides: Sequence[
     for whose, side in zip(held, sides, strict=True):
         if not isinstance(side.on, OnMoments):
             continue
-        lines += [f"moments = dprct.Moments.load(HERE / {whose.place!r})"]
+        lines += [
+            f"moments = dprct.Moments.load(HERE / {whose.place!r})",
+            "guarantee = str(moments.guarantee)  # of all regressions: printed once, below them",
+        ]
         for at in sorted(side.regressions):
             one = found[at]
             if one.kind in VALID and one.reading is not None and not one.every_level:
                 lines += ["", f"# {_said_of(one)}", f"print({_call(one, side.on)})"]
-        lines += [""]
+        lines += ["", "print(guarantee)", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -199,7 +203,7 @@ def _said_of(one: Verdict) -> str:
 def _call(one: Verdict, on: OnMoments) -> str:
     assert one.reading is not None
     call = str(one.reading.call(on.moments))
-    return call if one.reading.ratios else f"{call}.summary()"
+    return call if one.reading.ratios else f"{call}.summary().without(guarantee.splitlines())"
 
 
 def estimates_do(held: Sequence[Held]) -> str:

@@ -11,6 +11,7 @@ from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
 from dprct.study.do_columns import all_on_derived
 from dprct.study.do_files import read_do
 from dprct.study.draft import regression_lines
+from dprct.study.obstacles import VALID
 from dprct.study.prefill import prefilled
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from dprct.study.prefill import Printed
     from dprct.study.study import Study
     from dprct.study.verdicts import Verdict
-
-_SERVED = frozenset({"valid", "valid: average marginal effect"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def declarable(
     read = read_do(do, header, treatments=arms, dataset=study.data.name)
     columns = [*header.names, *study.derived]
     open_places = {
-        (one.regression.file, one.regression.line) for one in found if one.kind not in _SERVED
+        (one.regression.file, one.regression.line) for one in found if one.kind not in VALID
     }
     drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms, open_places)
     own = {_asked(one, spec) for one in spec.formulas}

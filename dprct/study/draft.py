@@ -117,7 +117,7 @@ _REGRESSIONS = """
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
 # else a covariate. Errors are those of the do-files, where one step has them. Keep a where only if
 # its columns were fixed before treatment, or are public; of a missing value it does not hold, even
-# if Stata's did.
+# if Stata's did. Remove the [[table]] sections at the end: they are made of a protected file.
 # [moments]
 # neighbors = "replace-one-design-public"
 """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dprct.study.package_page import VALID, cells_of
+from dprct.study.obstacles import VALID
+from dprct.study.package_page import cells_of
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:

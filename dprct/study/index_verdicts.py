@@ -39,6 +39,8 @@ UNSERVED = {
     "cloglog": "the fitted means of a cloglog are not those of the arms, and its coefficients are "
     "not released",
     "nbreg": "its coefficients rest on a law of counts of which no scores are released",
+    "heckman": "it has an equation for who is observed, of which nothing was released",
+    "qreg": "its coefficients are of quantiles, and what is released are means",
 }
 """Commands of which neither coefficients nor average effects are released, and why."""
 

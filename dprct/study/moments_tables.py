@@ -128,9 +128,10 @@ class DeclaredMoments:
     def summary(self) -> str:
         """Return the tables of all results, then the certificate of the release."""
         made, failed = self._made
-        blocks = [str(one.summary()) for one in made.values()]
-        signed = [] if self.certificate is None else [str(self.certificate)]
-        return "\n\n".join([*blocks, *failed, *signed])
+        guarantee = str(self.guarantee)
+        blocks = [str(one.summary().without(guarantee.splitlines())) for one in made.values()]
+        signed = guarantee if self.certificate is None else str(self.certificate)
+        return "\n\n".join([*blocks, *failed, signed])
 
 
 def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -286,7 +286,10 @@ class Served:
             remedy = f'declare the linear regression: [[regression]] formula = "{linear}"'
             if row.command == "probit":
                 remedy += ', or this one, with family = "probit"'
-            return why, remedy if linear and isinstance(row.outcome, str) else ""
+            if isinstance(row.outcome, list):
+                remedy = "declare the middle of its two outcomes in [derived], and the linear "
+                remedy += "regression of that"
+            return why, remedy if linear else ""
         known = INSTRUMENTED if row.endogenous else _LEAST_SQUARES | MARGINS.keys()
         if row.command not in known or isinstance(row.outcome, list):
             return f"{row.command} is not a linear regression that moments serve", ""

@@ -20,6 +20,7 @@ from dprct.results.iv import iv
 from dprct.results.ols import ols
 from dprct.study.moments_tables import SUFFIX
 from dprct.study.moments_verdicts import formula_of
+from dprct.study.obstacles import VALID
 from dprct.study.verdicts import terms_of
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ _WATERMARK = (
 )
 _NO_TABLE = "No table named"
 _LEVEL = 0.05
-VALID = ("valid", MARGINAL)
-"""Verdicts on regressions whose coefficients and errors are released."""
 _HC = {"robust": "HC1", "classical": "nonrobust", "cluster": "cluster"}
 
 
@@ -366,7 +365,9 @@ def _rows(
     what = f"{row.file}:{row.line} {row.command} {outcome}".rstrip()
     told = [name for at, name in mine if at == place]
     if not told:
-        why = failed.get(place, "; ".join(part for part in (one.reason, one.remedy) if part))
+        why = failed.get(
+            place, "; ".join(part for part in (one.reason, one.remedy, *one.also) if part)
+        )
         said = f"{one.kind}: {why}" if why else one.kind
         empty = [""] * (3 if raw is None else 6)
         yield [what, " ".join(row.treatments), said, *empty]

@@ -37,6 +37,7 @@ from dprct.study.do_files import read_do
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
+from dprct.study.obstacles import VALID, Obstacle, further
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -235,16 +236,19 @@ class Verdict:
     some: SomeArms | None = None  # the arms to whose rows it is confined
     where: str | None = None  # the condition of a declared regression that its rows meet
     reading: Reading | None = None  # how it is read off released moments
+    further: tuple[Obstacle, ...] = ()  # what else keeps it from being valid
 
     def __str__(self) -> str:
         row = self.regression
         outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
         text = f"{row.file}:{row.line} {row.command} {outcome}".rstrip() + f": {self.kind}"
-        return (
-            text
-            + (f": {self.reason}" if self.reason else "")
-            + (f"; {self.remedy}" if self.remedy else "")
-        )
+        text += f": {self.reason}" if self.reason else ""
+        return "; ".join([text, *([self.remedy] if self.remedy else []), *self.also])
+
+    @property
+    def also(self) -> list[str]:
+        """What else keeps it from being valid, in words."""
+        return [f"also, {one}" for one in self.further]
 
     @property
     def every_level(self) -> bool:
@@ -261,9 +265,11 @@ class Verdict:
         return RegressionWorth(file, row.line, table, command, outcome, self.kind, reason)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the keys of the regression, and those of the verdict."""
+        """Return the keys of the regression, and those of the verdict with all obstacles."""
         said = {"verdict": self.kind, "reason": self.reason, "remedy": self.remedy}
-        return {**self.regression.to_dict(), **said}
+        stands = [] if self.kind in VALID else [Obstacle(self.reason, self.remedy), *self.further]
+        obstacles = [one._asdict() for one in stands]
+        return {**self.regression.to_dict(), **said, "obstacles": obstacles}
 
 
 def _printable(text: str) -> str:
@@ -286,7 +292,8 @@ def verdicts(rows: Sequence[Regression], released: Released) -> list[Verdict]:
     >>> verdicts([run], file)[0].kind
     'valid'
     """
-    return [_verdict(row, released) for row in rows]
+    found = [_verdict(row, released) for row in rows]
+    return [replace(one, further=further(one, released, _verdict)) for one in found]
 
 
 def summary(found: Sequence[Verdict]) -> list[str]:

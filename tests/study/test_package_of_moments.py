@@ -227,6 +227,9 @@ def test_the_program_prints_every_valid_regression(
     said = capsys.readouterr().out
     study = study_of(packed / "study.toml")
     found, sides = sides_of(study, check_package(study))
+    assert (
+        said.count(str(sides[0].certificate.guarantee.sentence())[:40]) == 1
+    )  # one guarantee for all
     assert read_off_py(found, check_package(study).held, sides) == (package / "run.py").read_text()
     for cell in cells_of(found[:4], sides[0].on, 0.05)[0].values():
         assert f"{cell.estimate:.4f}" in said or f"{cell.estimate:.3f}" in said
