@@ -433,6 +433,8 @@ def on_moments(row: Regression | None, reason: str) -> str:
         ("on an index", "another estimator"),
         ("on a censored index", "another estimator"),
         ("not effects on the mean", "another estimator"),
+        ("who is observed", "another estimator"),
+        ("of quantiles", "another estimator"),
         ("scores of this", "a subgroup, with clusters"),
         ("intercept", "no intercept"),
     ):

@@ -6,7 +6,7 @@ What a rule objects to is taken out of the regression, and the rest is judged ag
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.dofile.varlists import bare_names
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dprct.dofile import Regression
-    from dprct.study.verdicts import Released, Verdict
+
+    Verdict = Any
+    Judge = Callable[[Regression, Any], Verdict]
 
 VALID = ("valid", MARGINAL)
 """Verdicts on regressions whose coefficients and errors are released."""
@@ -35,15 +37,15 @@ class Obstacle(NamedTuple):
         return "; ".join(part for part in self if part)
 
 
-def further(
-    first: Verdict, released: Released, judge: Callable[[Regression, Released], Verdict]
-) -> tuple[Obstacle, ...]:
+def further(first: Verdict, released: Any, judge: Judge) -> tuple[Obstacle, ...]:
     """Return what else stands in the way of a regression, after the reason of its verdict.
 
     That it is not declared is no second obstacle of one that is to be declared anyway.
 
     Parameters
     ----------
+    released : Released
+        What is public of the release.
     judge : callable
         Gives the verdict on a regression by the first rule that applies.
     """
@@ -70,9 +72,7 @@ def _of_the_rest(now: Verdict) -> Obstacle:
     return Obstacle(reason, "" if now.reading is not None else now.remedy)
 
 
-def _without_first(
-    now: Verdict, released: Released, judge: Callable[[Regression, Released], Verdict]
-) -> tuple[Verdict, Released] | None:
+def _without_first(now: Verdict, released: Any, judge: Judge) -> tuple[Verdict, Any] | None:
     """Verdict without what the first rule objects to in a regression; None if that is all of it."""
     for row, wider in _lifted(now.regression, released):
         found = judge(row, wider)
@@ -81,7 +81,7 @@ def _without_first(
     return None
 
 
-def _lifted(row: Regression, released: Released) -> Iterator[tuple[Regression, Released]]:
+def _lifted(row: Regression, released: Any) -> Iterator[tuple[Regression, Any]]:
     """Yield a regression without one of its parts, each in turn, in the order of the rules."""
     if row.unknown:
         yield replace(row, unknown=()), released
