@@ -30,7 +30,9 @@ from dprct.app.leading import (
     roles_of,
     turned,
 )
+from dprct.app.narrowing import JOINT, crowded, narrowed
 from dprct.app.outlook import outlook
+from dprct.app.packing import new_folder, packaged, verified, verified_package
 from dprct.app.points import explained, refusal
 from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
 from dprct.app.words import FACTS as MEANINGS
@@ -56,6 +58,7 @@ from dprct.study.wording import in_toml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dprct.app.narrowing import Crowded
     from dprct.io.stata.names import Names
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
@@ -66,6 +69,9 @@ FACTS = ("role", "fate", "levels", "bounds", "bins", "missing", "sd")
 
 MORE = tuple(name for name in DECLARABLE if name not in FACTS)
 """The rarer facts, which the page shows for one column at a time."""
+
+AFTER = {"verify": verified, "package": packaged, "verify_package": verified_package}
+"""What a button does after a release, by its name."""
 
 _MOST_LABELS = 12
 _MOST_UNDONE = 200
@@ -109,6 +115,7 @@ class Desk:
     _undo: list[tuple[bytes, str]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _header: tuple[tuple[Any, ...], FactsOfFile] | None = None
+    _full: tuple[str, Crowded | None] = ("", None)
     _offer: tuple[str, Offer] | None = None
     _working: threading.Lock = field(default_factory=threading.Lock)
     _work: str = ""
@@ -172,7 +179,7 @@ class Desk:
     def _shown(self, now: _Now) -> dict[str, Any]:
         """What is declared, and what is open."""
         document, names = now.document, now.header.names
-        method, study = method_of(document), now.study
+        method, study, full = method_of(document), now.study, self._crowded(now)
         release = document.get("release", {})
         return {
             "data": str(document["data"]),
@@ -184,7 +191,7 @@ class Desk:
             "methods": _methods(),
             "family": family_of(document),
             "proposals": {
-                family: asdict(one) for family, one in proposals(document, names).items()
+                family: asdict(one) for family, one in proposals(document, names, full).items()
             },
             "epsilon": release.get("epsilon", 1.0) if isinstance(release, dict) else 1.0,
             "delta": release.get("delta", 0.0) if isinstance(release, dict) else 0.0,
@@ -194,14 +201,23 @@ class Desk:
             "roles": dict(roles_of(document, names).found),
             "columns": [self._column(document, now.header, one) for one in now.header.columns],
             "sections": sections(document, method),
-            "open": self._open(now),
+            "open": self._open(now, full if method == JOINT else None),
             "do_files": [path.name for path in self._do_files(now)],
             "no_do_files": [path.name for path in self._do_files(now) if not path.exists()],
             "output": "" if study is None else study.output.name,
             "output_there": study is not None and study.output.exists(),
         }
 
-    def _open(self, now: _Now) -> list[dict[str, Any]]:
+    def _crowded(self, now: _Now) -> Crowded | None:
+        """Why a file of all combinations would be refused, for a survey; else None."""
+        if family_of(now.document) != "survey" or now.study is None or now.rows is None:
+            return None
+        key = now.study.sha256
+        if self._full[0] != key:
+            self._full = key, crowded(now.document, self.path, now.header, now.rows)
+        return self._full[1]
+
+    def _open(self, now: _Now, full: Crowded | None) -> list[dict[str, Any]]:
         """Everything that keeps the study from being released."""
         if now.study is None:
             said = [now.refused, *self._refused_columns(now)]
@@ -216,7 +232,8 @@ class Desk:
                 if isinstance(facts, dict) and facts.get("fate")
             }
             said = [point for point in said if point not in stated]
-        return [one.as_json() for one in explained(said, now.header.names, keys())]
+        points = explained(said, now.header.names, keys())
+        return [narrowed(one, full).as_json() for one in points]
 
     def _refused_columns(self, now: _Now) -> list[str]:
         tables = now.document.get("columns", {})
@@ -505,6 +522,20 @@ class Desk:
         """What was released, from the files that hold it; None where there are none."""
         study = self.study()
         return shown_result(study) if study.output.exists() else None
+
+    def after(self, deed: str) -> dict[str, Any]:
+        """Verify what was released, make its package, or verify that; nothing is charged."""
+        if deed not in AFTER:
+            raise StudyError("there is no such button; reload the page")
+        study = self.study()
+        with self._at_work("packing" if deed == "package" else "verifying"):
+            return AFTER[deed](study)
+
+    def make_folder(self, revision: str) -> None:
+        """Make a replication folder with the do-files, and name it in the study file."""
+        with self._lock:
+            self._check_revision(revision)
+            self.edit(revision, new_folder(self.study()))
 
     def released_file(self, name: str) -> bytes:
         """Content of a file that was released; any other name is refused."""

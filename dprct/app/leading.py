@@ -17,6 +17,7 @@ from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dprct.app.narrowing import Crowded
     from dprct.study.prefill import Prefill
 
 _LONGEST_NAME = 32
@@ -377,8 +378,16 @@ class Proposal:
     why: str
 
 
-def proposals(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Proposal]:
-    """Method that is proposed for each family, with one sentence why."""
+def proposals(
+    document: Mapping[str, Any], names: Iterable[str], full: Crowded | None = None
+) -> dict[str, Proposal]:
+    """Method that is proposed for each family, with one sentence why.
+
+    Parameters
+    ----------
+    full : Crowded, optional
+        Why a file of all combinations would be refused.
+    """
     roles = roles_of(document, names)
     outcomes = len(roles.of("outcome"))
     several = "one outcome" if outcomes == 1 else f"{outcomes} outcomes"
@@ -395,11 +404,13 @@ def proposals(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, Pr
             "and returns private effects with valid errors.",
         )
     modelled = [n for n in names if _at(document, ("columns", n, "fate")) == "modelled"]
-    if len(modelled) > _FEW_COLUMNS:
+    if len(modelled) > _FEW_COLUMNS or (full is not None and not full.bins):
+        many = "" if full is None else f" with {full.cells:,} combinations for {full.rows:,} rows"
         survey = Proposal(
             "marginals",
-            f"You model {len(modelled)} columns: too many for their joint distribution, so that "
-            "each is released by itself.",
+            f"You have {len(modelled)} columns{many}: too many for a file of how they go together. "
+            "In this one each column is right by itself. For how answers go together, take the "
+            "regressions of “Effects and regressions, as numbers”.",
         )
     else:
         survey = Proposal(

@@ -9,6 +9,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
+from dprct.app.packing import next_steps
 from dprct.certificate.page import odds_words
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError
@@ -139,7 +140,7 @@ def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
         "listed": [*_listed(study)],
         "claim": [], "rows": [], "tables": [], "certificate": "", "summary": "", "notes": [],
         "promises": study.promises, "makes_file": study.makes_file,
-        "next": _next(study), "python": _python(study),
+        "next": [*next_steps(study)], "python": _python(study),
         "command": f"dprct protect {shlex.quote(study.path.name)}",
     }  # fmt: skip
     if made is not None:
@@ -229,26 +230,6 @@ def _tables(study: Study) -> list[str]:
     return [table.to_text() for table in found.made.values()] + [
         f"{name}: {reason}" for name, reason in others.items()
     ]
-
-
-def _next(study: Study) -> list[dict[str, str]]:
-    """What to do with a release, each with its command."""
-    name, output = shlex.quote(study.path.name), shlex.quote(study.output.name)
-    steps = [
-        {
-            "what": "Check that the file is what its certificate says",
-            "do": f"dprct verify {output}",
-        },
-        {"what": "See what was spent, on what", "do": f"dprct ledger {name}"},
-    ]
-    if study.tables or not study.makes_file:
-        steps.append({"what": "Print the numbers", "do": f"dprct table {name}"})
-    if study.is_packed:
-        named = study.package is not None and study.package.folder is not None
-        first = "" if named else ", once step 1 names your replication folder (under More)"
-        what = f"Make the folder that goes to the journal{first}"
-        steps.append({"what": what, "do": f"dprct package {name}"})
-    return steps
 
 
 def _python(study: Study) -> str:

@@ -199,6 +199,14 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     def result(_given: Mapping[str, Any]) -> Any:
         return {"result": desk.result()}
 
+    def after(given: Mapping[str, Any]) -> Any:
+        return told(lambda: desk.after(str(given.get("deed"))))
+
+    def make_folder(given: Mapping[str, Any]) -> Any:
+        desk.make_folder(str(given.get("revision")))
+        windows.changed()
+        return desk.state()
+
     def resume(given: Mapping[str, Any]) -> Any:
         return told(lambda: _finished(lambda: desk.resume(str(given.get("entry")))))
 
@@ -222,7 +230,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
              "take_do_files": take_do_files, "plan": plan,
              "sizes": sizes, "verdicts": verdicts, "outlook": outlook, "offer": offer,
              "withdraw": withdraw, "take": take, "resume": resume,
-             "result": result}  # fmt: skip
+             "result": result, "after": after, "make_folder": make_folder}  # fmt: skip
     routes = [Route(f"{base}/{path}", file(*found)) for path, found in FILES.items()]
     routes += [Route(f"{base}/reading/choosing_bounds", reading), Route(f"{base}/events", events)]
     routes.append(Route(f"{base}/released/{{name}}", released))

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from dprct.study.study import Study
     from dprct.study.verdicts import Verdict
 
-_MOST_SHOWN = 20
-
 
 def package(
     study_file: StudyFile,
@@ -58,7 +56,7 @@ def package(
     (studies of its package section) all are tried before the first is charged. What is copied is on
     an allow-list, and searched for confidential rows; what is copied and what is not is said.
     """
-    from dprct.study.package import check_package, write_package
+    from dprct.study.package import cautions, check_package, said, write_package
     from dprct.study.protect import check_places, study_of
     from dprct.study.several_studies import rehearsed, saying_what_was_made, to_be_made
 
@@ -79,7 +77,10 @@ def package(
         for held in contents.held:
             check_places(held.study)
         found, target = write_package(study, contents)
-    _say(found, contents)
+    for line in said(found, contents):
+        say(line)
+    for line in cautions(contents):
+        complain(line, "yellow")
     say(f"wrote {target}")
     if custodian is not None:
         _write_custodian(study, found, contents, custodian)
@@ -98,28 +99,6 @@ def _to_be_paid(todo: list[Study]) -> list[Study]:
         else:
             say(str(found))
     return left
-
-
-def _say(found: list[Verdict], contents: Contents) -> None:
-    from dprct.study.verdicts import summary
-
-    for line in summary(found):
-        say(f"- {line}")
-    many = len(contents.folder.copied)
-    files = "1 file" if many == 1 else f"{many} files"
-    say(f"{files} copied, {len(contents.folder.left_out)} left out")
-    for name in contents.folder.copied:
-        why = contents.folder.unread.get(name)
-        say(f"copied: {name}" + ("" if why is None else f" (not checked: {why})"))
-    for name, why in list(contents.folder.left_out.items())[:_MOST_SHOWN]:
-        complain(f"left out: {name}: {why}", "yellow")
-    if len(contents.folder.left_out) > _MOST_SHOWN:
-        complain(f"left out: and {len(contents.folder.left_out) - _MOST_SHOWN} more", "yellow")
-    for name, what in contents.datasets.items():
-        complain(f"data {name}: {what}", "yellow")
-    for one in contents.elsewhere[:_MOST_SHOWN]:
-        here = one.here or "nothing in the package"
-        complain(f"path of another machine: {one.file}:{one.line}: {one.path} ({here})", "yellow")
 
 
 def _check_custodian(page: Path, contents: Contents) -> None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dprct import disk
 from dprct.cli.show import complain, say, show_verdicts, working
 from dprct.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dprct.study.verdicts import Verdict
+    from dprct.study.package_checks import Compared
 
 _MOST_SHOWN = 20
 
@@ -85,65 +84,45 @@ def verify(
     say(json.dumps(document, indent=2) if as_json else str(found))
     if do and not as_json:
         show_verdicts(worth)
-    differ = do is not None and expect is not None and _differ(worth, file, certificate, expect)
-    if not found or differ:
+    beside = None
+    if do and expect is not None:
+        from dprct.study.package_checks import compared
+
+        beside = compared(worth, file, certificate, expect)
+        _complain_of(beside)
+    if not found or (beside is not None and not beside):
         raise typer.Exit(1)
 
 
 def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None:
     """Check every file of a package, its releases, and the numbers that it promises."""
-    from dprct.release.verify import verify as verified
-    from dprct.study.data_sets import packed_others
-    from dprct.study.obstacles import VALID
     from dprct.study.package import packed
-    from dprct.study.verdicts import of_file
+    from dprct.study.package_checks import checked_releases
 
     with working("verifying"):
         found = packed(folder)
         if found.changed is not None:
             complain(f"{folder.name!r} is not the package as it was written{found.changed}", "red")
             raise typer.Exit(1)
-        files = [file for file, _ in found.releases]
-        checked = [verified(file, ledger=ledger) for file in files]
-        worth = [of_file(found.do_files, file, None, packed_others(file)) for file in files]
+        checked = checked_releases(found, ledger)
     if as_json:
         documents = [
-            {**one.to_dict(), "regressions": [row.to_dict() for row in rows]}
-            for one, rows in zip(checked, worth, strict=True)
+            {**one.found.to_dict(), "regressions": [row.to_dict() for row in one.verdicts]}
+            for one in checked
         ]
         say(json.dumps({"releases": documents}, indent=2))
-    for one, rows in zip(checked, worth, strict=True) if not as_json else ():
-        say(str(one))
-        show_verdicts(rows)
-    differ = [
-        _differ(rows, file, None, numbers)
-        for rows, (file, numbers) in zip(worth, found.releases, strict=True)
-        if numbers is not None and any(row.kind in VALID for row in rows)
-    ]
-    if any(differ) or not all(checked):
+    for one in checked if not as_json else ():
+        say(str(one.found))
+        show_verdicts(one.verdicts)
+    for one in checked:
+        if one.compared is not None:
+            _complain_of(one.compared)
+    if not all(checked):
         raise typer.Exit(1)
 
 
-def _differ(worth: list[Verdict], file: Path, certificate: Path | None, expect: Path) -> bool:
+def _complain_of(found: Compared) -> None:
     """Say which numbers of the valid regressions are not those that are expected."""
-    from dprct.certificate.certificate import certificate_path
-    from dprct.study.declared_tables import mismatches
-    from dprct.study.expected_regressions import entries
-    from dprct.study.package_page import released
-
-    beside = certificate or certificate_path(file)
-    told = json.loads(disk.content(beside, disk.MOST_JSON))
-    listed = entries(worth, released(file))
-    wrong = mismatches(expect, str(told.get("dataset_id")), listed, of_do=True)
-    if len(wrong) == len(listed) and all(one.expected is None for one in wrong):
-        raise ParameterError(
-            f"--expect: {expect.name!r} has no number of a valid regression of --do; give the one "
-            "that dprct package wrote (dprct table STUDY --expect compares tables)"
-        )
-    for one in wrong[:_MOST_SHOWN]:
+    for one in found.wrong[:_MOST_SHOWN]:
         complain(str(one), "red")
-    if wrong:
-        complain(f"{len(wrong)} numbers differ from {expect.name}", "red")
-    else:
-        complain(f"every number of {len(listed)} is that of {expect.name}", "green")
-    return bool(wrong)
+    complain(str(found), "green" if found else "red")

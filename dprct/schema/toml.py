@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table, Whitespace
 
 from dprct import disk
 from dprct.errors import ParameterError, SchemaError, marked
@@ -81,11 +82,15 @@ def merge(document: Any, facts: Mapping[str, Any]) -> None:
     """Put ``facts`` into a TOML document in place and in their order; comments stay."""
     for key in [key for key in document if key not in facts]:
         del document[key]
+    is_new = any(key not in document for key in facts)
+    below = _comments_below(document) if is_new and isinstance(document, Table) else []
     for key, value in facts.items():
         if isinstance(value, Mapping) and isinstance(document.get(key), Mapping):
             merge(document[key], value)
         elif key not in document or not _same(document[key], value):
             document[key] = value
+    if below:
+        document.value.body.extend(below)
     tables = [key for key, value in facts.items() if isinstance(value, Mapping)]
     if tables != [key for key in document if key in tables]:
         items = {key: document.item(key) for key in tables}
@@ -93,6 +98,31 @@ def merge(document: Any, facts: Mapping[str, Any]) -> None:
             document.remove(key)
         for key in tables:
             document.append(key, items[key])
+
+
+def _comments_below(table: Table) -> list[Any]:
+    r"""Take the comments off a table that a blank line parts from it: they are about what follows.
+
+    Examples
+    --------
+    >>> document = tomlkit.parse("[y]\n# fate = 1\n\n# Tables of the paper\n")
+    >>> merge(document, {"y": {"role": "outcome"}})
+    >>> print(tomlkit.dumps(document))
+    [y]
+    # fate = 1
+    role = "outcome"
+    <BLANKLINE>
+    # Tables of the paper
+    <BLANKLINE>
+    """
+    body = table.value.body
+    named = [place for place, (key, _) in enumerate(body) if key is not None]
+    start = named[-1] + 1 if named else 0
+    blank = (place for place in range(start, len(body)) if isinstance(body[place][1], Whitespace))
+    cut = next(blank, len(body))
+    below = body[cut:]
+    del body[cut:]
+    return below
 
 
 def _same(old: object, new: object) -> bool:

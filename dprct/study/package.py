@@ -78,7 +78,7 @@ from dprct.study.protect import (
 )
 from dprct.study.published_numbers import beside_released, published_numbers
 from dprct.study.readme import PackageNote
-from dprct.study.verdicts import of_moments, of_table
+from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +94,7 @@ VALID, RUN, PROFILE, REPORT = "valid.do", "run.do", "profile.do", "report.html"
 READ_OFF, ESTIMATES = "run.py", "estimates.do"
 _OWN = (MANIFEST, README, EXPECTED, STUDY_FILE, VALID, RUN, REPORT, READ_OFF, ESTIMATES)
 _OTHER_PROFILE = "dprct_profile.do"
+_MOST_SHOWN = 20
 _EXPANDED = frozenset('"`$')
 """What Stata expands in a name, and what ends one."""
 
@@ -438,6 +439,32 @@ def write_package(study: Study, contents: Contents) -> tuple[list[Verdict], Path
             raise FileError(f"{name!r} was changed while the package was made; try again")
     _write(files, contents, study)
     return found, contents.target
+
+
+def said(found: Sequence[Verdict], contents: Contents) -> list[str]:
+    """What a package holds, line by line: its regressions, and the files that were copied."""
+    folder = contents.folder
+    many = len(folder.copied)
+    files = "1 file" if many == 1 else f"{many} files"
+    lines = [f"- {line}" for line in summary(found)]
+    lines.append(f"{files} copied, {len(folder.left_out)} left out")
+    for name in folder.copied:
+        why = folder.unread.get(name)
+        lines.append(f"copied: {name}" + ("" if why is None else f" (not checked: {why})"))
+    return lines
+
+
+def cautions(contents: Contents) -> list[str]:
+    """What a package lacks that its do-files may need, line by line."""
+    left_out = contents.folder.left_out
+    lines = [f"left out: {name}: {why}" for name, why in [*left_out.items()][:_MOST_SHOWN]]
+    if len(left_out) > _MOST_SHOWN:
+        lines.append(f"left out: and {len(left_out) - _MOST_SHOWN} more")
+    lines += [f"data {name}: {what}" for name, what in contents.datasets.items()]
+    for one in contents.elsewhere[:_MOST_SHOWN]:
+        here = one.here or "nothing in the package"
+        lines.append(f"path of another machine: {one.file}:{one.line}: {one.path} ({here})")
+    return lines
 
 
 def _added(

@@ -104,7 +104,10 @@ def test_an_experiment_from_opening_to_release(
     page.press("#family-experiment")
     page.set("f-package-do", "tables.do")
     assert "Not found: tables.do." in page.text("#no-do-files")
+    do = trial.with_name("tables.do")
+    do.write_text('use "trial.dta", clear\nreg income cash i.site, robust\n')
     page.set("f-package-do", "")
+    page.set("f-package-do", "tables.do")
     assert page.text("#no-do-files") == ""
     page.step(2)
     page.roles(income="outcome", cash="treatment", site="block", age="covariate")
@@ -146,7 +149,14 @@ def test_an_experiment_from_opening_to_release(
     release(page)
     assert "trial_protected.dta" in page.text("#files")
     assert "dprct table" not in page.text("#made")  # no table was declared
-    assert "names your replication folder" in page.text("#made")
+    # the folder for the journal by three buttons, each doing what its command does
+    buttons = "[...document.querySelectorAll('#next button')]"
+    page.js(f"{buttons}.find(one => one.textContent.includes('new folder')).click()")
+    page.press("#after-package")
+    page.until("document.getElementById('after-verify_package')")
+    page.press("#after-verify_package")
+    page.until("document.getElementById('next').textContent.includes('is as it was written')")
+    assert page.js("document.querySelectorAll('#next .answer.bad').length") == 0
     assert page.js("document.querySelectorAll('#made svg .dot').length") == 1
     page.until("document.querySelector('#spent svg rect.spent')")
     protected, _ = dprct.read_dta(trial.with_name("trial_protected.dta"))

@@ -303,6 +303,46 @@ def test_protecting_is_what_the_command_does(desk: Desk, command_line: Any) -> N
     assert desk.state()["ledger"]["spent"] == 1.0
 
 
+def test_a_package_is_made_and_verified_as_by_its_commands(desk: Desk, command_line: Any) -> None:
+    complete(desk)
+    home = desk.path.parent
+    (home / "tables.do").write_text('use "survey.dta", clear\nreg income treat, robust\n')
+    desk.edit(desk.revision(), [{"at": ["package", "do"], "typed": "tables.do"}])
+    with pytest.raises(DprctError, match="survey_protected"):
+        desk.after("verify")
+    made = desk.take(desk.offer(desk.revision(), accept_no_guarantee=False)["sha256"])
+    steps = {one["deed"]: one for one in made["next"]}
+    assert "package" not in steps
+    assert next(one["new"] for one in made["next"] if "new" in one) == "survey_replication"
+    desk.make_folder(desk.revision())
+    assert desk.study().package.do == ("survey_replication/tables.do",)  # type: ignore[union-attr]
+    before = desk.state()["ledger"]
+    told = desk.after("package")
+    package = home / "survey_package"
+    assert "copied: tables.do" in told["lines"]
+    found = desk.after("verify_package")
+    assert found["ok"]
+    assert desk.after("verify")["ok"]
+    assert desk.state()["ledger"] == before  # nothing is charged by any of them
+    ran = command_line(main)("verify", package)
+    assert ran.code == 0
+    assert "byte for byte" in ran.out
+    assert any("byte for byte" in line for line in found["lines"])
+    # by the command the same files
+    by_page = {path.name: path.read_bytes() for path in package.rglob("*") if path.is_file()}
+    assert command_line(main)("package", desk.path, "--yes").code == 0
+    assert {p.name: p.read_bytes() for p in package.rglob("*") if p.is_file()} == by_page
+    # one byte of the protected file is changed
+    with (package / "survey.dta").open("r+b") as file:
+        file.seek(-20, 2)
+        file.write(b"x")
+    changed = desk.after("verify_package")
+    assert not changed["ok"]
+    assert "'survey.dta' was changed" in changed["lines"][0]
+    with pytest.raises(StudyError, match="no such button"):
+        desk.after("format")
+
+
 def test_declared_tables_are_shown_with_the_release(desk: Desk) -> None:
     complete(desk)
     table = {

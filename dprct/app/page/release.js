@@ -4,13 +4,15 @@
 import { $, button, complain, count, element, say, table } from "./dom.js";
 import { goTo, remedied } from "./forms.js";
 import { forest, ledgerPicture } from "./pictures.js";
-import { ask, isSaved, isSaving, load, state } from "./study.js";
+import { ask, edit, isSaved, isSaving, load, makeFolder, state } from "./study.js";
 
 const WORK = {
   reading: ["Opening", "Nothing is charged.", ["The public facts are sealed, and the rows are read",
     "The release is planned for them"]],
   protecting: ["Releasing", "It is finished even if you close this window.", ["The ledger is charged",
     "The noise is drawn, and what was released is kept", "The files are written"]],
+  verifying: ["Verifying", "Nothing is charged.", ["The files are compared with what was released"]],
+  packing: ["Making the package", "Nothing is charged.", ["The folder is searched for rows of people, and written"]],
   resuming: ["Resuming", "Nothing is charged.", ["The files are written again from what was paid for"]],
 };
 const STATES = {
@@ -23,6 +25,7 @@ const STATES = {
 let shownFor = "";   // of the result: what it was read for
 let poll = 0;
 let begun = 0;       // when the work began
+const answers = new Map(); // what the buttons after a release said, by what they do
 let dismissed = "";  // an offer that was closed in this window
 
 export function startRelease() {
@@ -123,6 +126,7 @@ async function take() {
 }
 
 async function finish(deed, words) {
+  answers.clear();
   try {
     const found = await deed;
     await load();
@@ -208,8 +212,7 @@ function showMade(found) {
   }
   for (const text of found.tables) parts.push(element("pre", { text }));
   parts.push(element("h4", { text: "Files" }), element("ul", { id: "files" }, ...files));
-  parts.push(element("h4", { text: "What to do next, in a shell in this folder" }),
-    element("ul", {}, ...found.next.map((one) => element("li", {}, `${one.what}: `, element("code", { text: one.do })))));
+  parts.push(element("h4", { text: "What to do next" }), element("ul", { id: "next" }, ...found.next.map(nextStep)));
   if (found.notes.length) parts.push(element("h4", { text: found.makes_file ? "What this is not good for" : "How to read it" }),
     element("ul", {}, ...found.notes.map((text) => element("li", { text }))));
   parts.push(element("details", {}, element("summary", { text: "How it was made" }),
@@ -219,6 +222,42 @@ function showMade(found) {
     found.certificate ? element("pre", { id: "certificate", text: found.certificate }) : null));
   $("made").replaceChildren(...parts.filter(Boolean));
   $("made").hidden = false;
+}
+
+// what comes after a release: a button, the command that does the same, and what it said
+function nextStep(one) {
+  const said = answers.get(one.deed);
+  const folders = !one.folders ? [] : [...one.folders.map((name) => [`Take ${name}`, () =>
+    edit([{ at: ["package", "folder"], typed: name }], `The replication folder is ${name}. It is saved.`)]),
+  ...(one.name_do_files ? [["Name your do-files, in step 1", async () => goTo("f-package-do")]] : []),
+  ...(one.new ? [[`Make a new folder, ${one.new}, with the do-files`, makeFolder]] : [])]
+    .flatMap(([text, click]) => [" ", button(text, () => click().then(again))]);
+  return element("li", {}, `${one.what} `,
+    one.button ? button(one.button, () => after(one.deed), { id: `after-${one.deed}` }) : null, ...folders,
+    one.do ? element("span", { class: "hint" }, " in a shell: ", element("code", { text: one.do })) : null,
+    said ? element("div", { class: said.ok ? "answer" : "answer bad", role: "status" },
+      ...said.lines.map((text) => element("p", { text }))) : null);
+}
+
+async function after(deed) {
+  begun = Date.now();
+  say("");
+  try {
+    answers.set(deed, await ask("after", { deed }));
+    say(answers.get(deed).ok ? "Done. Nothing was charged." : "");
+  } catch (error) {
+    answers.set(deed, { ok: false, lines: [error.message] });
+  }
+  await load().catch(() => {});
+  await again();
+  const button = $(`after-${deed}`);
+  if (button) button.focus();
+}
+
+// what was released is looked at anew, and what buttons said stays
+async function again() {
+  const { result } = await ask("result");
+  if (result) showMade(result);
 }
 
 // outcomes have units of their own, and so has each picture

@@ -89,6 +89,14 @@ export function takeDoFiles() {
   });
 }
 
+export function makeFolder() {
+  return queued(async () => {
+    take(await ask("make_folder", { revision: state.revision }));
+    say("The folder is made, and named in the study file.");
+    return "";
+  });
+}
+
 export function undo() {
   unsaved.clear();
   return queued(async () => {

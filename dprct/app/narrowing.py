@@ -1,0 +1,115 @@
+"""Whether a file of all combinations can be released, and with how many bins it could be."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dprct.app.words import METHOD_NAMES
+from dprct.errors import DprctError
+from dprct.study.header_plan import combinations
+from dprct.study.study import study_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from dprct.app.points import Point
+    from dprct.schema.schema import Schema
+
+JOINT = "mv_histogram"
+_BINS = (8, 6, 5, 4, 3)
+_OTHERS = ("marginals", "moments")
+_GO_ON = "Release it although unrelated answers would look related"
+
+
+@dataclass(frozen=True, slots=True)
+class Crowded:
+    """A file of all combinations that is refused: there are too many for the rows.
+
+    Parameters
+    ----------
+    cells, threshold, rows : int
+        Combinations, the rows that each needs, and the rows that there are.
+    bins : int
+        With so many bins it could be released; 0 if with none.
+    columns : tuple of str
+        The columns of which that is the number of bins.
+    """
+
+    cells: int
+    threshold: int
+    rows: int
+    bins: int
+    columns: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What is too much, in words that need no formula."""
+        return (
+            f"There are {self.cells:,} combinations of answers for {self.rows:,} rows, and each is "
+            f"released with about {self.threshold:,} rows or more. On the few that remain, answers "
+            "that have nothing to do with each other would look related. Take fewer bins or fewer "
+            "columns, a larger epsilon, or another method."
+        )
+
+    def remedies(self) -> Iterator[Mapping[str, Any]]:
+        """Buttons: fewer bins where that is enough, then other methods, then to go on anyway."""
+        if self.bins:
+            of = ", ".join(self.columns)
+            yield _button(
+                f"Take {self.bins} bins for {of}",
+                [(("columns", name, "bins"), str(self.bins)) for name in self.columns],
+            )
+        for method in _OTHERS:
+            name = METHOD_NAMES[method][0]
+            yield _button(f"Take “{name}”", [(("release", "method"), method)])
+        yield _button(_GO_ON, [(("release", "confirm"), "true")])
+
+
+def _button(label: str, changes: list[tuple[tuple[str, ...], str]]) -> Mapping[str, Any]:
+    return {"label": label, "changes": [{"at": [*at], "typed": typed} for at, typed in changes]}
+
+
+def crowded(document: Mapping[str, Any], path: Path, header: Schema, rows: int) -> Crowded | None:
+    """Why a file of all combinations would be refused; None if it would not, or is not whole.
+
+    The method of the study may be another one: it is asked as if it were this.
+    """
+    asked = {**document, "release": {**document.get("release", {}), "method": JOINT}}
+    try:
+        found = combinations(study_from(asked, path), header, rows)
+        if found is None or not _is_refused(asked, path, header, rows):
+            return None
+        binned = tuple(name for name in found.columns if _has_bins(document, name))
+        enough = (b for b in _BINS if not _is_refused(_with(asked, binned, b), path, header, rows))
+        bins = next(enough, 0) if binned else 0
+    except DprctError:  # something else is open: that is said
+        return None
+    return Crowded(found.cells, found.threshold, found.rows, bins, binned)
+
+
+def _is_refused(asked: Mapping[str, Any], path: Path, header: Schema, rows: int) -> bool:
+    """Whether only the plan stands against it; what else is open is asked for first."""
+    found = study_from({**asked}, path).problems(header, rows, confirm=False)
+    return any(point.startswith("[release]") for point in found)
+
+
+def _has_bins(document: Mapping[str, Any], name: str) -> bool:
+    facts = document.get("columns", {}).get(name, {})
+    return "bounds" in facts and not isinstance(facts.get("bins"), list)
+
+
+def _with(asked: Mapping[str, Any], names: tuple[str, ...], bins: int) -> dict[str, Any]:
+    made: dict[str, Any] = copy.deepcopy({**asked})
+    for name in names:
+        made["columns"][name]["bins"] = bins
+    return made
+
+
+def narrowed(point: Point, found: Crowded | None) -> Point:
+    """Say an open point about the plan as what is too much, with buttons that narrow it."""
+    if found is None or point.at != ("release", "confirm"):
+        return point
+    return replace(point, words=found.words, remedies=tuple(found.remedies()))

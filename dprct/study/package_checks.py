@@ -1,0 +1,96 @@
+"""Whether the releases of a package are what their certificates say, with the numbers promised."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dprct import disk
+from dprct.certificate.certificate import certificate_path
+from dprct.errors import ParameterError
+from dprct.release.verify import verify
+from dprct.study.data_sets import packed_others
+from dprct.study.declared_tables import mismatches
+from dprct.study.expected_regressions import entries
+from dprct.study.obstacles import VALID
+from dprct.study.package_page import released
+from dprct.study.verdicts import of_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dprct.release.verify import Verification
+    from dprct.study.declared_tables import Mismatch
+    from dprct.study.package import Packed
+    from dprct.study.verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Numbers of valid regressions beside those of an ``expected.csv``; true where none differs.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file of expected numbers.
+    numbers : int
+        How many there are.
+    """
+
+    file: str
+    numbers: int
+    wrong: tuple[Mismatch, ...]
+
+    def __bool__(self) -> bool:
+        return not self.wrong
+
+    def __str__(self) -> str:
+        if self.wrong:
+            return f"{len(self.wrong)} numbers differ from {self.file}"
+        return f"every number of {self.numbers} is that of {self.file}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRelease:
+    """A release of a package; true where it is as it was written and its numbers are as promised.
+
+    Parameters
+    ----------
+    compared : Compared or None
+        None where none of its regressions is valid.
+    """
+
+    found: Verification
+    verdicts: list[Verdict]
+    compared: Compared | None
+
+    def __bool__(self) -> bool:
+        return bool(self.found) and (self.compared is None or bool(self.compared))
+
+
+def compared(
+    verdicts: Sequence[Verdict], file: Path, certificate: Path | None, expected: Path
+) -> Compared:
+    """Compare the numbers of the valid regressions with those that are expected."""
+    told = json.loads(disk.content(certificate or certificate_path(file), disk.MOST_JSON))
+    listed = entries(verdicts, released(file))
+    wrong = mismatches(expected, str(told.get("dataset_id")), listed, of_do=True)
+    if len(wrong) == len(listed) and all(one.expected is None for one in wrong):
+        raise ParameterError(
+            f"--expect: {expected.name!r} has no number of a valid regression of --do; give the "
+            "one that dprct package wrote (dprct table STUDY --expect compares tables)"
+        )
+    return Compared(expected.name, len(listed), wrong)
+
+
+def checked_releases(package: Packed, ledger: Path | None = None) -> list[CheckedRelease]:
+    """Check each release of a package whose files are as they were written."""
+    checked = []
+    for file, numbers in package.releases:
+        verdicts = of_file(package.do_files, file, None, packed_others(file))
+        has_numbers = numbers is not None and any(one.kind in VALID for one in verdicts)
+        beside = compared(verdicts, file, None, numbers) if numbers and has_numbers else None
+        checked.append(CheckedRelease(verify(file, ledger=ledger), verdicts, beside))
+    return checked
