@@ -177,9 +177,48 @@ def to_15_digits(values: NDArray[np.float64]) -> NDArray[np.float64]:
     out = values.copy()
     for start in range(0, len(values), _PIECE):  # as Python's numbers, of which few at a time
         piece = out[start : start + _PIECE]
-        exact = np.isnan(piece) | (piece == np.rint(piece)) & (np.abs(piece) < 1e15)
-        piece[~exact] = [float(f"{value:.15g}") for value in piece[~exact].tolist()]
+        whole = np.isnan(piece) | (piece == np.rint(piece)) & (np.abs(piece) < 1e15)
+        piece[~whole] = _to_15_digits(piece[~whole])
     return out
+
+
+_SPLIT = 2.0**27 + 1
+_POWERS = np.array([10.0**k for k in range(23)])
+"""Those that a double holds exactly."""
+
+
+def _to_15_digits(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return finite numbers from 15 digits, in a tenth of the time that printing them takes.
+
+    Notes
+    -----
+    With p = 10^k exact, ``high + low = |x| p`` exactly (Dekker's product), so that the nearest
+    whole number N is known, and N / p, a quotient of two doubles that are exact, is the double
+    nearest to the number of 15 digits.  Halves, and numbers that no k from 0 to 22 scales, are
+    printed.
+    """
+    with np.errstate(divide="ignore"):
+        k = 14 - np.floor(np.log10(np.abs(x)))
+    scaled = (k >= 0) & (k <= 22)
+    size = np.where(scaled, np.abs(x), 1.0)
+    p = _POWERS[np.where(scaled, k, 0).astype(np.intp)]
+    high = size * p
+    (a, b), (c, d) = _halves(size), _halves(p)
+    low = ((a * c - high) + a * d + b * c) + b * d
+    number = np.rint(high)
+    rest = (high - number) + low
+    number += (rest > 0.5).astype(np.float64) - (rest < -0.5)
+    done = scaled & (number >= 1e14) & (number < 1e15) & (np.abs(rest) != 0.5)
+    out: NDArray[np.float64] = np.copysign(number / p, x)
+    out[~done] = [float(f"{value:.15g}") for value in x[~done].tolist()]
+    return out
+
+
+def _halves(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the upper and the lower half of the digits."""
+    turned = _SPLIT * x
+    upper = turned - (turned - x)
+    return upper, x - upper
 
 
 def _of_table(columns: Sequence[tuple[str, str]]) -> str:

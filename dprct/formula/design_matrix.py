@@ -224,11 +224,13 @@ def design(
     used = _complete(values, len(frame))
     if keep is not None:
         used = used & keep
+    if not used.all():
+        values = {label: column[used] for label, column in values.items()}
     factors = {
-        label: _regressor(factor, values[label][used], schema, levels, known or {})
+        label: _regressor(factor, values[label], schema, levels, known or {})
         for label, factor in _right_factors(parsed).items()
     }
-    y = [_outcome(factor, values[factor.label][used]) for factor in parsed.outcomes]
+    y = [_outcome(factor, values[factor.label]) for factor in parsed.outcomes]
     X, columns, terms = _matrix(parsed, factors, int(used.sum()))
     return Design(
         y=np.column_stack(y) if y else np.empty((len(X), 0)),
@@ -323,7 +325,7 @@ def _matrix(
         products.insert(0, Product([Lookup("1", eval_method="literal")]))
     if not products:
         raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
-    frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows))
+    frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows), copy=False)
     coded = Coded(products).get_model_matrix(frame, context={}, na_action="ignore", output="numpy")
     spec = coded.model_spec
     terms = {

@@ -37,6 +37,7 @@ from dprct.release.columns import (
 )
 from dprct.release.writing import check_name, rehearse, write_protected
 from dprct.results.base import is_confidential
+from dprct.results.plan import Plan
 from dprct.results.typeset import Summary
 from dprct.schema.columns import DATASET
 from dprct.schema.expressions import holds, parents
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from dprct.encoding import Coded
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
-    from dprct.results.plan import Plan
     from dprct.schema.columns import FileFacts
     from dprct.schema.schema import Schema
     from dprct.schema.tables import Frame
@@ -126,6 +126,8 @@ class Release:
     """What :func:`dprct.ols` knows a release by."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.plan, Plan):
+            raise ParameterError(f"plan is ``{type(self.plan).__name__}``; give the plan of a fit")
         _ = self.plan.contents  # what makes them knows the design, and is no part of a release
         for name in ("protected", "estimates"):
             if is_confidential(getattr(self, name)):

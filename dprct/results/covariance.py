@@ -21,7 +21,7 @@ from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.lazy import csgraph, linalg, sparse, sparse_linalg
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from narwhals.typing import IntoFrame
 
@@ -106,9 +106,30 @@ HETEROSKEDASTIC = MappingProxyType(
 Covariance = Callable[[LeastSquares, Array], Array]
 
 
+_ROWS = 1 << 15
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the rows, some at a time, so that fewer arrays of all rows are needed."""
+    for start in range(0, n, _ROWS):
+        yield slice(start, min(start + _ROWS, n))
+
+
+def triangle_of(parts: Iterable[Array]) -> Array:
+    """Return R of the QR decomposition of a matrix that is given some rows at a time."""
+    rows = iter(parts)
+    found = cast("Array", np.linalg.qr(next(rows), mode="r"))
+    for part in rows:
+        found = cast("Array", np.linalg.qr(np.vstack([found, part]), mode="r"))
+    return found
+
+
 def leverage(fit: LeastSquares, X: Array) -> Array:
     """Return the diagonal of the hat matrix, ``h_i = x_i' (X'X)^-1 x_i``; (n,) array."""
-    return np.asarray(np.einsum("ij,ij->i", X @ fit.bread, X), np.float64)
+    found = np.empty(len(X))
+    for rows in blocks(len(X)):
+        found[rows] = np.einsum("ij,ij->i", X[rows] @ fit.bread, X[rows])
+    return found
 
 
 def group_sums(scores: Array, groups: Codes) -> Array:
@@ -165,6 +186,10 @@ class Weighting:
     root: Array  # (n,): square root of the weight by which outcome and regressors are multiplied
     copies: Array  # (n,): how many identical observations a row stands for
 
+    def times(self, X: Array) -> Array:
+        """Return ``X`` (n, k) times the root of the weight."""
+        return X if (self.root == 1).all() else X * self.root[:, None]
+
     @classmethod
     def of(cls, weights: Array | None, weights_type: WeightsType, rows: int) -> Weighting:
         """The roles that checked, positive weights of a type play.
@@ -176,7 +201,7 @@ class Weighting:
         >>> Weighting.of(np.array([1.0, 3.0]), "fweight", 2).copies.tolist()
         [1.0, 3.0]
         """
-        ones = np.ones(rows)
+        ones = np.broadcast_to(np.float64(1), rows)  # takes no memory
         if weights is None:
             return cls(ones, ones)
         if weights_type == "fweight":
@@ -256,11 +281,14 @@ def fit_several(
     [[1.5, 2.5], [0.5, 0.5]]
     """
     total = weighting.root * np.sqrt(weighting.copies)
-    lengths = np.sqrt(total**2 @ X**2)
-    lengths[lengths == 0] = 1
-    stacked = np.column_stack([X * total[:, None] / lengths, Y * total[:, None]])
-    triangle = cast("Array", np.linalg.qr(stacked, mode="r"))
     k = X.shape[1]
+    lengths = np.sqrt(
+        sum((total[rows] ** 2 @ X[rows] ** 2 for rows in blocks(len(X))), np.zeros(k))
+    )
+    lengths[lengths == 0] = 1
+    triangle = triangle_of(
+        np.column_stack([X[rows] / lengths, Y[rows]]) * total[rows, None] for rows in blocks(len(X))
+    )
     kept = independent(triangle[:, :k])
     rank = int(kept.sum())
     if weighting.copies.sum() <= rank:
@@ -271,13 +299,14 @@ def fit_several(
     turned, root = np.linalg.qr(triangle[:, :k][:, kept])
     inverse = linalg.solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
     betas = inverse @ (turned.T @ triangle[:, k:])
-    residuals = (Y - X[:, kept] @ betas) * weighting.root[:, None]
+    X = X if kept.all() else X[:, kept]
+    residuals = (Y - X @ betas) * weighting.root[:, None]
     bread = inverse @ inverse.T
     fits = tuple(
         LeastSquares(beta, resid, bread, rank, weighting.copies)
         for beta, resid in zip(betas.T, residuals.T, strict=True)
     )
-    return SharedFit(X[:, kept] * weighting.root[:, None], kept, fits, groups, cov_type)
+    return SharedFit(weighting.times(X), kept, fits, groups, cov_type)
 
 
 _TOLERANCE = 1e-14

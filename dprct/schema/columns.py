@@ -183,7 +183,7 @@ class Column:
     def __post_init__(self) -> None:
         """Read and check what is declared, however the column is made: as a study file's is."""
         check_storage_type(self.type, self.name)
-        for name in DECLARABLE:
+        for name in ("format", *DECLARABLE):  # by which dates are read
             value = getattr(self, name)
             if value is not _DEFAULTS[name]:
                 object.__setattr__(self, name, read_fact(name, value, self))

@@ -162,3 +162,23 @@ def test_a_digest_that_is_no_number_is_refused_in_a_sentence() -> None:
     }
     with pytest.raises(ParameterError, match="do not add up"):
         ValuesDigest.from_dict({**facts, "columns": [column]})
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        lambda rng: rng.normal(size=2000) * 10.0 ** rng.integers(-12, 20, 2000),
+        lambda rng: np.frombuffer(rng.bytes(16_000)),
+        lambda rng: rng.integers(-(10**6), 10**6, 2000) / 1000,
+        # halves of the last digit
+        lambda rng: (rng.integers(10**14, 10**15, 2000) + 0.5) / 10.0 ** rng.integers(0, 20, 2000),
+        lambda _: np.concatenate(
+            [np.nextafter(10.0 ** np.arange(-30, 30), to) for to in (0, 1, np.inf)]
+        ),
+    ],
+)
+def test_fifteen_digits_are_those_that_are_printed(numbers):
+    values = numbers(np.random.default_rng())
+    values = values[~np.isnan(values)]
+    printed = np.array([float(f"{value:.15g}") for value in values.tolist()])
+    assert to_15_digits(values).tobytes() == printed.tobytes()

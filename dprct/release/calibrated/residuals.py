@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
-from dprct.results.covariance import independent
+from dprct.results.covariance import blocks, independent, triangle_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Array = NDArray[np.float64]
 
@@ -115,13 +115,30 @@ _ILL_CONDITIONED = 1e5
 class Influence:
     """How least squares makes effects of outcomes: tau^ = A'y.
 
-    ``rows`` (n, K - 1) are the first columns of ``W (W'W)^-1``, ``bread`` (K - 1, K - 1) their part
-    of ``(W'W)^-1``, and ``rank`` is that of W, as which Stata and R count it.
+    A (n, K - 1), ``vectors @ turn``, are the first columns of ``W (W'W)^-1``, ``bread``
+    (K - 1, K - 1) their part of ``(W'W)^-1``, and ``rank`` is that of W, as which Stata and R count
+    it.
     """
 
-    rows: Array
-    bread: Array
+    vectors: Array
+    turn: Array
     rank: int
+
+    @property
+    def bread(self) -> Array:
+        """A'A."""
+        found: Array = self.turn.T @ self.turn
+        return found
+
+    @property
+    def rows(self) -> Array:
+        """All of A."""
+        return self.at(slice(None))
+
+    def at(self, rows: slice) -> Array:
+        """Return some rows of A."""
+        found: Array = self.vectors[rows] @ self.turn
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,12 +149,12 @@ class Basis:
 
     def without(self, v: Array) -> Array:
         """Return the part of ``v``, (n,) or (n, m), that is orthogonal to the designs."""
-        return self.about_without(self.about_without(v))  # removes the rounding of the first
-
-    def about_without(self, v: Array) -> Array:
-        """Return it up to rounding that is small compared with ``v``, in half the time."""
-        explained = self.vectors @ (self.vectors.T @ v)
-        return np.subtract(v, explained, out=explained)  # as large as the data: no third copy
+        rest = np.array(v)
+        for _ in range(2):  # the second removes the rounding of the first
+            explained = self.vectors.T @ rest
+            for rows in blocks(len(rest)):
+                rest[rows] -= self.vectors[rows] @ explained
+        return rest
 
 
 def factored(specification: Specification) -> tuple[Basis, Influence]:
@@ -149,10 +166,8 @@ def factored(specification: Specification) -> tuple[Basis, Influence]:
     the controls do not explain are ``Q_T R_TT``, so that (Frisch, Waugh and Lovell)
     ``A = Q_T R_TT^-T`` and its part of ``(W'W)^-1`` is ``A'A``.
     """
-    vectors, triangle, kept, lengths = _orthonormal(
-        np.column_stack([specification.controls, specification.treatments])
-    )
     effects = specification.effects
+    vectors, triangle, kept, lengths = _orthonormal(np.roll(specification.design, -effects, axis=1))
     if not kept[-effects:].all():
         raise ParameterError(
             "a treatment is constant or a combination of the other columns, so that its effect "
@@ -164,13 +179,13 @@ def factored(specification: Specification) -> tuple[Basis, Influence]:
             "coefficients; leave covariates out"
         )
     inverse = np.linalg.inv(triangle[-effects:, -effects:])
-    rows = vectors[:, -effects:] @ (inverse / lengths[-effects:, None]).T
-    return Basis(vectors), Influence(rows, rows.T @ rows, vectors.shape[1])
+    turn = (inverse / lengths[-effects:, None]).T
+    return Basis(vectors), Influence(vectors[:, -effects:], turn, vectors.shape[1])
 
 
 def spanned(columns: Array) -> Basis:
     """Return a basis of columns, (n, m), some of which may be combinations of others."""
-    return Basis(_orthonormal(columns)[0])
+    return Basis(_orthonormal(columns.copy())[0])
 
 
 def joined(bases: Sequence[Basis]) -> Basis:
@@ -189,27 +204,27 @@ def joined(bases: Sequence[Basis]) -> Basis:
 def _orthonormal(columns: Array) -> tuple[Array, Array, NDArray[np.bool_], Array]:
     """Return Q, R of the independent columns, which those are, and the lengths of all.
 
-    The columns are scaled to length one before they are factored.
+    The columns are scaled to length one before they are factored; they are overwritten.
     """
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    scaled = columns / np.where(lengths > 0, lengths, 1)
-    del columns  # which are as large, and which nobody else may hold
-    kept = np.ones(scaled.shape[1], bool)
-    found = _cholesky_twice(scaled)
-    if found is None:
-        kept = independent(scaled)
-        scaled = scaled[:, kept]
-        found = _cholesky_twice(scaled)
-    vectors, triangle = np.linalg.qr(scaled) if found is None else found
-    return vectors, triangle, kept, lengths
+    columns /= np.where(lengths > 0, lengths, 1)
+    kept = np.ones(columns.shape[1], bool)
+    triangle = _cholesky_twice(columns)
+    if triangle is None:
+        kept = independent(columns)
+        columns = columns[:, kept]
+        triangle = _cholesky_twice(columns)
+    if triangle is None:
+        columns, triangle = np.linalg.qr(columns)
+    return columns, triangle, kept, lengths
 
 
-def _cholesky_twice(columns: Array) -> tuple[Array, Array] | None:
-    """Return Q, R in a third of the time of Householder's method, or None if ill-conditioned.
+def _cholesky_twice(columns: Array) -> Array | None:
+    """Turn columns into Q and return R, in a third of the time of Householder's method.
 
-    Q of one Cholesky factorisation is orthonormal up to the squared condition number, so that a
-    second one makes it so to the last digits (Yamamoto et al. 2015, "Roundoff error analysis of
-    the CholeskyQR2 algorithm").
+    None where they are ill-conditioned, and left as they are.  Q of one Cholesky factorisation is
+    orthonormal up to the squared condition number, so that a second one makes it so to the last
+    digits (Yamamoto et al. 2015, "Roundoff error analysis of the CholeskyQR2 algorithm").
     """
     triangle = np.eye(columns.shape[1])
     for _ in range(2):
@@ -217,10 +232,13 @@ def _cholesky_twice(columns: Array) -> tuple[Array, Array] | None:
             factor = np.linalg.cholesky(columns.T @ columns).T
         except np.linalg.LinAlgError:
             return None
-        if np.linalg.cond(factor) > _ILL_CONDITIONED:
+        if np.linalg.cond(factor) > _ILL_CONDITIONED:  # of the first alone
             return None
-        columns, triangle = columns @ np.linalg.inv(factor), factor @ triangle
-    return columns, triangle
+        inverse = np.linalg.inv(factor)
+        for rows in blocks(len(columns)):
+            columns[rows] = columns[rows] @ inverse
+        triangle = factor @ triangle
+    return triangle
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,31 +302,33 @@ class Errors:
         first, second = self._pairs
         errors = np.sqrt(np.diag(self.covariance))
         norm = [self.covariance[0, 0] / self.influence.bread[0, 0]] if self.classical else []
-        others = [errors[0] * np.sqrt(d @ image) for (d, _), image in self._across]
+        others = [errors[0] * np.sqrt(self.reached(d)[0, 0]) for d, _ in self.shared]
         return np.array([*(errors[first] * errors[second]), *norm, *others])
 
-    def images(self, e: Array) -> Array:
-        """Return ``D_c e`` for every c, (m, n)."""
-        found = self._own(e)
-        norm = [e / self._left] if self.classical else []
-        return np.vstack([found, *norm, *(image for _, image in self._across)])
+    def forms(self, e: Array) -> Array:
+        """Return ``e' D_c e`` for every c, (m,)."""
+        norm = [e @ e / self._left] if self.classical else []
+        others = [self._factor * self._products(d, e)[0, 0] for d, _ in self.shared]
+        return np.array([*self.reached(e)[self._pairs], *norm, *others])
 
-    def slopes(self, e: Array) -> Array:
-        """Return half the gradient of every condition, (m, n)."""
-        found = self.images(e)
-        found[len(found) - len(self.shared) :] /= 2  # e' D d is linear in e
+    def slopes(self, e: Array) -> Callable[[slice], Array]:
+        """Return a function of rows to half the gradient of every condition there, (m, rows)."""
+        of_e, *of_others = (self._image(v) for v in (e, *(d for d, _ in self.shared)))
+
+        def found(rows: slice) -> Array:
+            norm = [e[rows] / self._left] if self.classical else []
+            others = [image(rows)[0] / 2 for image in of_others]  # e' D d is linear in e
+            return np.vstack([of_e(rows), *norm, *others])
+
         return found
 
     def reached(self, e: Array) -> Array:
         """Return the covariance of the effects that residuals e lead to, (K - 1, K - 1)."""
-        scores = self.influence.rows * e[:, None]
-        if self.groups is not None:
-            scores = self._summed(scores)
-        return self._factor * scores.T @ scores
+        return self._factor * self._products(e, e)
 
     def shortfall(self, e: Array) -> float:
         """Return the factor by which e is to grow so that no reported error is below target."""
-        found = self.images(e) @ e
+        found = self.forms(e)
         variances = np.flatnonzero(np.append(self._pairs[0] == self._pairs[1], self.classical))
         variances = variances[variances < len(found)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -321,51 +341,54 @@ class Errors:
             np.sqrt(e @ e / self._left * self.influence.bread[0, 0] / self.covariance[0, 0])
         )
 
-    def _own(self, e: Array) -> Array:
-        return self._diagonal * e if self.groups is None else self._clustered(e)
+    def _products(self, d: Array, e: Array) -> Array:
+        """Return the sums of products of the scores of two residuals, (K - 1, K - 1)."""
+        if self.groups is not None:
+            of_d = self._summed(d)
+            found: Array = of_d.T @ (of_d if d is e else self._summed(e))
+            return found
+        total = np.zeros(self.influence.turn.shape)
+        for rows in blocks(len(e)):
+            A = self.influence.at(rows)
+            total += (A * d[rows, None]).T @ (A * e[rows, None])
+        return total
 
-    @cached_property
-    def _across(self) -> list[tuple[tuple[Array, float], Array]]:
-        """Of every other outcome (d, g), and D d."""
-        return [(one, self._own(one[0])[0]) for one in self.shared]
+    def _image(self, e: Array) -> Callable[[slice], Array]:
+        """Return a function of rows to ``D_jl e`` there, for all j <= l; (m, rows)."""
+        first, second = self._pairs
+        sums = None if self.groups is None else self._summed(e)
+
+        def found(rows: slice) -> Array:
+            A = self.influence.at(rows).T
+            if sums is None or self.groups is None:
+                return self._factor * A[first] * A[second] * e[rows]
+            S = sums[self.groups[rows]].T
+            return self._factor / 2 * (A[first] * S[second] + A[second] * S[first])
+
+        return found
 
     @property
     def _left(self) -> int:
         """Degrees of freedom, n - k."""
-        return len(self.influence.rows) - self.influence.rank
+        return len(self.influence.vectors) - self.influence.rank
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        return np.triu_indices(self.influence.rows.shape[1])
+        return np.triu_indices(len(self.covariance))
 
     @cached_property
     def _factor(self) -> float:
-        n = len(self.influence.rows)
+        n = len(self.influence.vectors)
         if self.groups is None:
             return n / self._left
         count = len(np.bincount(self.groups))
         return count / (count - 1) * (n - 1) / self._left
 
-    @cached_property
-    def _diagonal(self) -> Array:
-        first, second = self._pairs
-        columns = self.influence.rows.T
-        return self._factor * columns[first] * columns[second]
-
-    def _clustered(self, e: Array) -> Array:
-        first, second = self._pairs
-        rows = self.influence.rows
-        sums = self._summed(rows * e[:, None])[self.groups]
-        return (
-            self._factor
-            / 2
-            * (rows[:, first] * sums[:, second] + rows[:, second] * sums[:, first]).T
-        )
-
-    def _summed(self, scores: Array) -> Array:
-        """Return the sums (G, m) of scores (n, m) by cluster."""
+    def _summed(self, e: Array) -> Array:
+        """Return the sums (G, K - 1) of the scores of e by cluster."""
         assert self.groups is not None
-        return np.column_stack([np.bincount(self.groups, weights=s) for s in scores.T])
+        scores = self.influence.rows.T * e
+        return np.column_stack([np.bincount(self.groups, weights=s) for s in scores])
 
 
 def _codes(groups: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -388,7 +411,7 @@ _SINGULAR = 1e-10
 def gaps(conditions: Sequence[Errors], e: Array) -> Array:
     """Return ``(e' D_c e - g_c) / scale_c`` of all conditions, (m,); 0 / 0 is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        every = [(c.images(e) @ e - c.targets) / c.scales for c in conditions]
+        every = [(c.forms(e) - c.targets) / c.scales for c in conditions]
     found: Array = np.concatenate([np.zeros(0), *every])
     found[np.isnan(found)] = 0.0
     return found
@@ -409,8 +432,9 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
     -----
     With ``P_c = (I - P_W) D_c e``, ``e <- e + sum_c lam_c P_c`` where
     ``2 P_c'P_d lam_d = -(e' D_c e - g_c)``: the shortest step that solves the linearised
-    conditions, found from a QR factorisation of P, which is half as ill-conditioned as P'P.  A
-    step is at most half as long as e and is halved until the gaps decrease.
+    conditions, found from the triangle R of P, made of some rows at a time, which is half as
+    ill-conditioned as P'P.  A step is at most half as long as e and is halved until the gaps
+    decrease.
     """
     found = gaps(conditions, e)
     for _ in range(_MOST_STEPS):
@@ -425,16 +449,30 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
 
 
 def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
-    directions, triangle = np.linalg.qr(basis.about_without(_images(conditions, e)))
-    step: Array = directions @ np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
-    length = float(np.linalg.norm(step))
+    every = [c.slopes(e) for c in conditions]
+
+    def slopes(rows: slice) -> Array:
+        """Of all conditions over their scales, a column each; (rows, m)."""
+        parts = zip(conditions, every, strict=True)
+        return np.vstack([slope(rows) / c.scales[:, None] for c, slope in parts]).T
+
+    inside = np.zeros((basis.vectors.shape[1], len(found)))
+    for rows in blocks(len(e)):
+        inside += basis.vectors[rows].T @ slopes(rows)
+
+    def outside(rows: slice) -> Array:
+        return slopes(rows) - basis.vectors[rows] @ inside
+
+    triangle = triangle_of(outside(rows) for rows in blocks(len(e)))
+    along = np.linalg.lstsq(triangle.T, -found / 2, rcond=_SINGULAR)[0]
+    length = float(np.linalg.norm(along))
     limit = _LONGEST * float(np.linalg.norm(e))
-    return step * min(1.0, limit / length) if length > 0 else step
-
-
-def _images(conditions: Sequence[Errors], e: Array) -> Array:
-    """Slopes of all conditions over their scales, a column each; (n, m)."""
-    return np.vstack([c.slopes(e) / c.scales[:, None] for c in conditions]).T
+    weights = np.linalg.lstsq(triangle, along, rcond=_SINGULAR)[0]
+    weights *= min(1.0, limit / length) if length > 0 else 1.0
+    step = np.empty_like(e)
+    for rows in blocks(len(e)):
+        step[rows] = outside(rows) @ weights
+    return step
 
 
 def _descended(
@@ -442,7 +480,8 @@ def _descended(
 ) -> tuple[Array, Array] | None:
     """Return the first of e + step, e + step / 2, ... with smaller gaps, or None."""
     for halvings in range(_MOST_HALVINGS):
-        moved = e + step / 2**halvings
+        moved = step / 2**halvings
+        moved += e
         left = gaps(conditions, moved)
         if np.linalg.norm(left) < _PROGRESS * np.linalg.norm(found):
             return moved, left
@@ -535,7 +574,7 @@ def _controls(specifications: Sequence[Specification], basis: Basis) -> Array:
 def _system(conditions: Sequence[Errors], parts: Array) -> tuple[Array, Array]:
     rows, targets = [], []
     for condition in conditions:
-        values = np.array([(condition.images(part) @ part) for part in parts]).T
+        values = np.array([condition.forms(part) for part in parts]).T
         values, goals = values / condition.scales[:, None], condition.targets / condition.scales
         first, second = np.triu_indices(condition.covariance.shape[0])
         apart = np.flatnonzero(first != second)

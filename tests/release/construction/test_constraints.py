@@ -26,18 +26,18 @@ def test_forms_are_the_covariance_of_the_regression(conditions, stata, groups):
     given, errors, e = conditions(groups)
     _, cov, _ = stata(e, given.design, 2, groups)
     np.testing.assert_allclose(errors.reached(e), cov, rtol=1e-10)
-    np.testing.assert_allclose(errors.images(e) @ e, cov[np.triu_indices(2)], rtol=1e-10)
+    np.testing.assert_allclose(errors.forms(e), cov[np.triu_indices(2)], rtol=1e-10)
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 7])
-def test_images_are_half_the_gradient(conditions, groups):
+def test_slopes_are_half_the_gradient(conditions, groups):
     _, errors, e = conditions(groups)
     v = np.random.default_rng(2).normal(size=200)
     step = 1e-4
-    change = (errors.images(e + step * v) @ (e + step * v)) - (
-        errors.images(e - step * v) @ (e - step * v)
+    change = errors.forms(e + step * v) - errors.forms(e - step * v)
+    np.testing.assert_allclose(
+        change / (2 * step), 2 * errors.slopes(e)(slice(None)) @ v, rtol=1e-6
     )
-    np.testing.assert_allclose(change / (2 * step), 2 * errors.images(e) @ v, rtol=1e-6)
 
 
 def test_the_classical_condition_is_that_of_the_classical_error(conditions, stata):
@@ -45,7 +45,7 @@ def test_the_classical_condition_is_that_of_the_classical_error(conditions, stat
     _, cov, _ = stata(e, given.design, 1, robust=False)
     ratio = np.sqrt(cov[0, 0] / given.covariance[0, 0])
     met = e / ratio
-    assert errors.images(met)[-1] @ met == pytest.approx(errors.targets[-1], rel=1e-12)
+    assert errors.forms(met)[-1] == pytest.approx(errors.targets[-1], rel=1e-12)
     assert errors.classical_ratio(e) == pytest.approx(ratio, rel=1e-12)
     assert len(errors.robust().targets) == len(errors.targets) - 1
 
