@@ -349,10 +349,8 @@ def text(grid: Grid, width: int | None = None) -> str:
     >>> print(text(Grid(title="Effects", corner="Outcome", headings=("ITT",), lines=(line,))))
     Effects
     =================
-
     Outcome       ITT
     -----------------
-
     got      0.431***
     -----------------
     """
