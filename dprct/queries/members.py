@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from dprct.queries.one_step import Numbers, ResidualRows
 
-TAU = 10
-"""Sums of residuals have a tenth of the square that the weighted ones have: of L^2 an eleventh."""
+TAU, TAU_WITHIN = 10, 4
+"""Sums of residuals have a tenth of the square that the weighted ones have: of L^2 an eleventh.
+Those of blocks, of which errors add up, have a quarter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +48,10 @@ class Members(Score):
     that at most, a quarter of L^2, and A, N and E by what they are: these weights are public, and
     chosen so that it is L^2 together, or L^2 / 2 where a person may leave one regression and join
     another (``twice``).  So numbers of members cost nothing.
+
+    *Within blocks* R is as many numbers as there are blocks, with w_R^2 = |a|^2 / 4, and E has the
+    members of each arm of each block.  A cell is in one of either: a person, who keeps the cell,
+    moves one number by what it would move their sum by, and L^2 = 4 b^2 |a|^2 (1 + 1/4).
 
     *Private treatment.*  A person keeps the place alone and may go from arm c to arm d of it, which
     moves S and R by x (a_c, w_R v) - y (a_d, w_R v) with |x| and |y| at most b.  That is convex in
@@ -89,6 +94,12 @@ class Members(Score):
     arms: int = 1
     # M of every cell, for squares of clusters where treatment is private.
     centre: Sequence[int] = ()
+    within: bool = False  # whether R is that of each block
+
+    @property
+    def tau(self) -> int:
+        """The square of the weighted sums over that of the sums of residuals."""
+        return TAU_WITHIN if self.within else TAU
 
     @property
     def longest(self) -> int:
@@ -104,9 +115,11 @@ class Members(Score):
     @property
     def factors(self) -> tuple[int, int, int, int]:
         """W_R and w_N of a load of 2^20, w_A, and w_E."""
-        room = self.reach**2 * self.longest * (TAU + 1) * (1 if self.twice else 3) // TAU
-        of_a, of_e = (8, 1) if len(self.more) else (8, 0)
-        of_r = math.isqrt(self.longest // TAU)
+        tau = self.tau
+        room = self.reach**2 * self.longest * (tau + 1) * (1 if self.twice else 3) // tau
+        of_a, of_e = (5, 4) if self.within else (8, 1) if len(self.more) else (8, 0)
+        of_more = max(_square(self.more)) if len(self.more) else 1
+        of_r = math.isqrt(self.longest // tau)
         of_weights = room * of_a // 10 // self.longest
         of_n = room * (10 - of_a - of_e) // 10
         if self.arms > 1:
@@ -116,12 +129,12 @@ class Members(Score):
             of_r,
             math.isqrt(of_n),
             math.isqrt(of_weights),
-            math.isqrt(room * of_e // (10 * max(1, len(self.more)))) >> 52,
+            math.isqrt(room * of_e // (10 * max(1, of_more))),
         )
 
     def _between_arms(self, of_r: int) -> int:
         """Return the square of w_A with which who changes the arm moves no more than who stays."""
-        most = 4 * self.reach**2 * self.longest * (TAU + 1) // TAU
+        most = 4 * self.reach**2 * self.longest * (self.tau + 1) // self.tau
         parts = self._by_arm(np.vstack([self.weights, self._of_loads(of_r)]))
         return min(
             (
@@ -146,9 +159,11 @@ class Members(Score):
 
     @property
     def of_residuals(self) -> Numbers:
-        """What residuals are multiplied by: a of each coefficient, w_R v; (q + 1, C)."""
-        found: Numbers = np.vstack([self.weights, self._of_loads(self.factors[0])])
-        return found
+        """What residuals are multiplied by: a of each coefficient, w_R v by block; (q + B, C)."""
+        found: Numbers = self._of_loads(self.factors[0])
+        if self.within:
+            found = found * np.equal.outer(np.arange(1 + max(self.blocks)), self.blocks)
+        return np.vstack([self.weights, found])
 
     @property
     def of_members(self) -> Numbers:

@@ -235,6 +235,33 @@ def test_no_person_moves_a_vector_further_and_some_as_far(
     assert (largest > reached).all(), largest
 
 
+@pytest.mark.parametrize(("q", "loaded"), [(1, False), (2, False), (1, True)])
+def test_no_person_moves_the_numbers_of_a_block_further(q: int, loaded: bool) -> None:
+    rng, kinds, largest = np.random.default_rng(6), kinds_of(LEVELS[:1]), 0.0
+    people = pd.DataFrame(PEOPLE, columns=["y", "female", "age", "town"])
+    told = read(people, PublicCells(1, np.zeros(len(people), np.int64)), kinds)
+    loads = np.array([GRID, GRID // 3, 7, GRID]) if loaded else None
+    arms = np.diag(np.full(4, GRID) if loads is None else loads).astype(object)
+    for here in range(4):
+        one = replace(
+            score(rng, kinds.holds(LEVELS[0]), q, twice=False, longest=here, loads=loads),
+            blocks=np.array([0, 0, 1, 1]), more=arms * (FINEST // GRID), within=True,
+        )  # fmt: skip
+        assert len(one.of_residuals) == q + 2
+        assert len(one.of_members) == q + 1 + 4
+        _, l2_squared, most_of_one = Vector((one.effects,)).sensitivities
+        found = []
+        for person in range(len(people)):
+            r = told.residuals(0)[[person, 3]].astype(np.int32)
+            rows = ResidualRows([r], np.array([here, 1]), None, (), told.kinds[[person, 3]])
+            found.append(np.array(_open(rows.effects([0], [one])), dtype=object))
+        for x, y in itertools.combinations(found, 2):
+            assert int(((x - y) ** 2).sum()) <= l2_squared
+            assert int(max(abs(x - y))) <= most_of_one
+            largest = max(largest, (int(((x - y) ** 2).sum()) / l2_squared) ** 0.5)
+    assert largest > 0.99
+
+
 @pytest.mark.parametrize(
     ("conditions", "reached"), [(LEVELS[:1], 0.99), (LEVELS, 0.99), (MIXED, 0.6)]
 )

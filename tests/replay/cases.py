@@ -778,6 +778,13 @@ declared("treatment and values that are private, errors of villages",
          private="y w t", public="pair", may_miss={"y": "private"},
          facts=_policies(y="private") | {"pair": {"levels": None, "type": "int",
                                                    "fate": "public"}})  # fmt: skip
+for engine in (False, True):
+    declared("values that are private, within blocks" + ", in Polars" * engine,
+             {"formulas": ["y ~ t + w | block",
+                           dprct.Regression("y ~ t | block", where="x == 1", name="some")],
+              "assignment": dprct.Block("t", block="block")},
+             private="y w x", public="t block", may_miss={"y": "private"},
+             facts=_policies(y="private"), engine=engine)  # fmt: skip
 for hidden in (False, True):
     declared("weights that are private" + ", as is treatment" * hidden,
              {"formulas": [dprct.Regression("y ~ t + w", weights="v")],

@@ -351,6 +351,7 @@ OF_MEMBERS = (
 )
 MEMBERS = "estimate.PrivateMoments: declared, people whom private columns choose"
 HIDDEN = "estimate.PrivateMoments: declared, treatment that is private"
+WITHIN = "estimate.PrivateMoments: declared, values that are private, within blocks"
 OWN_WEIGHTS = "estimate.PrivateMoments: declared, weights that are private"
 LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
@@ -418,6 +419,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "private arms taken to stay what they are": (
         members_that_stay, lambda: declared_moved(HIDDEN), "sum of (shift / sigma)^2",
+    ),
+    "members of blocks taken to stay what they are": (
+        members_that_stay, lambda: declared_moved(WITHIN), "sum of (shift / sigma)^2",
     ),
     "private weights taken to stay what they are": (
         members_that_stay, lambda: declared_moved(OWN_WEIGHTS), "sum of (shift / sigma)^2",

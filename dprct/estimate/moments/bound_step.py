@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.members import TAU, Members
+from dprct.queries.members import TAU, TAU_WITHIN, Members
 from dprct.queries.one_step import (
     FINEST,
     Score,
@@ -50,6 +50,9 @@ class Chosen:
     loads : (float, float)
         Mean of private weights, and of their squares, that a plan takes for granted; of the
         largest.
+    within : ((q, D) array, (D,) array of int), or None
+        Weights of a row of a load of 1, and the block, of each arm of each block, where means of
+        blocks are taken out: ``more`` are then the loads of these.
     """
 
     holds: NDArray[np.bool_] | None
@@ -60,6 +63,7 @@ class Chosen:
     everybody: bool = False
     arms: int = 1
     loads: tuple[float, float] = (1.0, 1.0)
+    within: tuple[Array, NDArray[np.int64]] | None = None
 
     @property
     def whole(self) -> NDArray[Any]:
@@ -166,7 +170,7 @@ class BoundStep:
             if self.chosen is None:
                 return found
             of_places: Array = np.maximum.reduce(found.reshape(-1, self.chosen.arms), axis=1)
-            return of_places * (1 + 1 / TAU)
+            return of_places * (1 + 1 / (TAU_WITHIN if self.chosen.within else TAU))
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
         of_rest: Array = (self.scored**2 * several[:, None]).sum(axis=0)
         return of_rest
@@ -241,6 +245,7 @@ class BoundStep:
                 counts=counts, by=by, arms=self.chosen.arms,
                 counted=counts if self.classical else None,
                 weighing=None if weight is None else features.index(weight),
+                within=self.chosen.within is not None,
             )  # fmt: skip
         return Score(
             reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,

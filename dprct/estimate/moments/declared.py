@@ -343,6 +343,11 @@ class Step:
         return bool(self.choosing or self.present or self.weighing)
 
     @property
+    def within(self) -> bool:
+        """Whether treatment may have moved who counts in a block, so that each is held apart."""
+        return self.outcome in self.present and bool(self.absorbed)
+
+    @property
     def shown_weights(self) -> str | None:
         """The column of public weights."""
         return None if self.weighing else self.regression.weights
@@ -710,10 +715,11 @@ def steps_of(
     if reason := _secret(hidden, lacking, weighing, several or crossed or classical):
         return reason
     gone = [name for name in lacking if name in parsed.outcome_names]
-    if gone and not hidden and (absorbed or len(controls) > 1):
+    if gone and not hidden and (len(absorbed) > 1 or len(controls) > 1):
         return (
-            f"it is private who has a value of {gone[0]}, and it has blocks or public controls: it "
-            "is served where who has one is public"
+            f"it is private who has a value of {gone[0]}, and it has public controls, or blocks of "
+            "several columns: it is served with blocks of one column, or where who has one is "
+            "public"
         )
     return tuple(
         Step(regression, one.name, tuple(effects), tuple(controls), absorbed, tuple(covariates),

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.floating[Any]]
 
+_LOST = 0.2
+"""Share of people that a plan takes not to have a value, where who has one is private."""
+
 GATE = 5.0
 """Standard deviations of its noise that the number of members of every arm must be above."""
 
@@ -72,10 +75,13 @@ def with_members(
 
     def chosen(one: BoundStep) -> Chosen:
         here, who = holds[one.step.title], one.step.choosing or one.step.present
+        within = _arms_of_blocks(one) if one.step.within and not arms else None
+        more, parts = _products(one) if within is None else (within[1], np.zeros(0))
         share = min(max(float(shares[here].sum()) / whole, 1e-3), 1.0)
         return Chosen(
-            here if kinds.asked else None, together[1] > together[0], share, *_products(one),
+            here if kinds.asked else None, together[1] > together[0], share, more, parts,
             everybody=not who, arms=max(1, len(arms)), loads=_planned_loads(one.step),
+            within=within and within[0],
         )  # fmt: skip
 
     bound = [replace(one, chosen=chosen(one)) if one in members else one for one in found]
@@ -196,6 +202,21 @@ def _products(bound: BoundStep) -> tuple[Array, Array]:
     return np.array(more).reshape(len(more), bound.weights.shape[1]), parts
 
 
+def _arms_of_blocks(
+    bound: BoundStep,
+) -> tuple[tuple[Array, NDArray[np.int64]], Array]:
+    """Weights and block of each arm of each block, and the loads of its cells; (D, C)."""
+    v, a = loads_of(bound), _alpha(bound)
+    keys = [(int(b), *np.rint(x * 2.0**30)) for b, x in zip(bound.blocks, a.T, strict=True)]
+    places = {key: at for at, key in enumerate(dict.fromkeys(
+        key for key, load in zip(keys, v, strict=True) if load > 0
+    ))}  # fmt: skip
+    at = np.array([places.get(key, -1) for key in keys])
+    first = [keys.index(key) for key in places]
+    loads = np.equal.outer(np.arange(len(places)), at) * v
+    return (a[:, first], np.asarray(bound.blocks[first], np.int64)), loads
+
+
 def _to_coefficients(bound: BoundStep) -> Array:
     """K: of the coefficients of the weights, those of treatment."""
     v = loads_of(bound)
@@ -209,7 +230,7 @@ class Law:
 
     theta: Array  # (q,)
     covariance: Array  # (q, q): of the noise
-    means: Array  # (1 + q,): M: the mean of residuals, and how it varies with the weights
+    centres: Array  # (C,): M: the mean of residuals of members of each cell
     psi: Array  # (q, C): by what a residual of a member of each cell moves the coefficients
     share: float  # of the sum of loads, what members have
     least: float  # largest ratio of the gate to the number of members of an arm: usable below 1
@@ -229,6 +250,8 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     """
     chosen, q = bound.chosen, len(bound.weights)
     assert chosen is not None
+    if chosen.within is not None:
+        return _law_within(bound, chosen.within, sums, sds, gate)
     s = sums[[q, *range(q)]]
     sd_s = sds[[q, *range(q)]]
     order = [2 * q + 1, *range(q + 1, 2 * q + 1), *range(2 * q + 2, len(sums))]
@@ -246,9 +269,7 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
         for e in at.T
     ]  # fmt: skip
     if not (level > gate * np.array(noise)).all():
-        lost = np.full((q, q), math.nan)
-        nothing = np.zeros_like(bound.weights)
-        return Law(lost[0], lost, np.zeros(1 + q), nothing, math.nan, math.inf, lost)
+        return _lost(bound)
     inverse = np.linalg.inv(G)
     means = inverse @ s
     K = _to_coefficients(bound)
@@ -259,7 +280,7 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     return Law(
         K @ means[1:],
         J @ J.T,
-        means,
+        means @ z,
         psi,
         float(p[0] / n.sum()),
         max(GATE * np.array(noise) / level),
@@ -267,11 +288,84 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     )
 
 
+def _typical(counts: Array) -> Array:
+    """By how much a plan takes arms of blocks to be lost more, or less, than others."""
+    found: Array = np.sqrt(_LOST * (1 - _LOST) * counts / 2)
+    found[1::2] *= -1
+    return found
+
+
+def _lost(bound: BoundStep) -> Law:
+    """What is left where nothing can be told."""
+    q = len(bound.weights)
+    lost, nothing = np.full((q, q), math.nan), np.zeros_like(bound.weights)
+    return Law(lost[0], lost, nothing[0], nothing, math.nan, math.inf, lost)
+
+
+def _law_within(
+    bound: BoundStep, within: tuple[Array, NDArray[np.int64]], sums: Array, sds: Array, gate: float
+) -> Law:
+    """The same with the means of every block taken out: least squares of members with blocks.
+
+    With c the members of each arm of a block, d = sum c alpha / N and N of a block follow;
+    m = C^-1 (S - sum R d), C = sum c (alpha - d) (alpha - d)'.  A and the number of all, which are
+    released with less noise, correct c.  Of c, m has the derivative -C^-1 (alpha - d) times the
+    mean of that arm and block.  What noise adds to C, S and the covariance of m by its square is
+    taken out of the former and added to the latter.
+    """
+    (alpha, block), q = within, len(bound.weights)
+    blocks = len(sums) - (2 * q + 1) - len(block)
+    S, R, known, c = np.split(sums, np.cumsum([q, blocks, q + 1]))
+    sd_S, sd_R, sd_known, (sd, *_) = np.split(sds, np.cumsum([q, blocks, q + 1]))
+    H = np.vstack([alpha, np.ones(len(c))])
+    gain = sd**2 * np.linalg.solve(sd**2 * H @ H.T + np.diag(sd_known**2), H).T
+    c = c + gain @ (known - H @ c)
+    cov = sd**2 * (np.eye(len(c)) - gain @ H)
+    arms = np.bincount(block, minlength=blocks)
+    live = arms > 0
+    N = np.bincount(block, c, minlength=blocks)
+    v = loads_of(bound)
+    n = bound.sizes * v
+    if not (gate * sd * np.sqrt(arms) < N)[live].all():
+        return _lost(bound)
+    N = np.where(live, N, 1.0)
+    d = np.array([np.bincount(block, c * a, minlength=blocks) for a in alpha]) / N
+    apart = alpha - d[:, block]
+    more = (apart * sd**2 / N[block]) @ apart.T
+    C = (apart * c) @ apart.T + more
+    wide = (_alpha(bound) * n) @ _alpha(bound).T
+    w, V = np.linalg.eigh(wide)
+    half = V / np.sqrt(w) @ V.T
+    level, at = np.linalg.eigh(half @ C @ half)
+    noise = [math.sqrt(float(x @ cov @ x)) for x in ((e @ half @ apart) ** 2 for e in at.T)]
+    if not (level > gate * np.array(noise)).all():
+        return _lost(bound)
+    inverse, mean = np.linalg.inv(C), np.where(live, R, 0.0) / N
+    s = S - d @ np.where(live, R, 0.0) - (apart * sd**2 * (mean / N)[block]).sum(axis=1)
+    m = inverse @ s
+    G = apart * ((mean - m @ d)[block] + m @ alpha)
+    of_R = np.where(live, sd_R, 0.0)
+    bent = (apart * (sd * of_R / N)[block] ** 2) @ apart.T
+    K = _to_coefficients(bound)
+    J = K @ inverse
+    inside = bound.blocks >= 0
+    cells = _alpha(bound) - d[:, np.maximum(bound.blocks, 0)]
+    return Law(
+        K @ m,
+        J @ (np.diag(sd_S**2) + (d * of_R**2) @ d.T + G @ cov @ G.T + bent) @ J.T,
+        np.where(inside, mean[np.maximum(bound.blocks, 0)] + m @ cells, 0.0),
+        J @ cells * v,
+        float(c.sum() / n.sum()),
+        max(*(GATE * np.array(noise) / level), *(GATE * sd * np.sqrt(arms) / N)[live]),
+        J @ C @ J.T,
+    )
+
+
 def noise_of(score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
     """Units of each number of the effects in which the grid is counted, and their noise."""
     w_r, w_n, w_a, w_e = score.factors
-    q, e = len(score.weights), len(score.more)
-    weight = [1.0] * q + [w_r / FINEST] + [w_a] * q + [w_n / FINEST] + [w_e] * e
+    q, e, blocks = len(score.weights), len(score.more), len(score.of_residuals) - len(score.weights)
+    weight = [1.0] * q + [w_r / FINEST] * blocks + [w_a] * q + [w_n / FINEST] + [w_e] * e
     unit = part.unit / GRID / FINEST / score.scale / np.array(weight, float)
     return unit, sd * unit
 
@@ -287,9 +381,9 @@ def read_members(
 def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
     """The unit of each released number, in half steps and rows, and its noise."""
     unit, noise = noise_of(score, part, sd)
-    q = len(score.weights)
+    q, r = len(score.weights), len(score.of_residuals)
     by = np.ones(len(unit))
-    by[:q] = by[q + 1 : 2 * q + 1] = bound.longest
+    by[:q] = by[r : r + q] = bound.longest
     return unit * by, noise * by
 
 
@@ -316,7 +410,15 @@ def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
     part = score.effects
     _, noise = scaled(bound, score, part, math.sqrt(max(map(int, part.squared))))
     n, share = bound.sizes * loads_of(bound), chosen.share * chosen.loads[0]
-    sums = np.zeros(len(noise))
-    sums[q], sums[2 * q + 1] = share * n.sum() * level, share * n.sum()
-    sums[2 * q + 2 :] = share * (chosen.more @ bound.sizes)
+    sums, r = np.zeros(len(noise)), len(score.of_residuals)
+    inside = bound.blocks >= 0
+    of_blocks = np.bincount(bound.blocks[inside], n[inside], minlength=r - q)
+    sums[q:r] = share * level * (of_blocks if chosen.within else n.sum())
+    sums[r + q] = share * n.sum()
+    counts = chosen.more @ bound.sizes
+    if chosen.within:  # arms are lost by chance
+        counts = counts * (1 - _LOST) + _typical(counts)
+        sums[r + q] = share * counts.sum()
+        sums[r : r + q] = share * chosen.within[0] @ counts
+    sums[r + q + 1 :] = share * counts
     return law_of(bound, sums, noise, gate=0.0)

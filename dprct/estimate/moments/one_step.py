@@ -33,7 +33,6 @@ from dprct.estimate.moments.layout import square_within
 from dprct.estimate.moments.members import (
     Law,
     between_arms,
-    loads_of,
     planned_law,
     read_members,
     with_members,
@@ -477,7 +476,9 @@ def _bound(
         groups, joint = len({*wanted[0][inside].tolist()}), False
     elif step.clusters:
         inside = counts[codes]
-        found = [_of_clusters(weights, of[inside], codes[inside], number[inside]) for of in wanted]
+        alike = np.vstack([weights, blocks]) if step.within else weights
+        found = [_of_clusters(weights, of[inside], codes[inside], number[inside], alike)
+                 for of in wanted]  # fmt: skip
         groups, joint, spread[1] = found[0]
         if step.two_ways:
             ways, joint = tuple((one[0], one[2]) for one in found), False
@@ -485,7 +486,9 @@ def _bound(
             spread[1] = np.maximum(ways[0][1] + ways[1][1] - ways[2][1], 0.0)
         if assigned is not None and not any(assigned is of for of in wanted):
             # people of an assigned cluster are alike within larger ones too
-            finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside])[2]
+            finer = _of_clusters(weights, assigned[inside], codes[inside], number[inside], weights)[
+                2
+            ]
             spread[1] = np.maximum(spread[1], finer)
     least = LEAST_OF_TWO_WAYS if step.two_ways else 3
     if step.clusters and groups < least:
@@ -524,11 +527,12 @@ def _asked_of(values: pd.Series[Any]) -> NDArray[Any]:
 
 
 def _of_clusters(
-    weights: Array, clusters: NDArray[np.int64], cells: NDArray[np.int64], number: NDArray[Any]
-) -> tuple[int, bool, Array]:
-    """Return G, whether rows of a cluster have the same weights, and sums of (sum a)^2; (q,)."""
+    weights: Array, clusters: NDArray[np.int64], cells: NDArray[np.int64], number: NDArray[Any],
+    alike: Array,
+) -> tuple[int, bool, Array]:  # fmt: skip
+    """Return G, whether rows of a cluster are alike, and sums of (sum a)^2; (q,)."""
     size = weights.shape[1]
-    pair, place = np.unique(clusters * size + _same_columns(weights)[cells], return_inverse=True)
+    pair, place = np.unique(clusters * size + _same_columns(alike)[cells], return_inverse=True)
     rows = np.bincount(place, number, minlength=len(pair))
     of, at = np.divmod(pair, size)
     member = np.unique(of, return_inverse=True)[1]
@@ -1106,7 +1110,7 @@ def drawn_steps(
         if isinstance(score, Members):
             law = read_members(bound, score, part, units, laws[EFFECTS].noise_sd)
             read_effects.append(law)
-            centres.append(_members_centre(bound, score, law))
+            centres.append(_members_centre(score, law))
         elif isinstance(score, Slopes):
             flat = np.zeros(len(bound.treated))
             level = _centres(bound, score, of_total.unit / GRID, total, sd, flat)
@@ -1179,12 +1183,9 @@ def _drawn_cross(
     return DrawnCross(cross.first, cross.second, found, np.full(found.shape, sd * unit), alike)
 
 
-def _members_centre(bound: BoundStep, score: Score, law: Law) -> list[int]:
+def _members_centre(score: Score, law: Law) -> list[int]:
     """M of every cell: the mean of residuals of members with its weights."""
-    v = loads_of(bound)
-    a = np.where(v > 0, bound.weights / np.where(v > 0, v, 1), 0.0)
-    found = law.means[0] + law.means[1:] @ a
-    return [int(x) for x in np.rint(np.clip(found, -score.reach, score.reach))]
+    return [int(x) for x in np.rint(np.clip(law.centres, -score.reach, score.reach))]
 
 
 def _later(
@@ -1197,7 +1198,8 @@ def _later(
         return score, clip.squares
     first = dict[tuple[int, ...], int]()  # cells that are alike have the same bits
     loads = score.weights[0] * 0 if score.loads is None else score.loads
-    keys = [tuple(map(int, key)) for key in np.vstack([score.weights, loads]).T]
+    blocks = bound.blocks if bound.chosen and bound.chosen.within else bound.blocks * 0
+    keys = [tuple(map(int, key)) for key in np.vstack([score.weights, loads, blocks]).T]
     own = read.psi[:, [first.setdefault(key, at) for at, key in enumerate(keys)]]
     length = float(np.sqrt((own**2).sum(axis=0)).max())
     whole = np.rint(own * (FINEST / length)).astype(np.int64).astype(object)

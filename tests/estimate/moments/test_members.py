@@ -121,7 +121,7 @@ def test_without_noise_two_arms_are_two_means() -> None:
     law = law_of(bound, sums, np.full(4, 1e-9))
     plain = dprct.ols("y ~ treat", ROWS[g])
     assert law.theta[0] == pytest.approx(plain.params["treat"], abs=1e-10)
-    e = r - (law.means[0] + law.means[1] * a)
+    e = r - (law.centres[cells])
     hc0 = (((law.psi[0, cells] * e) ** 2)[g]).sum()
     n = int(g.sum())
     assert hc0 * n / (n - 2) == pytest.approx(plain.bse["treat"] ** 2, rel=1e-9)
@@ -152,7 +152,7 @@ def test_without_noise_classical_errors_of_members_are_those_of_least_squares() 
     r = ROWS["y"] - 1
     sums = np.array([(g * a * r).sum(), (g * r).sum(), (g * a).sum(), g.sum()])
     law = law_of(bound, sums, np.full(4, 1e-9))
-    e = (r - (law.means[0] + law.means[1] * a))[g]
+    e = (r - law.centres[cells])[g]
     plain = dprct.ols("y ~ treat", ROWS[g], cov_type="nonrobust")
     found = (e**2).sum() / (g.sum() - 2) * law.gram[0, 0]
     assert found == pytest.approx(plain.bse["treat"] ** 2, rel=1e-9)
