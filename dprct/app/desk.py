@@ -83,16 +83,10 @@ class StaleError(StudyError):
 
 @dataclass(frozen=True, slots=True)
 class _Now:
-    """What the study file says at this moment.
-
-    Parameters
-    ----------
-    study : Study or None
-        None while the file says no whole study; ``refused`` says why.
-    """
+    """What the study file says at this moment."""
 
     document: dict[str, Any]
-    study: Study | None
+    study: Study | None  # none while the file says no whole study; ``refused`` says why
     refused: str
     header: Schema
     rows: int | None
@@ -100,17 +94,10 @@ class _Now:
 
 @dataclass
 class Desk:
-    """A study file and the header of its data, as the page works on them.
+    """A study file and the header of its data, as the page works on them."""
 
-    Parameters
-    ----------
-    path : Path
-        The study file.
-    do : tuple of Path
-        Do-files whose regressions are judged, instead of those of ``[package]``.
-    """
-
-    path: Path
+    path: Path  # the study file
+    # Do-files whose regressions are judged, instead of those of ``[package]``.
     do: tuple[Path, ...] = ()
     _undo: list[tuple[bytes, str]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)

@@ -64,17 +64,6 @@ ALONE = -1
 class Fit:
     """What covariates of a row predict, as whole half steps of the outcome.
 
-    Parameters
-    ----------
-    columns : tuple of Scaled
-        Covariates in whole steps k, 2^20 of them at most.
-    slopes : tuple of int
-        Of a step, in 2^-shift half steps.
-    level : int
-        What is taken away from the sum.
-    most : int
-        H: the fit is clipped to [-H, H]; public.
-
     Notes
     -----
     f = clip(floor((sum slopes k - level) / 2^shift), -H, H).  The sums of sizes are below 2^53, so
@@ -82,11 +71,11 @@ class Fit:
     every engine.  Slopes and level may be functions of earlier releases, never of rows.
     """
 
-    columns: tuple[Scaled, ...]
-    slopes: tuple[int, ...]
-    level: int
+    columns: tuple[Scaled, ...]  # covariates in whole steps k, 2^20 of them at most
+    slopes: tuple[int, ...]  # of a step, in 2^-shift half steps
+    level: int  # what is taken away from the sum
     shift: int
-    most: int
+    most: int  # H: the fit is clipped to [-H, H]; public
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.slopes):
@@ -107,18 +96,13 @@ class Fit:
 class Residual:
     """The residual of a row: y less the middle of its bounds less the fit, in whole half steps.
 
-    Parameters
-    ----------
-    outcome : Part
-        Clipped at its public bounds (l, u); a half step is (u - l) / 2^21.
-
     Notes
     -----
     y is k = floor((y - l) 2^20 / (u - l) + 1/2) steps, 0 to 2^20, so that 2 k - 2^20 is its
     distance from the middle in half steps, and |r| is at most b = 2^20 + H for every legal row.
     """
 
-    outcome: Part
+    outcome: Part  # clipped at its public bounds (l, u); a half step is (u - l) / 2^21
     fit: Fit | None = None
 
     @property
@@ -166,27 +150,17 @@ def _halves(x: Array, bounds: tuple[float, float]) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicCells:
-    """Where each row is, by public columns alone: arm, block, and who has a value if it is public.
+    """Where each row is, by public columns alone: arm, block, who has a value if that is public."""
 
-    Parameters
-    ----------
-    size : int
-        C.
-    codes : (n,) array of int, or (G,) with ``combinations``
-        Cell of each row, or of each combination of public columns.
-    clusters : (K, n) or (K, G) array of int, or None
-        Clusters of each row by each of K columns, or by one.
-    combinations : Combinations or None
-        Where rows stay in an engine.
-    arms : (J,) array of int, or None
-        The arm of each kind of people where treatment is private, -1 for none: ``codes`` are then
-        places, and the cells of a place are its arms, one after another.
-    """
-
-    size: int
+    size: int  # C
+    # (n,) array of int, or (G,) with ``combinations``: cell of each row, or of each combination of
+    # public columns.
     codes: Whole
+    # (K, n) or (K, G) array of int: clusters of each row by each of K columns, or by one.
     clusters: Whole | None = None
-    combinations: Combinations | None = None
+    combinations: Combinations | None = None  # where rows stay in an engine
+    # (J,): the arm of each kind of people where treatment is private, -1 for none: ``codes`` are
+    # then places, and the cells of a place are its arms, one after another.
     arms: Whole | None = None
 
     @property
@@ -219,18 +193,6 @@ def _root(square: int) -> int:
 class OnGrid:
     """Whole numbers divided by what one person can move them by, on a grid of 2^20.
 
-    Parameters
-    ----------
-    reach : (m, C) array of Python int
-        By how much one person of a cell moves each of m numbers at most.
-    lengths : (C,) array of Python int, optional
-        The square of what one person of a cell moves all of them by together, where that is less
-        than the sum of their squares.
-    holds : (J,) array of bool, optional
-        Kinds of people that count, where private columns choose them.
-    twice : bool
-        Whether ``lengths`` is at least twice the square of what somebody moves who comes or goes.
-
     Notes
     -----
     With W the length of the longest column of ``reach`` (rounded up) a number v becomes
@@ -243,9 +205,14 @@ class OnGrid:
     (D + (2 m)^.5)^2.
     """
 
+    # (m, C) array of Python int: by how much one person of a cell moves each of m numbers at most.
     reach: Numbers
+    # (C,) array of Python int: the square of what one person of a cell moves all of them by
+    # together, where that is less than the sum of their squares.
     lengths: Numbers | None = None
+    # (J,): kinds of people that count, where private columns choose them.
     holds: NDArray[np.bool_] | None = None
+    # Whether ``lengths`` is at least twice the square of what somebody moves who comes or goes.
     twice: bool = False
 
     @property
@@ -325,11 +292,6 @@ def most_together(
 class Vector:
     """One vector of several regressions, and how sensitive it is.
 
-    Parameters
-    ----------
-    parts : tuple of OnGrid
-        Of each regression; all have the same cells.
-
     Notes
     -----
     Of regressions whose people private columns choose, a person who goes from some to others moves
@@ -338,7 +300,7 @@ class Vector:
     one.  Otherwise both count.
     """
 
-    parts: tuple[OnGrid, ...]
+    parts: tuple[OnGrid, ...]  # of each regression; all have the same cells
 
     @property
     def size(self) -> int:
@@ -369,20 +331,11 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A covariate, or a product of covariates, as whole half steps about the middle of its bounds.
-
-    Parameters
-    ----------
-    parts : tuple of Part
-    bounds : (low, high)
-        Of the product; public.
-    flat : bool
-        Whether its admissible values are the two ends alone.
-    """
+    """A covariate, or a product of covariates, as whole half steps about its bounds' middle."""
 
     parts: tuple[Part, ...]
-    bounds: tuple[float, float]
-    flat: bool = False
+    bounds: tuple[float, float]  # (low, high): of the product; public
+    flat: bool = False  # whether its admissible values are the two ends alone
 
     @property
     def coded(self) -> list[Column]:
@@ -405,24 +358,16 @@ class Feature:
 class Gram:
     """The means and products of covariates over the rows that count.
 
-    Parameters
-    ----------
-    features : tuple of int
-        Where they are among those that were read.
-    flat : tuple of bool
-        Which have two values alone, the ends: of these squares are public.
-    loads : (C,) array of int
-        Public weight v of a row of each cell: 1 or, where weights differ, up to 2^20; 0 where rows
-        do not count.
-
     Notes
     -----
     2^20 sum v u_j, which one person moves by v 2^41 at most; sum v u_j u_l, by v 2^41;
     sum v u_j^2, by v 2^40.
     """
 
-    features: tuple[int, ...]
-    flat: tuple[bool, ...]
+    features: tuple[int, ...]  # where they are among those that were read
+    flat: tuple[bool, ...]  # which have two values alone, the ends: of these squares are public
+    # (C,): public weight v of a row of each cell: 1 or, where weights differ, up to 2^20; 0 where
+    # rows do not count.
     loads: Whole
 
     @property
@@ -457,35 +402,6 @@ class Gram:
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
     """The coefficients of treatment in one regression, as public functions of residuals.
-
-    Parameters
-    ----------
-    reach : int
-        b of the residuals.
-    weights : (q, C) array of Python int
-        a of each coefficient and cell, on the grid of 2^52 that is the longest column; 0 where
-        rows do not count.
-    blocks : (C,) array of int
-        In which total of residuals a cell counts, -1 for none.
-    clusters : bool
-        Whether errors are those of clusters.
-    loads : (C,) array of int, or None
-        Public weight of a row of each cell in the totals, 0 to 2^20; 1 everywhere if None.
-    members : (2, C) array of int, or None
-        Where a person may have several rows, all of which may change: of each cell the public
-        pattern of the persons who are in it, in order, and how many of their rows are.  Numbers
-        then move by pattern, not by cell.
-    holds : (J,) array of bool, or None
-        Kinds of people that count, where private columns choose them; all if None.
-    counted : (C,) array of bool, or None
-        Cells whose rows count, where errors are classical; None where they are not.
-    by : int
-        Which clusters of :class:`PublicCells` its errors have.
-    ways : tuple of int
-        Where errors are clustered in two ways: which clusters are those of the first, of the
-        second, and of both together.
-    weighing : int or None
-        Which covariate is the weight of a row, where that is private.
 
     Notes
     -----
@@ -524,16 +440,26 @@ class Score:
     sum at most: one number, whose noise is smaller than that of three.
     """
 
-    reach: int
+    reach: int  # b of the residuals
+    # (q, C) array of Python int: a of each coefficient and cell, on the grid of 2^52 that is the
+    # longest column; 0 where rows do not count.
     weights: Numbers
-    blocks: Whole
-    clusters: bool = False
+    blocks: Whole  # (C,): in which total of residuals a cell counts, -1 for none
+    clusters: bool = False  # whether errors are those of clusters
+    # (C,): public weight of a row of each cell in the totals, 0 to 2^20; 1 everywhere if None.
     loads: Whole | None = None
+    # (2, C): where a person may have several rows, all of which may change: of each cell the public
+    # pattern of the persons who are in it, in order, and how many of their rows are.  Numbers then
+    # move by pattern, not by cell.
     members: Whole | None = None
+    # (J,): kinds of people that count, where private columns choose them; all if None.
     holds: NDArray[np.bool_] | None = None
+    # (C,): cells whose rows count, where errors are classical; None where they are not.
     counted: NDArray[np.bool_] | None = None
-    by: int = 0
-    weighing: int | None = None
+    by: int = 0  # which clusters of :class:`PublicCells` its errors have
+    weighing: int | None = None  # which covariate is the weight of a row, where that is private
+    # Where errors are clustered in two ways: which clusters are those of the first, of the second,
+    # and of both together.
     ways: tuple[int, ...] = ()
 
     @property
@@ -687,11 +613,6 @@ def product_move(d: int, most: int, other: int, most_of_other: int) -> int:
 class Cross:
     """The products of the residuals of two regressions.
 
-    Parameters
-    ----------
-    first, second : int
-        Places of the two among the regressions of a release.
-
     Notes
     -----
     Released are sum a_jc a'_lc e e' of all j and l, of j <= l where both have the same weights a
@@ -708,6 +629,7 @@ class Cross:
     the largest |a'_lc'| C'_c' of all cells.
     """
 
+    # first, second: places of the two among the regressions of a release.
     first: int
     second: int
 

@@ -35,12 +35,6 @@ class Slopes(Score):
     weights : (K, C) array of Python int
         T less its projection on public columns, times the public weight of a row, of each treatment
         and cell, on the grid of 2^52; 0 where rows do not count.
-    terms : tuple of (int, int)
-        The treatment of each coefficient, and which covariate it is multiplied by: ``ALONE`` first,
-        one of each treatment.
-    features : tuple of int
-        Where the covariates are among those that were read.  Their values u are whole, within
-        -2^20 and 2^20.
 
     Notes
     -----
@@ -66,7 +60,11 @@ class Slopes(Score):
     its square by f(2 D_j), a product by 2^20 (2 D_j + 2 D_l) at most.
     """
 
+    # The treatment of each coefficient, and which covariate it is multiplied by: ``ALONE`` first,
+    # one of each treatment.
     terms: tuple[tuple[int, int], ...] = ()
+    # Where the covariates are among those that were read.  Their values u are whole, within -2^20
+    # and 2^20.
     features: tuple[int, ...] = ()
 
     @property
@@ -161,19 +159,6 @@ class Slopes(Score):
 class Influence:
     """What a row contributes to the error of each coefficient, as a function of released values.
 
-    Parameters
-    ----------
-    rest : (K, C) array
-        T less its projection, of every cell.
-    own : (C,) array
-        Public weight of a row, at most 1.
-    level : (Q, C) array
-        What is taken from residuals.
-    slope : (Q, Q) array
-        What is taken away for each product of two covariates.
-    scale : (Q,) array
-        By which it is multiplied before it is rounded.
-
     Notes
     -----
     q_p = w (t_k u_j (r - level) - u_j sum_p' slope_pp' u_j'), with u = 1 for the treatment itself.
@@ -181,11 +166,11 @@ class Influence:
     """
 
     terms: tuple[tuple[int, int], ...]
-    rest: Array
-    own: Array
-    level: Array
-    slope: Array
-    scale: Array
+    rest: Array  # (K, C): T less its projection, of every cell
+    own: Array  # (C,): public weight of a row, at most 1
+    level: Array  # (Q, C): what is taken from residuals
+    slope: Array  # (Q, Q): what is taken away for each product of two covariates
+    scale: Array  # (Q,): by which it is multiplied before it is rounded
 
     def of(
         self, r: Array, u: Sequence[Array], cells: Whole, most: Sequence[int]

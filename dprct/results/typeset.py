@@ -73,55 +73,29 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a grid.
+    """One line of a grid."""
 
-    Parameters
-    ----------
-    name : str
-        Empty for the continuation of the line above.
-    cells : tuple of Printed or str
-        A str is words, not a number.
-    kind : {"row", "section", "statistic"}
-        A section has a name and no cells; statistics belong to no section.
-    rule : bool
-        Whether a rule stands above it.
-    """
-
-    name: str
-    cells: tuple[Printed | str, ...] = ()
-    kind: LineKind = "row"
-    rule: bool = False
+    name: str  # empty for the continuation of the line above
+    cells: tuple[Printed | str, ...] = ()  # a str is words, not a number
+    kind: LineKind = "row"  # a section has a name and no cells; statistics belong to no section
+    rule: bool = False  # whether a rule stands above it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Everything that is printed of a table.
-
-    Parameters
-    ----------
-    facts : tuple of (name, value)
-        What the table is about: above it as text, below it in LaTeX and HTML.
-    corner : str
-        Heading of the names of rows.
-    spans : tuple of (heading, number of columns)
-        Headings above the headings; none if all are empty.
-    groups : tuple of (heading, number of columns)
-        Headings above these, or none.
-    notes : tuple of str
-        Sentences below the table.
-    warning : str
-        What stands above everything else; empty if nothing does.
-    """
+    """Everything that is printed of a table."""
 
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
     title: str = ""
+    # (name, value): what the table is about: above it as text, below it in LaTeX and HTML.
     facts: tuple[tuple[str, str], ...] = ()
-    corner: str = ""
+    corner: str = ""  # heading of the names of rows
+    # (heading, number of columns): headings above the headings; none if all are empty.
     spans: Spans = ()
-    groups: Spans = ()
-    notes: tuple[str, ...] = ()
-    warning: str = ""
+    groups: Spans = ()  # (heading, number of columns): headings above these, or none
+    notes: tuple[str, ...] = ()  # sentences below the table
+    warning: str = ""  # what stands above everything else; empty if nothing does
 
     @property
     def above(self) -> tuple[Spans, ...]:
@@ -301,18 +275,11 @@ def count(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberColumn:
-    """One column of numbers of a grid.
+    """One column of numbers of a grid."""
 
-    Parameters
-    ----------
-    key : str
-        Where the number is found in a row.
-    show : callable
-        Spells the numbers of the column, all at once.
-    """
-
-    key: str
+    key: str  # where the number is found in a row
     heading: str
+    # Spells the numbers of the column, all at once.
     show: Callable[[Sequence[float]], Sequence[Printed]] = numbers
 
 

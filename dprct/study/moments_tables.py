@@ -41,19 +41,11 @@ _NOISE = "std.error.noise"
 
 @dataclass(frozen=True, eq=False)
 class DeclaredMoments:
-    """Released moments, with effects and declared regressions as one table.
-
-    Parameters
-    ----------
-    regressions : tuple of Regression
-        Those of the study file.
-    certificate : Certificate or None
-        Of the file of the moments, once there is one.
-    """
+    """Released moments, with effects and declared regressions as one table."""
 
     moments: Moments
-    regressions: tuple[Regression, ...]
-    certificate: Certificate | None = None
+    regressions: tuple[Regression, ...]  # those of the study file
+    certificate: Certificate | None = None  # of the file of the moments, once there is one
 
     title = "Regressions on released moments"
 

@@ -101,38 +101,19 @@ _EXPANDED = frozenset('"`$')
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a package will hold; it follows from public files and from the header of the data.
+    """What a package will hold; it follows from public files and from the header of the data."""
 
-    Parameters
-    ----------
-    target : Path
-        The folder that will be written.
-    place : str
-        Where the release goes in it: a protected file under the name of the confidential one.
-    profile : str
-        Name of the do-file that Stata runs when it starts.
-    texts : mapping of str to str
-        The do-files, by their path.
-    roots : tuple of str
-        Globals for folders that no do-file defines.
-    datasets : mapping of str to str
-        Other data files that regressions use, with what became of each.
-    held : tuple of Held
-        The protected files, that of the study first.
-    published : tuple of Published
-        Numbers that the paper prints.
-    """
-
-    target: Path
+    target: Path  # the folder that will be written
     folder: Folder
+    # Where the release goes in it: a protected file under the name of the confidential one.
     place: str
-    profile: str
-    texts: Mapping[str, str]
+    profile: str  # name of the do-file that Stata runs when it starts
+    texts: Mapping[str, str]  # the do-files, by their path
     elsewhere: tuple[Elsewhere, ...]
-    roots: tuple[str, ...]
-    datasets: Mapping[str, str]
-    held: tuple[Held, ...]
-    published: tuple[Published, ...] = ()
+    roots: tuple[str, ...]  # globals for folders that no do-file defines
+    datasets: Mapping[str, str]  # other data files that regressions use, with what became of each
+    held: tuple[Held, ...]  # the protected files, that of the study first
+    published: tuple[Published, ...] = ()  # numbers that the paper prints
 
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
@@ -302,21 +283,12 @@ def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What a package that somebody else was given says that it holds.
+    """What a package that somebody else was given says that it holds."""
 
-    Parameters
-    ----------
-    releases : tuple of (Path, Path or None)
-        Of its data sets, each with the numbers of its valid regressions.
-    do_files : tuple of Path
-        Those of the authors.
-    changed : str or None
-        What is not as its manifest says.
-    """
-
+    # (Path, Path or None): of its data sets, each with the numbers of its valid regressions.
     releases: tuple[tuple[Path, Path | None], ...]
-    do_files: tuple[Path, ...]
-    changed: str | None
+    do_files: tuple[Path, ...]  # those of the authors
+    changed: str | None  # what is not as its manifest says
 
 
 def packed(folder: Path) -> Packed:

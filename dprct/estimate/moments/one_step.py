@@ -131,23 +131,14 @@ _FIT_BITS = 1 << 31
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Steps:
-    """The declared regressions of a release, and the public cells of its rows.
-
-    Parameters
-    ----------
-    instrumented : tuple of Instrumented
-        Those with an instrument, which are made of two of them.
-    families : tuple of Family
-        Those that are tested together.
-    kinds : Kinds or None
-        Kinds of people that conditions on private columns tell apart.
-    """
+    """The declared regressions of a release, and the public cells of its rows."""
 
     bound: tuple[BoundStep, ...]
     cells: PublicCells
+    # Those with an instrument, which are made of two of them.
     instrumented: tuple[Instrumented, ...] = ()
-    families: tuple[Family, ...] = ()
-    kinds: Kinds | None = None
+    families: tuple[Family, ...] = ()  # those that are tested together
+    kinds: Kinds | None = None  # kinds of people that conditions on private columns tell apart
 
     @property
     def crosses(self) -> tuple[Cross, ...]:
@@ -594,64 +585,40 @@ def _atom(atom: Atom, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clips:
-    """What one declared regression is clipped at; public.
+    """What one declared regression is clipped at; public."""
 
-    Parameters
-    ----------
-    most : int
-        H of the fit, in half steps.
-    squares : tuple of int
-        Of residuals or of clusters, as :meth:`dprct.queries.one_step.Score.squares` takes them.
-    scales : tuple of float
-        Of a regression with products, what its rows or clusters are clipped at, in half steps; of
-        people whom private columns choose, what their clip follows from besides what is released.
-    """
-
-    most: int
+    most: int  # H of the fit, in half steps
+    # Of residuals or of clusters, as :meth:`dprct.queries.one_step.Score.squares` takes them.
     squares: tuple[int, ...]
+    # Of a regression with products, what its rows or clusters are clipped at, in half steps; of
+    # people whom private columns choose, what their clip follows from besides what is released.
     scales: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepAllocation(Allocation):
-    """The mechanisms of a release with declared regressions, and what these are clipped at.
+    """The mechanisms of a release with declared regressions, and what these are clipped at."""
 
-    Parameters
-    ----------
-    shares : mapping from part to Fraction
-        Of mu squared.
-    planned : tuple of (q,) arrays
-        The expected squared standard error of each coefficient, in squared units of the outcome.
-    """
-
-    shares: Mapping[str, Fraction]
+    shares: Mapping[str, Fraction]  # of mu squared
     clips: tuple[Clips, ...]
+    # (q,): the expected squared standard error of each coefficient, in squared units of the
+    # outcome.
     planned: tuple[Planned, ...] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planned:
-    """The errors to expect of one declared regression, from public facts.
+    """The errors to expect of one declared regression, from public facts."""
 
-    Parameters
-    ----------
-    error, noise, alone, unadjusted : (q,) arrays
-        Standard errors: expected; of the noise alone; without privacy, with covariates; without
-        privacy and covariates.
-    kept : float
-        Of the guessed R squared, what the released fit keeps.
-    enough : bool
-        Whether people whom private columns choose are planned to be enough.
-    doubt : float
-        Of errors clustered in two ways, the noise of their variance over the variance.
-    """
-
+    # error, noise, alone, unadjusted: (q,), standard errors: expected; of the noise alone; without
+    # privacy, with covariates; without privacy and covariates.
     error: Array
     noise: Array
     alone: Array
     unadjusted: Array
-    kept: float
-    enough: bool = True
+    kept: float  # of the guessed R squared, what the released fit keeps
+    enough: bool = True  # whether people whom private columns choose are planned to be enough
+    # Of errors clustered in two ways, the noise of their variance over the variance.
     doubt: float = 0.0
 
 

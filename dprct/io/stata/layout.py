@@ -70,43 +70,31 @@ def default_format(storage: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Widths in bytes, integer formats (of :mod:`struct`) and limits of one release.
-
-    Parameters
-    ----------
-    columns, rows, sort : str
-        Integer formats of the number of variables and rows and of a sort-list entry.
-    name, format, label : int
-        Widths of a name, a display format and a label, the closing NUL included.
-    encoding : str
-        Of names, labels and text; bytes that are invalid in it are kept as surrogate escapes.
-    most_columns, most_rows, widest : int
-        Largest number of variables and rows, and width of a ``str#``.
-    label_length : str
-        Integer format of the length of the dataset label (117 and later).
-    expansion : str
-        Integer format of the length of a characteristic; empty where a release has none.
-    strl_variable : int
-        Bytes of a strL cell that hold the number of the variable; 0 without strLs.
-    gso_row : str
-        Integer format of the row in a strL's head.
-    """
+    """Widths in bytes, integer formats (of :mod:`struct`) and limits of one release."""
 
     release: int
+    # columns, rows, sort: integer formats of the number of variables and rows and of a sort-list
+    # entry.
     columns: str = "H"
     rows: str = "I"
     sort: str = "H"
+    # name, format, label: widths of a name, a display format and a label, the closing NUL included.
     name: int = 33
     format: int = 49
     label: int = 81
+    # Of names, labels and text; bytes that are invalid in it are kept as surrogate escapes.
     encoding: str = "cp1252"
+    # most_columns, most_rows, widest: largest number of variables and rows, and width of a
+    # ``str#``.
     most_columns: int = 32_767
     most_rows: int = 2_147_483_647
     widest: int = 244
-    label_length: str = "B"
+    label_length: str = "B"  # integer format of the length of the dataset label (117 and later)
+    # Integer format of the length of a characteristic; empty where a release has none.
     expansion: str = "I"
+    # Bytes of a strL cell that hold the number of the variable; 0 without strLs.
     strl_variable: int = 0
-    gso_row: str = "I"
+    gso_row: str = "I"  # integer format of the row in a strL's head
 
     @property
     def tagged(self) -> bool:
