@@ -175,12 +175,7 @@ TRIM = 0.1
 
 
 def effect_clip(low: float, high: float) -> float:
-    """Return the default clip R of pseudo-outcomes: the width of the outcome's bounds.
-
-    Parameters
-    ----------
-    low, high : float
-        Bounds of the outcome.
+    """Default clip R of pseudo-outcomes: the width of the outcome's bounds.
 
     Notes
     -----

@@ -383,10 +383,7 @@ def proposals(
 ) -> dict[str, Proposal]:
     """Method that is proposed for each family, with one sentence why.
 
-    Parameters
-    ----------
-    full : Crowded, optional
-        Why a file of all combinations would be refused.
+    ``full`` is why a file of all combinations would be refused.
     """
     roles = roles_of(document, names)
     outcomes = len(roles.of("outcome"))

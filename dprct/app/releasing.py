@@ -126,13 +126,7 @@ def named_files(study: Study) -> list[Path]:
 
 
 def shown_result(study: Study, made: Any = None) -> dict[str, Any]:
-    """What was released, from its files.
-
-    Parameters
-    ----------
-    made : Release or results, optional
-        What has just been made; its own summary is shown then.
-    """
+    """What was released, from its files; of what has just been made, its own summary is shown."""
     first = study.output
     found: dict[str, Any] = {
         "output": first.name,

@@ -338,16 +338,8 @@ def serve(
 ) -> None:
     """Serve a desk until its last window is closed, or the process is interrupted.
 
-    Parameters
-    ----------
-    port : int
-        0 takes any that is free.
-    browser : bool
-        Whether to open the page in the user's browser.
-    announce : callable
-        Is told the address, once it answers.
-    grace : float
-        Seconds without a window after which it ends.
+    Port 0 takes any that is free.  ``announce`` is told the address, once it answers.  ``grace`` is
+    for how many seconds there may be no window.
     """
     import uvicorn
 

@@ -200,12 +200,7 @@ def unpromised_name(stem: str) -> str:
 def rehearse(schema: Schema, path: Path, rows: int = 0) -> None:
     """Try everything that a release will write, before a budget is spent, and leave nothing.
 
-    Parameters
-    ----------
-    schema : Schema
-        Of the protected file.
-    rows : int
-        For which there must be room on the disk.
+    There must be room on the disk for the rows of the protected file.
     """
     check_target(path, schema.dataset_id)
     with drafts_beside(path) as place:

@@ -159,13 +159,7 @@ def is_confidential(thing: Any) -> bool:
 
 
 def caution(stacklevel: int = 3) -> None:
-    """Warn whoever called the function that calls this.
-
-    Parameters
-    ----------
-    stacklevel : int
-        As in :func:`warnings.warn`, from here.
-    """
+    """Warn whoever called the function that calls this; ``stacklevel`` counts from here."""
     warnings.warn(CAUTION, DprctWarning, stacklevel=stacklevel)
 
 
@@ -183,14 +177,7 @@ def checked_alpha(alpha: object) -> float:
 
 
 def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
-    """Return the ends of intervals around estimates.
-
-    Parameters
-    ----------
-    params : (k,) Series
-        Estimates by name.
-    half : (k,) array or number
-        Half widths, in the unit of the estimates.
+    """Ends of intervals around estimates, by name, of which half the width is given.
 
     Examples
     --------

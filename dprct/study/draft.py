@@ -151,23 +151,12 @@ def draft(
     columns: Sequence[str] = (),
     whole: Collection[str] = (),
 ) -> str:
-    """Return a study file for a schema that was read from a header.
+    """A study file for a schema that was read from a header.
 
-    Parameters
-    ----------
-    schema : Schema
-        From ``Schema.from_dta``.
-    data, study : Path
-        The confidential file, and where the study file will lie.
-    filled : Prefill, optional
-        What do-files say: outcomes, arms, covariates, tables.  Columns that they do not use are
-        withheld; kind of design, bounds and levels stay blank, because only a person knows them.
-    columns : sequence of str, optional
-        Names, or patterns such as ``"hh_*"``, of the columns that the study is about; the others
-        are withheld.
-    whole : collection of str, optional
-        Columns of a file without a header whose numbers are all whole: that they are so by
-        construction is proposed.
+    Columns that do-files do not use are withheld; kind of design, bounds and levels stay blank,
+    because only a person knows them.  ``columns`` are names, or patterns such as ``"hh_*"``, of
+    what the study is about; the others are withheld.  ``whole`` columns of a file without a header
+    have numbers that are all whole: that they are so by construction is proposed.
 
     Examples
     --------

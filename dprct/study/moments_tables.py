@@ -154,12 +154,7 @@ def moments_files(
 ) -> tuple[Certificate, dict[Path, str]]:
     """Return released moments and their certificate as they are written, by path.
 
-    Parameters
-    ----------
-    study : str
-        The hash of what the study asks for.
-    facts : mapping of str to str
-        That the study adds to those of the release.
+    ``study`` is the hash of what the study asks for, which adds facts to those of the release.
     """
     content = document_of(moments)
     text = text_of(content)

@@ -49,12 +49,8 @@ def section(
 ) -> Any:
     """Return the dataclass that a TOML table spells, refusing unknown keys and wrong types.
 
-    Parameters
-    ----------
-    where : str
-        What messages call the table.
-    given : mapping, optional
-        Values of fields that other parts of the study file give, and which are no keys here.
+    Messages call the table ``where``.  Fields that are ``given`` by other parts of the study file
+    are no keys here.
     """
     if not isinstance(table, Mapping):
         raise StudyError(f"{where} must be a table; write its keys below {where}")

@@ -366,12 +366,9 @@ def coding_of(
     model: IndexModel, layout: Layout, groups: Sequence[Group], inside: Sequence[str],
     schema: Schema,
 ) -> Coding:  # fmt: skip
-    """Return how the regressors of a model are added up: a function of public facts.
+    """How the regressors of a model are added up: a function of public facts.
 
-    Parameters
-    ----------
-    inside : sequence of str
-        Columns that make groups.
+    Columns ``inside`` make groups.
     """
     parsed = main_part(parse(model.formula, structural=True))
     terms = regressors_of(parsed, schema)
@@ -685,14 +682,10 @@ def drawn_index(
 
 
 def regressors_among(link: Link, information: Array, beta: Array) -> tuple[Array, Array]:
-    """Return means and covariance of the regressors of a model among the rows that count.
+    """Means and covariance of the regressors of a model among the rows that count.
 
-    Parameters
-    ----------
-    information : (k, k) array
-        Sum of w x x' as released, x the regressors by name, the constant first.
-    beta : (k,) array
-        The coefficients at which it was taken.
+    ``information`` is the sum of w x x' as released at ``beta``, x the regressors by name, the
+    constant first.
 
     Notes
     -----

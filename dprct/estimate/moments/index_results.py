@@ -287,10 +287,7 @@ def saturated_results(
 ) -> IndexResults:
     """A model with a coefficient for each cell, from the least-squares line through their means.
 
-    Parameters
-    ----------
-    X : (k, k) array
-        Regressors of every cell, in the order of the coefficients.
+    X has the regressors of every cell, in the order of the coefficients.
 
     Notes
     -----

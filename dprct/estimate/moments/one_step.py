@@ -185,18 +185,11 @@ def bound_steps(
 ) -> Steps:  # fmt: skip
     """Read the public columns of a table, and weigh its cells for every declared regression.
 
-    Parameters
-    ----------
-    keys : sequence of str
-        The public columns of which an engine counted all combinations.
-    lacking : mapping from column to str
-        The public column that says whether a row has a value, for columns that may miss one.
-    present : mapping from column to str
-        The same, for columns of which conditions ask it.
-    uneven : bool
-        Whether declared shares of the arms differ between blocks.
-    hidden : bool
-        Whether treatment is private, and was drawn for each person by itself.
+    ``keys`` are the public columns of which an engine counted all combinations.  ``lacking`` names
+    the public column that says whether a row has a value, for columns that may miss one, and
+    ``present`` the same for columns of which conditions ask it.  Shares of the arms are ``uneven``
+    where they are declared to differ between blocks; ``hidden`` treatment is private, and was drawn
+    for each person by itself.
     """
     if table.n > MOST_ROWS:
         raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
@@ -661,22 +654,12 @@ def chosen_shares(
     steps: Steps, layout: Layout, mu: float, left: Fraction, design: Design | None, guess: float, *,
     read: bool, noise_of: Callable[[float], tuple[float, float]],
 ) -> Chosen:  # fmt: skip
-    """Return the shares of the least planned error: a function of public facts alone.
+    """Shares of the least planned error: a function of public facts alone.
 
-    Parameters
-    ----------
-    mu : float
-        Of the whole release.
-    left : Fraction
-        What scores of other regressions leave of mu squared.
-    design : Design
-        With the correlation within clusters, where it is declared.
-    guess : float
-        R squared of covariates.
-    read : bool
-        Whether something else is read off the moments.
-    noise_of : callable
-        s1 and s2 of moments that have a mu.
+    ``mu`` is of the whole release, of whose square scores of other regressions leave ``left``.  The
+    design has the correlation within clusters, where it is declared; ``guess`` is the R squared of
+    covariates; ``read`` says that something else is read off the moments; ``noise_of`` gives s1 and
+    s2 of moments that have a mu.
     """
     adjusts = [
         bool(b.step.covariates) and len(b.step.covariates) <= MOST_PER_ROW * b.n

@@ -38,14 +38,7 @@ def mark_missing(
 ) -> None:
     """Replace, in place, the numbers that stand for missing codes by NaNs that carry the code.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Numbers as they are in the file.
-    offset : int, optional
-        First byte of the data section, for the refusal.
-    layout : Layout
-        Of the file's release.
+    ``offset`` is the first byte of the data section, for the refusal.
 
     Notes
     -----
@@ -91,19 +84,9 @@ def _no_stata(column: Column, place: str, offset: int | None) -> NoReturn:
 
 
 def packed_numbers(values: NDArray[Any], column: Column, layout: Layout = _NEWEST) -> NDArray[Any]:
-    """Return numbers as the column's type holds them; nothing is rounded or clipped.
+    """Numbers as the column's type holds them, in the machine's byte order; nothing is rounded.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Integers, booleans or floats; NaNs carry missing codes (see :mod:`dprct.missing`).
-    layout : Layout
-        Of the release that is written.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        In the machine's byte order.
+    NaNs carry missing codes (see :mod:`dprct.missing`).
 
     Notes
     -----
@@ -215,12 +198,7 @@ def packed_cell(text: object, most: int, column: Column, layout: Layout) -> byte
 
 
 def packed_strings(cells: Sequence[object], column: Column, layout: Layout) -> NDArray[np.bytes_]:
-    """Return texts as fields of the column's width.
-
-    Returns
-    -------
-    ndarray of ``S#``, shape (n,)
-    """
+    """Texts as fields of the column's width."""
     packed = _Packed(column, layout)
     try:
         fields = list(map(packed.__getitem__, cells))

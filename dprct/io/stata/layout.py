@@ -194,16 +194,9 @@ def type_code(storage: str, layout: Layout) -> int:
 
 
 def packed_text(text: str, most: int, layout: Layout, what: str) -> bytes:
-    r"""Return a text as bytes of the release's encoding, or refuse.
+    r"""A text as bytes of the release's encoding, or a refusal that begins with ``what``.
 
-    Parameters
-    ----------
-    text : str
-        Surrogate escapes become the bytes they stand for.
-    most : int
-        Largest number of bytes.
-    what : str
-        What the text is, to begin the refusal with.
+    Surrogate escapes become the bytes they stand for.
 
     Examples
     --------

@@ -105,16 +105,9 @@ class Strls:
         return sizes
 
     def texts(self, cells: Cells) -> NDArray[np.object_]:
-        """Return the contents that cells refer to, each distinct one read once.
+        """The contents that cells refer to, each distinct one read once.
 
-        Parameters
-        ----------
-        cells : ndarray of uint64, shape (n,)
-
-        Returns
-        -------
-        ndarray of object, shape (n,)
-            str; bytes for a binary object, :class:`RawText` for undecodable text.
+        A binary object is bytes, undecodable text :class:`RawText`.
 
         Notes
         -----
@@ -245,19 +238,7 @@ class StrlWriter:
         self._earlier: dict[int, _Earlier] | None = None if spool is None else {}
 
     def cells(self, values: Sequence[object], variable: int, column: Column) -> Cells:
-        """Return the cells of a strL column; equal contents are kept once.
-
-        Parameters
-        ----------
-        values : sequence of str or bytes, length n
-            Of this piece.
-        variable : int
-            Place of the column, from 1.
-
-        Returns
-        -------
-        ndarray of uint64, shape (n,)
-        """
+        """Cells of a strL column in a piece, of a place from 1; equal contents are kept once."""
         which: dict[Content, int] = {_EMPTY: 0}
         rows, out = [0], np.empty(len(values), np.intp)
         for i, value in enumerate(values):
