@@ -139,7 +139,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/planned_trial.py", "trial_of", "max"): "a trial without data",
     ("dprct/estimate/moments/one_step.py", "_weights_of", "min"): "weights that are public",
     ("dprct/estimate/moments/one_step.py", "_bound", "max"): "weights that are public",
-    ("dprct/estimate/moments/slopes.py", "planned_slopes", "max"): "public weights of a plan",
+    ("dprct/estimate/moments/slopes.py", "slopes_ahead", "max"): "public weights of a plan",
     ("dprct/queries/one_step.py", "Score.total_sums", "max"): "numbers of blocks, public",
     ("dprct/queries/index_scores.py", "IndexRows.squares", "unique"): "clusters, which are public",
     ("dprct/queries/index_scores.py", "Link.residual", "max"): "tables of links, public",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,12 @@ from dprct.estimate.moments.members import (
 )
 from dprct.estimate.moments.slopes import (
     ReadSlopes,
+    SlopesAhead,
     drawn_slopes,
-    planned_gate,
+    gram_told_above,
     planned_slopes,
     read_slopes,
+    slopes_ahead,
 )
 from dprct.estimate.moments.variables import key_of
 from dprct.formula.design_matrix import is_factor
@@ -85,6 +88,7 @@ if TYPE_CHECKING:
     from dprct.schema.tables import Counted
 
     Array = NDArray[np.floating[Any]]
+    _Planner = Callable[[int, float, float, float, float], tuple["Clips", "Planned"]]
 
 EFFECTS, TOTALS, SQUARES = "effects", "totals of residuals", "squares"
 """The parts of an allocation that declared regressions have, in the order of their draws."""
@@ -670,6 +674,8 @@ def chosen_shares(
         parts = (Fraction(0),)  # their effects have the totals
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
     best: tuple[float, Chosen] | None = None
+    planners = [_planner(bound, layout, design) for bound in steps.bound]
+    to_tell = told_above(steps, layout)
     for share in first:
         a = share * left
         s2 = noise_of(math.sqrt(a) * mu)[1]
@@ -682,11 +688,11 @@ def chosen_shares(
             if effects <= 0:
                 continue
             clips, planned = _planned(
-                steps, layout, kept, guess, math.sqrt(effects) * mu,
-                math.sqrt(c * (1 - part)) * mu, design,
+                steps, layout, planners, kept, guess, math.sqrt(effects) * mu,
+                math.sqrt(c * (1 - part)) * mu,
             )  # fmt: skip
             worth = float(np.mean(np.concatenate([np.log(one.error) for one in planned])))
-            if steps.features and not told(steps, layout, math.sqrt(c * part) * mu):
+            if any(math.sqrt(c * part) * mu <= least for least in to_tell):
                 worth += _UNSURE
             if best is None or worth < best[0] - 1e-9:
                 best = worth, Chosen(a, c - c * part, c * part, clips, planned)
@@ -694,15 +700,14 @@ def chosen_shares(
     return best[1]
 
 
-def told(steps: Steps, layout: Layout, mu: float) -> bool:
-    """Whether covariates that treatment is multiplied by are planned to be told from noise."""
-    grams = steps.grams()
-    several = math.sqrt(len(steps.bound) + len(grams))
-    return all(
-        planned_gate(bound, layout, steps.gram(bound), several / mu)
+def told_above(steps: Steps, layout: Layout) -> list[float]:
+    """Return from which mu on covariates that treatment is multiplied by are told from noise."""
+    several = math.sqrt(len(steps.bound) + len(steps.grams()))
+    return [
+        gram_told_above(bound, layout, steps.gram(bound), several)
         for bound in steps.bound
         if bound.step.products
-    )
+    ]
 
 
 def icc_of(design: Design | None, outcome: str, persons: bool = False) -> float:
@@ -738,29 +743,18 @@ def kept_of(bound: BoundStep, layout: Layout, s2: float, guess: float) -> float:
 
 
 def _planned(
-    steps: Steps, layout: Layout, kept: Sequence[float], guess: float, effects: float,
-    squares: float, design: Design | None,
+    steps: Steps, layout: Layout, planners: Sequence[_Planner], kept: Sequence[float],
+    guess: float, effects: float, squares: float,
 ) -> tuple[tuple[Clips, ...], tuple[Planned, ...]]:  # fmt: skip
     """Return clips and errors where effects and squares have these mu."""
     several, of_squares = (together(steps.bound, both=both) for both in (False, True))
     # in units of what a person moves them by, products add as much as the squares of a regression
     squares = squares * of_squares / math.hypot(of_squares, math.sqrt(len(steps.crosses)))
     clips, planned = [], []
-    for bound, r2 in zip(steps.bound, kept, strict=True):
+    for bound, planner, r2 in zip(steps.bound, planners, kept, strict=True):
         place = place_of(layout, bound.step.outcome)
-        icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
         found = [
-            _planner(bound)(
-                bound,
-                place,
-                icc,
-                most,
-                left,
-                guess,
-                effects / several,
-                squares / of_squares,
-                layout,
-            )
+            planner(most, left, guess, effects / several, squares / of_squares)
             for most, left in _fits_of(place, r2, guess)
         ]
         best = min(found, key=lambda one: float(np.log(one[1].error).sum()))
@@ -791,7 +785,7 @@ def _in_half_steps(place: Place) -> float:
 
 def _planned_one(
     bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float, _layout: Layout,
+    effects: float, squares: float,
 ) -> tuple[Clips, Planned]:  # fmt: skip
     """Return clips and errors of one regression of which fits are within ``most`` half steps."""
     n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
@@ -822,20 +816,13 @@ def _moved(d: float, c: float) -> float:
 
 
 def _planned_products(
-    bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float, layout: Layout,
+    bound: BoundStep, place: Place, ahead: SlopesAhead, most: int, kept: float, guess: float,
+    effects: float, squares: float,
 ) -> tuple[Clips, Planned]:  # fmt: skip
     """The same of a regression with products of treatment and covariates."""
     half = residual_of(place, None).half_step
     found = planned_slopes(
-        bound,
-        layout,
-        _in_half_steps(place),
-        icc,
-        GRID + most,
-        effects,
-        squares,
-        _times(bound.clusters),
+        bound, ahead, _in_half_steps(place), GRID + most, effects, squares, _times(bound.clusters)
     )
     unadjusted, noise = np.diag(found.sampling), found.noise**2
     kap = np.interp(found.spread / noise, _RATIOS, _KAPPAS)
@@ -847,15 +834,20 @@ def _planned_products(
     return Clips(most, found.most, tuple(map(float, found.scales))), errors
 
 
-def _planner(bound: BoundStep) -> Any:
+def _planner(bound: BoundStep, layout: Layout, design: Design | None) -> _Planner:
+    """Return what plans a regression by a fit's bound, what it keeps, and mu."""
+    place = place_of(layout, bound.step.outcome)
+    icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
     if bound.chosen is not None:
-        return _planned_members
-    return _planned_products if bound.step.products else _planned_one
+        return partial(_planned_members, bound, place, icc)
+    if bound.step.products:
+        return partial(_planned_products, bound, place, slopes_ahead(bound, layout, icc))
+    return partial(_planned_one, bound, place, icc)
 
 
 def _planned_members(
     bound: BoundStep, place: Place, icc: float, most: int, kept: float, guess: float,
-    effects: float, squares: float, _layout: Layout,
+    effects: float, squares: float,
 ) -> tuple[Clips, Planned]:  # fmt: skip
     """The same of a regression of people whom private columns choose, of whom some share is."""
     assert bound.chosen is not None

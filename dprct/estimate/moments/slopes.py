@@ -74,11 +74,12 @@ def second_moments(mean: Array, square: Array) -> Array:
     return found
 
 
-def planned_gate(bound: BoundStep, layout: Layout, gram: Gram, noise: float) -> bool:
-    """Whether M is planned to be well above its noise, of ``noise`` times what one person moves."""
+def gram_told_above(bound: BoundStep, layout: Layout, gram: Gram, several: float) -> float:
+    """Return the mu of moments above which M is planned to be well above its noise."""
     mean, square = means_of(bound, layout)
     least = float(np.linalg.eigvalsh(second_moments(mean, square))[0])
-    return least > _SAFE * gram.on_grid.unit / GRID**2 * noise / float(bound.loaded.sum())
+    moved = gram.on_grid.unit / GRID**2 * several / float(bound.loaded.sum())
+    return _SAFE * moved / least if least > 0 else math.inf
 
 
 def per_unit(bound: BoundStep) -> Array:
@@ -127,9 +128,54 @@ class PlannedSlopes:
     most: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SlopesAhead:
+    """What a plan knows of a regression with products, whatever the shares and clips.
+
+    Parameters
+    ----------
+    basis : (Q, Q) array
+        Coefficients of T and T x, of the sums.
+    raw, own : (Q, Q) and (Q,) array
+        Variance of the sums over rows, and within clusters, of residuals of variance 1.
+    longest, least : (Q,) array
+        The longest weight of a row, and the part of it at which rows are clipped at least.
+    noise : (Q,) array
+        Standard deviations of the noise at mu = 1, over what a residual is bounded by.
+    """
+
+    basis: Array
+    raw: Array
+    own: Array
+    longest: Array
+    least: Array
+    noise: Array
+
+
+def slopes_ahead(bound: BoundStep, layout: Layout, icc: float) -> SlopesAhead:
+    """Take together what all plans of a regression have in common."""
+    terms = bound.step.terms
+    mean, square = means_of(bound, layout)
+    V, M = variances(bound), second_moments(mean, square)
+    basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, M))
+    rows, whole = bound.spread.T
+    alike = icc * (whole / rows - 1).mean() if bound.clusters else 0.0
+    k, j = np.array([one for one, _ in terms]), np.array([one + 1 for _, one in terms])
+    longest = np.abs(bound.scored).max(axis=1)[k]
+    W = (bound.scored * bound.sizes) @ bound.scored.T / bound.mass
+    return SlopesAhead(
+        basis,
+        gram_of(bound, W, M + alike * np.outer(mean, mean)),
+        W[k, k] * (square[j] + alike * (mean[j] ** 2 + 0.1 * (square[j] - mean[j] ** 2))),
+        longest,
+        4 * longest * np.minimum(1.0, 2.5 * np.sqrt(square[j])),
+        np.sqrt((basis**2).sum(1)) * 2 * math.sqrt(bound.moved.max()) / bound.mass,
+    )
+
+
 def planned_slopes(
-    bound: BoundStep, layout: Layout, sd: float, icc: float, reach: int, effects: float,
-    squares: float, times: float,
+    bound: BoundStep, ahead: SlopesAhead, sd: float, reach: int, effects: float, squares: float,
+    times: float,
 ) -> PlannedSlopes:  # fmt: skip
     """Errors and clips where effects and squares have these mu.
 
@@ -140,45 +186,26 @@ def planned_slopes(
     times : float
         Planned standard deviations of a cluster's sum that it is clipped at.
     """
-    n, terms = bound.mass, bound.step.terms
-    mean, square = means_of(bound, layout)
-    V, M = variances(bound), second_moments(mean, square)
-    W = (bound.scored * bound.sizes) @ bound.scored.T / n
-    basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, M))
-    rows, whole = bound.spread.T
-    alike = icc * (whole / rows - 1).mean() if bound.clusters else 0.0
-    raw = gram_of(bound, W, M + alike * np.outer(mean, mean))
-    noise = np.sqrt((basis**2).sum(1)) * 2 * reach * math.sqrt(bound.moved.max()) / effects / n
-    k, j = np.array([one for one, _ in terms]), np.array([one + 1 for _, one in terms])
-    longest = np.abs(bound.scored).max(axis=1)[k]
-    typical = np.sqrt(np.diag(raw))
+    n, size, basis, longest = bound.mass, len(ahead.basis), ahead.basis, ahead.longest
     if bound.clusters:
-        own = W[k, k] * (square[j] + alike * (mean[j] ** 2 + 0.1 * (square[j] - mean[j] ** 2)))
-        c = times * sd * np.sqrt(n * own / bound.clusters)
+        c = times * sd * np.sqrt(n * ahead.own / bound.clusters)
         most = np.minimum(np.ceil(_ROOM * reach * longest / c * GRID), GRID)
     else:
-        u = np.minimum(1.0, 2.5 * np.sqrt(square[j]))
-        wide = sd * typical * np.sqrt(0.5 * squares / len(terms) * n)
-        c = np.minimum(2 * reach * longest, np.maximum(4 * sd * longest * u, wide))
-        most = np.full(len(terms), float(GRID))
-    own_terms = [(a, b) for a in range(len(terms)) for b in range(a, len(terms))]
+        wide = sd * np.sqrt(np.diag(ahead.raw)) * np.sqrt(0.5 * squares / size * n)
+        c = np.minimum(2 * reach * longest, np.maximum(sd * ahead.least, wide))
+        most = np.full(size, float(GRID))
     d = 2 * most / GRID
-    each = [
-        (min(d[a] * (2 - d[a]), 1.0) if d[a] <= 1 else 1.0) if a == b else min(2.0, d[a] + d[b])
-        for a, b in own_terms
-    ]
-    length = min(float(len(terms)), math.sqrt(float(np.square(each).sum())))
+    each = np.minimum(2.0, d[:, None] + d)
+    np.fill_diagonal(each, np.where(d <= 1, np.minimum(d * (2 - d), 1.0), 1.0))
+    length = min(float(size), math.sqrt(float(np.square(np.triu(each)).sum())))
     s = np.outer(c, c) * length / squares / n**2 * bound.inflation
-    spread = np.array([_spread(row, s) for row in basis])
+    # of w'Vw, of entries of V with independent noise
+    w, s = basis**2, s * s
+    spread = np.sqrt(2 * ((w @ s) * w).sum(1) - w**2 @ np.diag(s))
     return PlannedSlopes(
-        basis @ raw @ basis.T * sd**2 / n, noise, spread, c, tuple(int(x) for x in most)
-    )
-
-
-def _spread(row: Array, s: Array) -> float:
-    """Standard deviation of the noise of w'Vw, of entries of V with independent noise."""
-    square = np.outer(row * row, row * row) * s * s
-    return math.sqrt(float(2 * square.sum() - np.trace(square)))
+        basis @ ahead.raw @ basis.T * sd**2 / n, ahead.noise * reach / effects, spread, c,
+        tuple(int(x) for x in most),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
