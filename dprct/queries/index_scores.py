@@ -267,13 +267,14 @@ class IndexMap:
         return (root + self.size) ** 2
 
     @staticmethod
-    def square_sensitivity(cluster: int, size: int) -> int:
+    def square_sensitivity(cluster: Sequence[int], size: int) -> int:
         """Square of what one person moves the sum of u u' of scores or of clusters by.
 
         Parameters
         ----------
-        cluster : int
-            C of S = C L, the length of a cluster's score at most; 0 for scores of rows.
+        cluster : sequence of int
+            C of S = C L, the length of a cluster's score at most; of clusters in two ways those of
+            each and of both; none for scores of rows.
 
         Notes
         -----
@@ -283,12 +284,14 @@ class IndexMap:
         two points apart; what is done differs from the projection onto the ball of S - 1 by
         rounding towards 0, which is k^.5 at most, or by 1, so that u moves by
         d = 2 L + 2 k^.5 + 3 at most.  ``|uu' - tt'| <= |u - t| (|u| + |t|) <= 2 S d``, and it is
-        no more than 2^.5 S^2 either.
+        no more than 2^.5 S^2 either.  In two ways the number is the sum of one, and of the other,
+        less that of both, of which one person moves each, and all by their sum at most.
         """
         if not cluster:
             return 2 * STEPS**4
         moved = 2 * STEPS + 2 * (math.isqrt(size) + 1) + 3
-        return min(2 * (cluster * STEPS) ** 4, (2 * cluster * STEPS * moved) ** 2)
+        each = [min(2 * (c * STEPS) ** 4, (2 * c * STEPS * moved) ** 2) for c in cluster]
+        return each[0] if len(each) == 1 else sum(math.isqrt(one) + 1 for one in each) ** 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,7 +340,7 @@ class IndexRows:
 
     def __init__(
         self, of: IndexMap, regressors: NDArray[np.int32], outcomes: NDArray[np.int32],
-        relation: Relation, clusters: Whole | None = None, weights: Whole | None = None,
+        relation: Relation, clusters: Sequence[Whole] = (), weights: Whole | None = None,
     ) -> None:  # fmt: skip
         self._map, self._regressors, self._outcomes = of, regressors, outcomes
         self._relation, self._clusters, self._weights = relation, clusters, weights
@@ -345,7 +348,7 @@ class IndexRows:
     @classmethod
     def of(
         cls, table: Table, grid: MomentsGrid, cells: MomentCells, asked: IndexMap,
-        relation: Relation, n: int, clusters: Whole | None = None,
+        relation: Relation, n: int, clusters: Sequence[Whole] = (),
     ) -> IndexRows:  # fmt: skip
         """Read the rows of any engine; total.
 
@@ -353,8 +356,9 @@ class IndexRows:
         ----------
         n : int
             Rows of the table, which are public.
-        clusters : (n,) array of int, optional
-            Cluster of every row, which is public; of rows in memory.
+        clusters : sequence of (n,) arrays of int
+            Cluster of every row, which is public, of two ways of each and of both; of rows in
+            memory.
         """
         if relation == "add-remove":
             raise ParameterError("scores follow moments, which take the number of rows as public")
@@ -380,14 +384,13 @@ class IndexRows:
                     v[:, j] += asked.loads[by, j] * k[column]
             found.append(v.astype(np.int32))
             outcomes.append(_outcome(grid, asked, k[asked.outcome]))
-            if clusters is not None:
-                whose.append(clusters[rows][here])
+            whose.append(here + start)
             if by_row is not None:
                 weights.append(by_row[rows][here])
         empty = np.zeros((0, asked.size), np.int32), np.zeros(0, np.int32)
         return cls(
             asked, np.concatenate([empty[0], *found]), np.concatenate([empty[1], *outcomes]),
-            relation, np.concatenate([empty[1], *whose]) if clusters is not None else None,
+            relation, [codes[np.concatenate([empty[1], *whose])] for codes in clusters],
             np.concatenate([empty[1], *weights]) if by_row is not None else None,
         )  # fmt: skip
 
@@ -421,21 +424,22 @@ class IndexRows:
         return self._vector(rounded.ravel(), self._map.information_squared)
 
     def squares(
-        self, coefficients: Sequence[int], directions: Whole, per_unit: float, cluster: int = 0
-    ) -> IntegerVector:
+        self, coefficients: Sequence[int], directions: Whole, per_unit: float,
+        cluster: Sequence[int] = (),
+    ) -> IntegerVector:  # fmt: skip
         """Sum of g g' of rows, or of clusters of them, sealed: k^2 numbers.
 
         Parameters
         ----------
         directions : (k, k) array of int, up to 2^30
             g is e ``directions`` v ``per_unit`` in whole steps, moved into a ball of 2^16 steps.
-        cluster : int
-            As of :meth:`IndexMap.square_sensitivity`; 0 for scores of rows.
+        cluster : sequence of int
+            As of :meth:`IndexMap.square_sensitivity`; none for scores of rows.
         """
         k = self._map.size
         if directions.shape != (k, k) or (np.abs(directions) > 1 << 30).any():
             raise ParameterError(f"directions of scores are ({k}, {k}) whole numbers up to 2^30")
-        if bool(cluster) != (self._clusters is not None) or not 0 <= cluster <= MOST_CLUSTER:
+        if len(cluster) != len(self._clusters) or any(not 0 < c <= MOST_CLUSTER for c in cluster):
             raise ParameterError(f"scores of clusters are 1 to {MOST_CLUSTER} times those of rows")
         scores = np.zeros((len(self._outcomes), k), np.int64)
         at = 0
@@ -444,15 +448,14 @@ class IndexRows:
             g = np.clip(e.astype(float)[:, None] * turned * per_unit, -_FAR, _FAR)
             scores[at : at + len(v)] = moved_in(np.floor(g + 0.5).astype(np.int64), STEPS**2)
             at += len(v)
-        if self._clusters is not None:
-            known, place = np.unique(self._clusters, return_inverse=True)
+        if not cluster:
+            total = _summed(scores)
+        for way, (codes, c) in enumerate(zip(self._clusters, cluster, strict=True)):
+            known, place = np.unique(codes, return_inverse=True)
             whole = np.zeros((len(known), k), np.int64)
             np.add.at(whole, place, scores)
-            scores = moved_in(np.clip(whole, -int(_FAR), int(_FAR)), (cluster * STEPS) ** 2)
-        total = np.zeros((k, k), dtype=object)
-        for start in range(0, len(scores), _CACHED):
-            part = scores[start : start + _CACHED].astype(float)
-            total += _products(part, part).astype(object)
+            whole = moved_in(np.clip(whole, -int(_FAR), int(_FAR)), (c * STEPS) ** 2)
+            total = _summed(whole) if not way else total + (1 - 2 * (way > 1)) * _summed(whole)
         return self._vector(total.ravel(), self._map.square_sensitivity(cluster, k))
 
     def _vector(self, values: Any, square: int) -> IntegerVector:
@@ -502,6 +505,15 @@ def _reached(grid: MomentsGrid, loaded: Mapping[int, int]) -> int:
 
 
 _FAR = float(1 << 24)
+
+
+def _summed(scores: Whole) -> NDArray[np.object_]:
+    """Sum of u u' of whole numbers."""
+    total = np.zeros((scores.shape[1],) * 2, dtype=object)
+    for start in range(0, len(scores), _CACHED):
+        part = scores[start : start + _CACHED].astype(float)
+        total += _products(part, part).astype(object)
+    return total
 
 
 def _products(a: Any, b: Any) -> Whole:

@@ -51,7 +51,7 @@ class ServedModel(NamedTuple):
     title: str
     formula: str
     family: str
-    clusters: str  # the column of the clusters of its errors; empty without
+    clusters: str  # the columns of the clusters of its errors; empty without
     cov_type: str  # "HC1", "CR1" or "nonrobust"
     # where, weights: the condition on its rows, and the column of their weights; empty for none.
     where: str = ""
@@ -62,12 +62,12 @@ def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]
     """The models of an index that a study's release is to have."""
     found = []
     for one in spec.of_index:
-        column = spec.clusters_of(one)
+        column = " ".join(spec.clusters_of(one))
         kind = "nonrobust" if "nonrobust" in (one.cov_type, spec.cov_type) else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
             found.append(ServedModel(
-                own.title, own.formula, str(one.family), column or "", "CR1" if column else kind,
+                own.title, own.formula, str(one.family), column, "CR1" if column else kind,
                 one.condition or "", one.weights or "",
             ))  # fmt: skip
     return tuple(found)
@@ -80,7 +80,7 @@ def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
             one.title,
             one.formula,
             one.family,
-            one.clusters or "",
+            " ".join(one.clustered),
             one.cov_type,
             one.where or "",
             one.weights or "",
@@ -91,7 +91,7 @@ def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
 
 def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, str, str | Reading]:
     """Verdict on a regression of a do-file that is this model, but perhaps for its errors."""
-    asks = row.cluster[0] if len(row.cluster) == 1 else " ".join(row.cluster)
+    asks = " ".join(sorted(row.cluster))
     alike = {
         "classical": one.cov_type == "nonrobust", "": one.cov_type == "nonrobust",
         "robust": one.cov_type == "HC1", "cluster": one.clusters == asks != "",

@@ -55,7 +55,8 @@ def frame(rows: Any) -> pl.DataFrame:
 
 def rows_of(data: Any, of: IndexMap, clusters: Any = None) -> IndexRows:
     found = grid(VISITS if of.link.family == "poisson" else Y)
-    return IndexRows.of(table(data), found, CELLS, of, "replace-one", 4, clusters)
+    ways = () if clusters is None else (clusters,) if isinstance(clusters, np.ndarray) else clusters
+    return IndexRows.of(table(data), found, CELLS, of, "replace-one", 4, ways)
 
 
 def whole(theta: Any, of: IndexMap) -> list[int]:
@@ -112,7 +113,7 @@ def test_no_person_moves_scores_or_information_further_and_some_as_far(family: s
 @pytest.mark.parametrize("clusters", [None, [1, 2, 1, 1]])
 def test_no_person_moves_squares_further_and_some_as_far(clusters: Any) -> None:
     rng, of = np.random.default_rng(4), asked()
-    cluster = 0 if clusters is None else 3
+    cluster = () if clusters is None else (3,)
     codes = None if clusters is None else np.array(clusters)
     claim = of.square_sensitivity(cluster, of.size)
     most = Fraction(0)
@@ -165,10 +166,41 @@ def test_sums_are_those_of_plain_numbers(family: str) -> None:
     found = opened(rows.squares(coefficients, directions, 1e-2 / ONE)).astype(float).reshape(4, 4)
     np.testing.assert_allclose(found, (v.T * (e * 1e-2) ** 2) @ v, rtol=1e-2, atol=2e3)
     summed = opened(rows_of(frame(data), of, np.array([1, 1, 1, 1])).squares(
-        coefficients, directions, 1e-2 / ONE, 2))  # fmt: skip
+        coefficients, directions, 1e-2 / ONE, [2]))  # fmt: skip
     total = v.T @ e * 1e-2
     np.testing.assert_allclose(summed.astype(float).reshape(4, 4), np.outer(total, total),
                                rtol=1e-2, atol=2e3)  # fmt: skip
+
+
+WAYS = tuple(map(np.array, ([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 4])))
+
+
+def moved_in_two_ways(trials: int) -> float:
+    """The largest move of squares of clusters in two ways over what is claimed."""
+    rng, of, most = np.random.default_rng(9), asked(), 0.0
+    claim = of.square_sensitivity((2, 2, 1), of.size)
+    for _ in range(trials):
+        row = extreme(rng, "logit")
+        pair = [row, [row[0], 1 - row[1], *row[2:]]]
+        directions = rng.integers(-1 << 20, 1 << 20, (4, 4)).astype(np.int64)
+        coefficients = whole(rng.normal(size=4) / STEPS * 5, of)
+        found = [
+            opened(rows_of(frame([row, row, row, one]), of, WAYS).squares(
+                coefficients, directions, 1e3, (2, 2, 1)))
+            for one in pair
+        ]  # fmt: skip
+        most = max(most, sum(int(x) ** 2 for x in found[0] - found[1]) / claim)
+    return most
+
+
+def test_no_person_moves_clusters_in_two_ways_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person turns round beside one of each way: 4 + 4 of 9.7; planted: the claim for one way."""
+    assert 0.5 < moved_in_two_ways(30) ** 0.5 <= 1
+    right = IndexMap.square_sensitivity
+    monkeypatch.setattr(
+        IndexMap, "square_sensitivity", staticmethod(lambda ways, k: right(ways[:1], k))
+    )
+    assert moved_in_two_ways(30) > 1
 
 
 def test_links_are_the_same_wherever_they_are_computed() -> None:
@@ -206,7 +238,7 @@ def test_what_is_no_model_of_an_index_is_refused() -> None:
     with pytest.raises(ParameterError, match="too long or too few"):
         rows.scores([1])
     with pytest.raises(ParameterError, match="times those of rows"):
-        rows.squares([0] * 4, np.eye(4, dtype=np.int64), 1.0, 2)
+        rows.squares([0] * 4, np.eye(4, dtype=np.int64), 1.0, [2])
     with pytest.raises(ParameterError, match="whole numbers up to"):
         rows.squares([0] * 4, np.full((4, 4), 1 << 31), 1.0)
     with pytest.raises(ParameterError, match="rows as public"):
@@ -250,7 +282,7 @@ def moves(of: IndexMap, trials: int) -> float:
         for name, claim, more in (
             ("scores", of.score_squared, ()),
             ("information", of.information_squared, ()),
-            ("squares", of.square_sensitivity(0, of.size), (directions, 1e3)),
+            ("squares", of.square_sensitivity((), of.size), (directions, 1e3)),
         ):
             one, two = (opened(getattr(each, name)(coefficients, *more)) for each in pair)
             distance = sum(int(x) ** 2 for x in one - two)

@@ -683,6 +683,13 @@ scores("logit of clusters, and beside one step",
         "attrition": True},
        private="y w took", public="t pair", least=0.0,
        facts={"pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
+scores("logit of clusters in two ways",
+       {"formulas": [dprct.Regression("took ~ t + w", family="logit", cluster=("pair", "year"))],
+        "assignment": dprct.Simple("t"), "neighbors": "replace-one-design-public",
+        "attrition": True},
+       private="took w", public="t pair year", least=0.0,
+       facts={one: {"levels": None, "type": "int", "fate": "public"}
+              for one in ("pair", "year")})  # fmt: skip
 for engine in (False, True):
     scores("logit of some, with weights" + ", in Polars" * engine,
            {"formulas": [dprct.Regression("took ~ t + w", family="logit", where="g == 'a'"),

@@ -284,6 +284,14 @@ class IndexModelContent(TypedDict):
     clusters: NotRequired[Annotated[str, "the public column of the clusters of its errors"]]
     groups: Count
     cluster: Annotated[Count, "how many times longer than a row's the score of a cluster may be"]
+    second: NotRequired[Annotated[str, "of errors clustered in two ways, the other column"]]
+    ways: NotRequired[
+        Annotated[
+            tuple[Count, ...],
+            "of errors clustered in two ways, how many times longer those of each and of both",
+            {"minItems": 3, "maxItems": 3},
+        ]
+    ]
     where: NotRequired[Annotated[str, "the condition on its rows"]]
     weights: NotRequired[Annotated[str, "the column of their sampling weights"]]
     drawn: DrawnIndexContent

@@ -551,6 +551,9 @@ def _models(
         model = IndexModel(**{key: of for key, of in one.items() if key != "drawn"})
         k, numbers = len(model.terms), one["drawn"]
         _require(len({*model.terms}) == k > 0, "a coefficient is there twice, or none")
+        _require(
+            (model.second is None) == (model.ways is None), "clusters of two ways do not agree"
+        )
         several = parse(model.formula, structural=True).outcome_names != (model.outcome,)
         _require(not several and model.largest > 0, "a model of an index has another outcome")
         found, span = (np.array(numbers[key], np.float64) for key in ("params", "range"))

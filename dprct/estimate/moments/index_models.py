@@ -97,6 +97,9 @@ MOST_REMAINDER = 0.5
 FEWEST = 3
 """Clusters that errors need."""
 
+FEWEST_OF_WAYS = 10
+"""The same of each way, where errors are clustered in two."""
+
 TYPICAL_ICC = 0.1
 _FARTHEST_STEP = 3.0
 _TIMES = 2.5
@@ -119,6 +122,8 @@ class IndexModel:
     clusters: str | None = None  # the public column of the clusters of its errors
     groups: int = 0  # clusters; 0 without
     cluster: int = 0  # how many times longer than a row's score that of a cluster may be; 0 without
+    second: str | None = None  # where errors are clustered in two ways, the other column
+    ways: tuple[int, ...] | None = None  # the same, how many times of each and of both together
     # where, weights: the condition on its rows, and the column of their sampling weights.
     where: str | None = None
     weights: str | None = None
@@ -127,6 +132,16 @@ class IndexModel:
     def whole(self) -> bool:
         """Whether all rows that have its columns count, and count alike."""
         return self.where is None and self.weights is None
+
+    @property
+    def clustered(self) -> tuple[str, ...]:
+        """The columns of the clusters of its errors."""
+        return tuple(one for one in (self.clusters, self.second) if one is not None)
+
+    @property
+    def times(self) -> tuple[int, ...]:
+        """How many times longer than a row's score clusters' may be, way by way."""
+        return self.ways or (self.cluster,) * bool(self.cluster)
 
     @property
     def shares(self) -> Mapping[str, Fraction]:
@@ -147,9 +162,10 @@ def unserved(one: Regression, schema: Schema) -> str:
     """Why a declared model of an index is not served; empty if it is."""
     parsed = one.parsed
     if one.joint is not None:
-        return f"``joint=``: scores of a {one.family} are added without tests across regressions"
-    if len(one.ways) > 1:
-        return f"scores of a {one.family} are added by clusters of one column, not in two ways"
+        return (
+            f"``joint=``: scores of a {one.family} are added without tests across regressions; of "
+            "effects on the mean there is one: declare ``joint=`` without ``family=`` as well"
+        )
     if one.count_effects is not None:
         return "``count_effects=`` is of effects after ``|``"
     if parsed.endogenous:
@@ -226,17 +242,20 @@ def _some(model: IndexModel, schema: Schema) -> Some | None:
 
 def models_of(
     asked: Sequence[Regression], schema: Schema, cov_type: str | None,
-    clusters_of: Callable[[Regression], tuple[str | None, NDArray[np.int64]]],
+    clusters_of: Callable[[Regression], Mapping[str, NDArray[np.int64]]],
 ) -> tuple[IndexModel, ...]:  # fmt: skip
     """Return the declared models of an index, outcome by outcome.
 
-    ``clusters_of`` gives the column of a model's clusters, and how many rows each has.
+    ``clusters_of`` gives the column of a model's clusters, and how many rows each has; of two
+    columns those of both together, too.
     """
     found = []
     for one in asked:
-        column, sizes = clusters_of(one)
-        if column and len(sizes) < FEWEST:
-            raise ParameterError(f"{one.title!r}: {len(sizes)} clusters are too few for errors")
+        sizes = clusters_of(one)
+        columns, times = tuple(sizes)[:2], tuple(map(_cluster, sizes.values()))
+        fewest = min((len(of) for of in sizes.values()), default=0)
+        if sizes and fewest < (FEWEST_OF_WAYS if len(columns) > 1 else FEWEST):
+            raise ParameterError(f"{one.title!r}: {fewest} clusters are too few for errors")
         kind = "nonrobust" if (one.cov_type or cov_type) == "nonrobust" else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
@@ -246,8 +265,9 @@ def models_of(
             found.append(IndexModel(
                 own.title, own.formula, outcome, one.family, tuple(term.name for term in terms),
                 float(bounds[1]) if one.family == "poisson" and bounds else 1.0,
-                "CR1" if column else kind, column, len(sizes),
-                _cluster(sizes) if column else 0, one.condition, one.weights,
+                "CR1" if sizes else kind, next(iter(columns), None), fewest,
+                times[0] if times else 0, columns[1] if len(columns) > 1 else None,
+                times if len(times) > 1 else None, one.condition, one.weights,
             ))  # fmt: skip
     return tuple(found)
 
@@ -474,7 +494,7 @@ def parts_of(
     found = {}
     for at, (model, coding) in enumerate(zip(models, codings, strict=True), 1):
         of, k = coding.map, coding.map.size
-        squares = of.square_sensitivity(model.cluster, k)
+        squares = of.square_sensitivity(model.times, k)
         sizes = {"score": (k + of.numbers, of.score_squared),
                  "information": (k * k, of.information_squared),
                  "squares": (k * k, squares)}  # fmt: skip
@@ -735,7 +755,7 @@ def _robust(
     turned = math.sqrt(n) * root * coding.by * of.link.unit  # of e and v in steps
     largest = float(np.abs(turned).max()) * of.link.residual * math.sqrt(of.square)
     size = k * _LONGEST
-    if not model.cluster:
+    if not model.times:
         size = max(size, _NOISE * n * STEPS**2 / sd)
     size = min(size, max(k * largest**2, 1e-300))
     radius = math.sqrt(size)
@@ -744,7 +764,7 @@ def _robust(
     per_unit = STEPS / radius / finer
     if not math.isfinite(per_unit):
         per_unit = 0.0
-    released = law.release(rows.squares(whole(theta), asked, per_unit, model.cluster), noise)
+    released = law.release(rows.squares(whole(theta), asked, per_unit, model.times), noise)
     unit = (radius / STEPS) ** 2
     sums = _numbers(released.units).reshape(k, k) * unit
     own = sd * unit
@@ -755,7 +775,7 @@ def _robust(
     ratio = om / np.maximum(np.diag(back @ of_noise @ back.T), 1e-300)
     kap = kappa(min(rounded_up(float(np.nan_to_num(ratio).max())), LARGEST_RATIO), 0.05)
     raised = positive((sums + sums.T) / 2 + kap * own * np.eye(k))
-    if not model.cluster:
+    if not model.times:
         # in place of what the ball cut off: of a right model they have k n together, and with
         # weights at least their mean times that
         least = k * n * load

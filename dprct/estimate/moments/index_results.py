@@ -244,7 +244,9 @@ def index_results(
     k, nobs = len(index), round(max(drawn.nobs, 0.0))
     said = []
     if model.groups:
-        said.append(f"Errors are those of {model.groups} clusters of {model.clusters}.")
+        of = " and ".join(model.clustered)
+        few = "at least " * (len(model.clustered) > 1)
+        said.append(f"Errors are those of {few}{model.groups} clusters of {of}.")
     if model.where is not None:
         said.append(f"It is about rows with {model.where}; how many is released with noise.")
     if model.weights is not None:

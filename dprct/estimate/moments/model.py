@@ -277,8 +277,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         why = unserved(one, schema)
         if not why and self.weights is not None:
             why = "rows have weights, which are private"
-        column = self.clusters_of(one)
-        if not why and column is not None:
+        for column in () if why else self.clusters_of(one):
             known = () if self.assignment is None or self.hidden else self.assignment.uses
             if column not in known and schema.column(column).fate != "public":
                 why = f"who is in which {column} must be public; declare ``fate='public'`` if it is"
@@ -287,17 +286,17 @@ class MomentsSpec(Spec[MomentsFacts]):
         if why:
             raise ParameterError(f"{one.title!r} is not served ({why})")
 
-    def clusters_of(self, one: Regression) -> str | None:
-        """The column of the clusters of the errors of a model of an index."""
+    def clusters_of(self, one: Regression) -> tuple[str, ...]:
+        """The columns of the clusters of the errors of a model of an index."""
         if one.cov_type in ("HC1", "nonrobust"):
-            return None
+            return ()
         assigned = tuple(getattr(self.assignment, "cluster_columns", ()))
         if one.cluster is None and len(assigned) > 1:
             raise ParameterError(
                 f"{one.title!r}: clusters of several columns were assigned, and scores are added "
                 "by one; name one in ``cluster=`` that contains them"
             )
-        return next(iter(one.ways or assigned), None)
+        return one.ways or assigned
 
     def share_of_models(self, schema: Schema) -> Fraction:
         """What models of an index have of mu squared."""
@@ -961,8 +960,8 @@ class MomentsSpec(Spec[MomentsFacts]):
         if any(step.unit for step in self.steps(schema)):
             shown.append(f"whose each row is ({unit.id})")
         design_known = () if design is None or self.hidden else design.uses
-        named = [self.clusters_of(one) for one in self.of_index]
-        if inner := [one for one in dict.fromkeys(named) if one and one not in design_known]:
+        named = [name for one in self.of_index for name in self.clusters_of(one)]
+        if inner := [one for one in dict.fromkeys(named) if one not in design_known]:
             shown.append(f"the clusters of every row ({', '.join(inner)})")
             uncovered.append(f"clusters of anybody ({', '.join(inner)})")
         known = tuple(dict.fromkeys([*self.present_public(schema), *asks.present]))
@@ -1337,7 +1336,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         relation = self.spec.neighbors
         assert relation in RELATIONS
         frame = self._table.frame
-        clusters = None if model.clusters is None else codes_of(frame, model.clusters)
+        clusters = tuple(codes_of(frame, model.clustered).values())
         return IndexRows.of(
             frame, facts.layout.grid, facts.grouping.cells, coding.map, relation, facts.n, clusters
         )
@@ -1369,14 +1368,20 @@ def laws_of_models(
     ]
 
 
-def codes_of(frame: Table, column: str) -> NDArray[np.int64]:
-    """Return the cluster of every row, by a public column; of rows in memory."""
+def codes_of(frame: Table, columns: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """Return the cluster of every row, by public columns and by two together; in memory."""
+    if not columns:
+        return {}
     if isinstance(frame, nw.LazyFrame):
         raise ParameterError(
             "scores of clusters are added in memory, and these rows are in an engine; collect them "
             "first"
         )
-    return owners(frame, column).astype(np.int64)
+    found = {name: owners(frame, name).astype(np.int64) for name in columns}
+    if len(found) > 1:
+        one, other = found.values()
+        found[""] = np.unique(one * (1 + other.max()) + other, return_inverse=True)[1]
+    return found
 
 
 def _parts(design: Design) -> Iterator[Design]:
@@ -1423,12 +1428,10 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
 
 def _clusters_in(
     spec: MomentsSpec, table: BoundTable, one: Regression
-) -> tuple[str | None, NDArray[np.int64]]:
-    """Column of the clusters of a model of an index, and how many rows each has; public."""
-    column = spec.clusters_of(one)
-    if column is None:
-        return None, np.zeros(0, np.int64)
-    return column, np.bincount(codes_of(table.frame, column))
+) -> dict[str, NDArray[np.int64]]:
+    """How many rows each cluster of a model of an index has, by its columns; public."""
+    codes = codes_of(table.frame, spec.clusters_of(one))
+    return {name: np.bincount(of) for name, of in codes.items()}
 
 
 def _steps_of(spec: MomentsSpec, schema: Schema, table: BoundTable, uneven: bool) -> Steps:

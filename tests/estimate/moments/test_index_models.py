@@ -124,6 +124,32 @@ def test_errors_of_clusters_are_those_of_rows() -> None:
     np.testing.assert_allclose(found.bse, raw.bse, rtol=0.15)
 
 
+def test_errors_of_clusters_in_two_ways_are_those_of_rows(tmp_path: Any) -> None:
+    data = ROWS.assign(team=(np.arange(N) // VILLAGES) % 20)
+    data["x"] = (
+        data["x"] * 0.8 + np.random.default_rng(3).normal(size=20)[data["team"]] * 0.6
+    ).clip(-3, 3)
+    schema = dprct.Schema((*SCHEMA.columns, dprct.Column("team", "int", fate="public", **NEVER)))
+    asked = Regression("y ~ treat + x", family="logit", cluster=("village", "team"))
+    model = dprct.PrivateMoments(data, schema, formulas=[asked], radius="box", **PUBLIC)
+    found = model.fit(*LARGE, rng=1).glm(asked)
+    raw = sm.Logit(data["y"], sm.add_constant(data[["treat", "x"]]))
+    both, single = (
+        raw.fit(disp=0, cov_type="cluster", cov_kwds={"groups": data[ways].to_numpy()})
+        for ways in (["village", "team"], "village")
+    )
+    sampling = np.sqrt(found.bse**2 - found.bse_noise**2)
+    np.testing.assert_allclose(sampling, both.bse, rtol=0.2)
+    assert (abs(np.log(both.bse / single.bse)) > 0.3).any()  # one way is not enough here
+    assert "at least 20 clusters of team and village" in str(found.summary())
+    real = model.fit(4, 1e-6)
+    again = dprct.Moments.load(real.save(tmp_path / "a.moments.json"))
+    assert again.to_dict() == real.to_dict()
+    assert again.models[0].ways == model.facts.models[0].ways
+    with pytest.raises(ParameterError, match="5 clusters are too few"):
+        dprct.PrivateMoments(data.assign(team=data["team"] % 5), schema, formulas=[asked], **PUBLIC)
+
+
 @pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
 def test_conditions_and_weights_are_those_of_rows(family: Any, tmp_path: Any) -> None:
     """Of some rows, with weights, against maximum likelihood of these rows."""
