@@ -79,8 +79,21 @@ SECTIONS: Mapping[str, str] = {
         "so that it is known anyway who is in the sample; the guarantee, the certificate and the "
         "plan say so, and rows outside it are not read by any method. It is for protected files. "
         'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
-        "whose cells are private. Files are merged before: `[study.merge]` is refused, and says "
-        "with which command."
+        "whose cells are private. Files about the same people are merged before: `[study.merge]` "
+        "is refused, and says with which command."
+    ),
+    "prepare": (
+        "One for each file of public facts that is merged into the data by its key, such as facts "
+        "of villages: what a do-file does with `merge m:1 village using villages.dta`. Its columns "
+        "are columns of the data from then on; types, bounds, levels and missing codes are those "
+        "of the file, unless `[columns.NAME]` declares others, which also gives their fates. One "
+        "is public only if its key is. What is added to a row is a function of the row's own key "
+        "and of a public file, so that who is protected, how many rows somebody has, and every "
+        "sensitivity stay what they are. All of the file counts as public: certificate, approval "
+        "page and package name it with its hash, and a package holds it. So it is no file that "
+        "was computed from the participants, such as means of villages over them. What repeats "
+        "rows or computes over people (`1:m`, `append`, `reshape`, `collapse`) is refused, with "
+        "what to do instead."
     ),
     "release": "",
     "budget": "",

@@ -13,6 +13,7 @@ from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, ta
 from dprct.study.declared_tables import TableSpec
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS
+from dprct.study.prepare import Preparation
 from dprct.study.readme import Availability
 from dprct.study.release_section import PackageSpec
 from dprct.study.sections import (
@@ -43,13 +44,15 @@ KINDS: Mapping[str, type[Any]] = {
 }
 """What each section becomes."""
 
-LISTED: Mapping[str, type[Any]] = {"table": TableSpec, REGRESSION: Regression}
+LISTED: Mapping[str, type[Any]] = {
+    "prepare": Preparation, "table": TableSpec, REGRESSION: Regression,
+}  # fmt: skip
 """Sections of which a study file may have several, [[name]]."""
 
 STEPS: Mapping[str, int] = {
     "package": 1, "study": 2, "unit": 2, "header": 2, "release": 3, "design": 3, "informed": 3,
-    REGRESSION: 3, **dict.fromkeys(METHODS, 3), "budget": 4, "table": 3, "declared": 6,
-    "availability": 6,
+    REGRESSION: 3, **dict.fromkeys(METHODS, 3), "budget": 4, "table": 3, "prepare": 2,
+    "declared": 6, "availability": 6,
 }  # fmt: skip
 """The step of the page on which a section is asked for."""
 
@@ -68,10 +71,12 @@ _TITLES: Mapping[str, str] = {
     "availability": "What a data editor asks",
     "study": "Only some columns or rows",
     "package": "Do-files and replication package",
+    "prepare": "File of public facts",
     "table": "Table of the paper",
     REGRESSION: "Regression",
 }
 _ADDED: Mapping[str, str] = {
+    "prepare": "file of public facts, merged into the data",
     "table": "table of the paper",
     REGRESSION: "regression with a condition, weights or clusters of its own",
 }
@@ -103,7 +108,8 @@ def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
     names = ["package", "study", "unit", "header", "release", *reads, "budget", "declared"]
     names.append("availability")
     found = [_single(name, document, method) for name in dict.fromkeys(names)]
-    lists = [n for n in LISTED if n in parts or (n == "table" and method not in ESTIMATES)]
+    always = {"prepare"} if method in ESTIMATES else {"prepare", "table"}
+    lists = [name for name in LISTED if name in parts or name in always]
     for name in lists:
         tables = document.get(name, [])
         tables = tables if isinstance(tables, list) else []

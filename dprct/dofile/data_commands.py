@@ -79,6 +79,9 @@ def _combine(how: str) -> Callable[[Session, Parsed], None]:
     def run(session: Session, parsed: Parsed) -> None:
         for text in quoted_words(parsed.using):
             name = file_name(text)
+            if (merged := session.merged(name, _matched_on(parsed))) is not None:
+                session.memory.joined(merged)
+                continue
             other = session.saved.get(name) or session.opened(name)
             session.memory.combined(other, name, how, _matched_on(parsed))
         kept = (parsed.option("keep", 4) or "").split()
@@ -95,12 +98,13 @@ _MATCHED = frozenset({"3", "match", "matched", "mat", "matc"})
 def _matched_on(parsed: Parsed) -> str:
     """Return the columns by which ``merge`` matches rows, "" where it matches in another way."""
     listed = parsed.before.split()
-    if parsed.name != "merge" or "update" in parsed.options or "_n" in listed:
+    if parsed.name != "merge" or "update" in parsed.options or {"_n", *_REPEATING} & {*listed}:
         return ""
     return " ".join(word for word in listed if word not in _KINDS)
 
 
-_KINDS = frozenset({"1:1", "m:1", "1:m", "m:m"})
+_KINDS = frozenset({"1:1", "m:1"})
+_REPEATING = frozenset({"1:m", "m:m"})
 
 
 def _keep(session: Session, parsed: Parsed) -> None:

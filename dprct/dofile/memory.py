@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dprct.dofile.macros import known, unquoted
 from dprct.dofile.made import Made, copy_of, forget
@@ -16,7 +17,29 @@ if TYPE_CHECKING:
 _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
+_KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
+"""Conditions on a merge that hold of rows of the data that found their key, or of all of them."""
 _MERGED = frozenset({"_merge", "_merg", "_mer", "_me", "_m"})
+
+
+class Merged(NamedTuple):
+    """A file that a study merges before the release.
+
+    Parameters
+    ----------
+    keys, columns : tuple of str
+        By what it is merged, and what it adds.
+    complete : bool
+        Whether every row of the data finds its key in it.
+    """
+
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    complete: bool
+
+
+Merges = Mapping[str, Merged]
+"""Files that a study merges, by their names."""
 
 
 def _free(_amount: int) -> None:
@@ -32,6 +55,7 @@ class Memory:
     ``prepared`` all that comes before a merge, a collapse and the like was done in the file.
     ``dummies`` are stubs of ``tabulate, generate()``, with their column and the rows tabulated;
     ``codes`` are columns that number others' values, with these as factors and the rows numbered.
+    ``matched`` says of what a study merged as the do-file does whether all rows found a key.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -52,6 +76,7 @@ class Memory:
     prepared: bool = False
     dummies: dict[str, tuple[str, str]] = field(default_factory=dict)
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    matched: bool | None = None
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
@@ -123,6 +148,9 @@ class Memory:
     def only(self, condition: str) -> None:
         """Leave the rows for which a condition holds."""
         condition = " ".join(condition.split())
+        kept = None if self.matched is None else _KEPT.fullmatch(condition.replace(" ", ""))
+        if kept is not None and (self.matched or kept["all"]):
+            return  # rows of the other file alone have no outcome
         if self.prepared and {*re.findall(r"[A-Za-z_]\w*", condition)} & _MERGED:
             return  # who matched was chosen as files were merged
         for name in re.findall(r"[A-Za-z_]\w*", condition):
@@ -236,6 +264,13 @@ class Memory:
             self.columns.append(stub)
         if j:
             self.columns.append(j.split()[0])
+
+    def joined(self, file: Merged) -> None:
+        """Take a merge that the study makes as well: the rows stay what they are."""
+        self.matched = file.complete if self.matched is None else self.matched and file.complete
+        if self.columns is not None:
+            here = {*self.columns}
+            self.columns += [name for name in (*file.columns, "_merge") if name not in here]
 
     def combined(self, other: Memory | None, name: str, how: str, by: str = "") -> None:
         """Take in the columns of another file; one whose header is not known opens this one.

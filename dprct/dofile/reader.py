@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from dprct.dofile.memory import Merges
+
 _TOUCHES = re.compile(r"\bst_s?(?:store|view|addvar|dropvar|keepobsif|dropobsif)\b|sfi\b")
 _FIRST = re.compile(r"\s*(\w*)")
 WORK = 1_000_000
@@ -82,12 +84,16 @@ def read_files(
     others: Mapping[str, Sequence[str]] | None = None,
     *,
     prepared: bool = False,
+    merges: Merges | None = None,
 ) -> Reading:
     """Read do-files, each with the folder that bounds it, as one session of Stata.
 
-    ``prepared`` data are those after the last merge, collapse or reshape.
+    ``prepared`` data are those after the last merge, collapse or reshape; ``merges`` are files that
+    the study merges as well.
     """
-    reader = Reader(header, dataset, frozenset(treatments), work, others, prepared=prepared)
+    reader = Reader(
+        header, dataset, frozenset(treatments), work, others, prepared=prepared, merges=merges
+    )
     try:
         for path, folder in paths:
             reader.read(path, folder)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.dofile.lines import Block
+    from dprct.dofile.memory import Merged, Merges
 
 MOST_ROWS = 20_000
 _MOST_NOTES = 200
@@ -31,7 +32,9 @@ class Session:
         others: Mapping[str, Sequence[str]] | None = None,
         *,
         prepared: bool = False,
+        merges: Merges | None = None,
     ) -> None:
+        self.merges = {_base(name): one for name, one in (merges or {}).items()}
         self.prepared = prepared
         self.header = None if header is None else [*header]
         self.header_of = dataset
@@ -77,6 +80,13 @@ class Session:
             name, (name,) if name else (), columns=columns, open=columns is None or not name,
             spend=self.macros.spend, prepared=self.prepared,
         )  # fmt: skip
+
+    def merged(self, name: str, by: str) -> Merged | None:
+        """Return how the study merges a file as the do-file does; None if it does not."""
+        found = self.merges.get(_base(name)) if name not in self.saved else None
+        if found is None or {*by.split()} != {*found.keys}:
+            return None
+        return None if {*found.keys} & {*self.memory.derived} else found
 
     def _written_out(self, listed: Sequence[str]) -> list[str]:
         return self.memory.expand(" ".join(listed))

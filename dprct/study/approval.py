@@ -27,7 +27,8 @@ from dprct.privacy.budget import Budget, spelled
 from dprct.release.release import announced_schema
 from dprct.schema.columns import shown
 from dprct.schema.toml import column_facts
-from dprct.study.protect import planned, price
+from dprct.study.prepare import MERGED_BY
+from dprct.study.protect import planned, price, read_header
 
 if TYPE_CHECKING:
     from dprct.privacy.budget import Guarantee
@@ -84,9 +85,15 @@ class Approval:
             if self.price is None
             else [spelled(self.price.epsilon), spelled(self.price.delta)],
             "guarantee": self.guarantee.to_dict(),
+            **self._merged(),
         }
         text = json.dumps(content, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    def _merged(self) -> dict[str, Any]:
+        """The hashes of the files of public facts that are merged into the data."""
+        files = self.study.public_files
+        return {"merged": [file.sha256 for file in files]} if files else {}
 
     def check(self, approved: str) -> None:
         """Refuse a study other than the approved one."""
@@ -122,6 +129,7 @@ def approval_page(approval: Approval) -> str:
             section("Not protected", items([*guarantee.not_covered, *_NOT_COVERED])),
         ),
         *_published(approval),
+        *_merged(study),
         section("How", facts({"Method": plan.method, **plan.facts}), items(plan.consequences)),
         section("Warnings", items([*plan.warnings, *([plan.refusal] if plan.refusal else [])])),
         section("What this page cannot know", items(_CAVEATS)),
@@ -143,6 +151,18 @@ def approval_page(approval: Approval) -> str:
         f"output {study.output.name}. Public facts declared by {who}. Printed {day}."
     )
     return document(KIND, study.dataset_id, subtitle, body, f"Made by dprct {__version__}.")
+
+
+def _merged(study: Study) -> list[str]:
+    """Return the section on files of public facts that are merged into the data, if there are."""
+    if not study.prepare:
+        return []
+    said = {
+        name.removeprefix(MERGED_BY): text
+        for name, text in study.merged_facts(read_header(study)).items()
+    }
+    words = "Columns of these files are added to the rows by their key, and are taken as public:"
+    return [section("Files that are merged into the data", paragraphs(words), facts(said))]
 
 
 def _published(approval: Approval) -> list[str]:

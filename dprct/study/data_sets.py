@@ -27,6 +27,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.schema.columns import DATASET
 from dprct.schema.expressions import MADE, parse
 from dprct.schema.schema import Schema
+from dprct.study.prepare import merges_in
 from dprct.study.study import load_study
 from dprct.study.verdicts import MergedFile, Others, Verdict, of_study, stem
 
@@ -275,7 +276,12 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
             header = Schema.from_dta(path)
             parts[path.name] = MergedFile(frozenset(header.names), header.file.rows == rows)
             headers[path.name] = header.names
-    return Others(headers, parts, study.unit.id if parts else None, study.derived)
+    key = study.unit.id if parts else None
+    found = Others(headers, parts, key, study.derived)
+    if not study.prepare:
+        return found
+    schema = study.declared(study.prepared(Schema.from_dta(study.data)))
+    return replace(found, merges=study.merges(schema))
 
 
 def of_all(
@@ -336,14 +342,12 @@ def packed_others(file: Path) -> Others:
 def others_beside(file: Path, certificate: Path | None = None) -> Others:
     """Role of other files in the verdicts on a released one, by its package or certificate."""
     found = packed_others(file)
-    if found.derived:
-        return found
     try:
         beside = certificate or certificate_path(file)
         told: Any = json.loads(disk.content(beside, disk.MOST_JSON))
         facts = {str(name): str(said) for name, said in told["facts"].items()}
         made = {n.removeprefix(MADE_BY): x for n, x in facts.items() if n.startswith(MADE_BY)}
-        return replace(found, derived=_checked(made))
+        return replace(found, derived=found.derived or _checked(made), merges=merges_in(facts))
     except _UNREADABLE:
         return found
 

@@ -71,7 +71,9 @@ def declarable(
     if not isinstance(spec, MomentsSpec) or spec.assignment is None:
         return None
     arms = [*spec.assignment.columns]
-    read = read_do(do, header, treatments=arms, dataset=study.data.name)
+    merges = study.merges(study.declared(header))
+    of_file = study.of_file(header)
+    read = read_do(do, of_file, treatments=arms, dataset=study.data.name, merges=merges)
     columns = [*header.names, *study.derived]
     open_places = {
         (one.regression.file, one.regression.line) for one in found if one.kind not in VALID

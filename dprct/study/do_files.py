@@ -13,6 +13,7 @@ from dprct.errors import DprctError, FileError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dprct.dofile.memory import Merges
     from dprct.schema.schema import Schema
 
 _MOST_FILES = 2_000
@@ -27,6 +28,7 @@ def read_do(
     treatments: Sequence[str] | None = None,
     dataset: str | None = None,
     others: Mapping[str, Sequence[str]] | None = None,
+    merges: Merges | None = None,
 ) -> Reading:
     """List the estimations that do-files run, without running anything.
 
@@ -34,7 +36,8 @@ def read_do(
     ranges, wildcards and abbreviations are written out, and names that it does not have are said;
     it is that of ``dataset``, by default of every file that the do-files do not make themselves.
     ``treatments`` are by default the columns whose role is that in the schema; ``others`` has the
-    columns of other data files that the do-files use, by name.
+    columns of other data files that the do-files use, by name, and ``merges`` those that
+    the study merges as the do-files do.
 
     Notes
     -----
@@ -63,7 +66,7 @@ def read_do(
         roles = schema.columns if schema is not None else ()
         treatments = [column.name for column in roles if column.role == "treatment"]
     files = [file for path in given for file in _files(Path(path))]
-    return read_files(files, columns, dataset, treatments, others=others)
+    return read_files(files, columns, dataset, treatments, others=others, merges=merges)
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:

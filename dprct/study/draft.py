@@ -217,6 +217,7 @@ def _head_of(head: str, filled: Prefill) -> str:
 
 def _derived(filled: Prefill) -> str:
     """Return what do-files make of columns, and by name what the study does not carry out."""
+    merged = _merged(filled)
     lines = [f"# {name}: {_one_line(why)}" for name, why in filled.refused.items()]
     if lines:
         lines = ["# These columns of the do-files are not carried out:", *lines[:_MOST_REFUSED], ""]
@@ -228,7 +229,23 @@ def _derived(filled: Prefill) -> str:
         ]
     for one in filled.derived:
         lines += [f"# {_places(one.places)}", f"{_key(one.name)} = {_text(one.expression)}"]
-    return "\n".join([*lines, "", ""]) if lines else ""
+    return "\n".join([*merged, *lines, "", ""]) if merged or lines else ""
+
+
+def _merged(filled: Prefill) -> list[str]:
+    """Return the files that do-files merge, as comments: only a person knows which are public."""
+    if not filled.merges:
+        return []
+    lines = [
+        "# The do-files merge these files. One whose every number is public, such as facts of",
+        "# villages that nobody's answers made, is merged by the study: give its path from here.",
+        "# Others are merged before, and data names the result.",
+    ]
+    for name, by in filled.merges:
+        keys = by.split()
+        on = _texts(keys) if len(keys) > 1 else _text(by)
+        lines += ["# [[prepare]]", f"# merge = {_text(name)}", f"# on = {on}"]
+    return [*lines, ""]
 
 
 def _places(places: Sequence[tuple[str, int]]) -> str:

@@ -81,7 +81,7 @@ from dprct.study.readme import PackageNote
 from dprct.study.verdicts import of_moments, of_table, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate
     from dprct.study.package_page import Cell
@@ -130,16 +130,20 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     home = study.path.parent
     root = home / spec.folder
     _check_within(root, home, "[package] folder")
-    headers = {one.data: read_header(one).names for one in studies}
+    headers = {one.data: one.of_file(read_header(one)).names for one in studies}
     for one in studies:
         headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
-    folder = folder_of(root, spec.public, headers, study.unit.id, spec.unread)
+    public = [*spec.public, *_merged_within(root, studies)]
+    folder = folder_of(root, public, headers, study.unit.id, spec.unread)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
     profile = _check_names(held, folder)
     place, files = held[0].place, study.do_files
     others = others_of(study, studies).headers
     schema = study.declared(read_header(study))
-    reading = read_do(files, schema, dataset=study.data.name, others=others)
+    reading = read_do(
+        files, study.of_file(schema), dataset=study.data.name, others=others,
+        merges=study.merges(schema),
+    )  # fmt: skip
     texts = {
         name: decoded(content(root / name))
         for name in folder.copied
@@ -164,6 +168,13 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
         held=held,
         published=() if spec.published is None else published_numbers(home / spec.published),
     )
+
+
+def _merged_within(root: Path, studies: Sequence[Study]) -> Iterator[str]:
+    """Yield the files of public facts that studies merge, those in the replication folder."""
+    for file in (file for one in studies for file in one.public_files):
+        if file.path.resolve().is_relative_to(root.resolve()):
+            yield file.path.resolve().relative_to(root.resolve()).as_posix()
 
 
 def _check_has_file(study: Study) -> None:
@@ -465,7 +476,7 @@ def sides_of(study: Study, contents: Contents) -> tuple[list[Verdict], list[Side
     def verdicts_on(one: Study, others: Others) -> list[Verdict]:
         mine = on[one.path]
         if isinstance(mine, OnMoments):
-            return of_moments(study.do_files, places[one.path], mine.moments, others.derived)
+            return of_moments(study.do_files, places[one.path], mine.moments, others)
         rows = mine.data, mine.schema
         return of_table(study.do_files, one.data.name, *rows, told[one.path].fates, others)
 
@@ -548,7 +559,7 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
         table = side.on if isinstance(side.on, OnFile) else None
         numbers = entries(found, side.on, side.regressions)
         texts |= texts_beside(one.study, side.certificate, table, one.papers, own, numbers)
-        texts[one.papers[0]] = _study_text(one.study, one.place)
+        texts[one.papers[0]] = _study_text(one.study, one.place, contents.folder.root)
     return texts
 
 
@@ -702,10 +713,13 @@ def _exchange(place: Path, target: Path, dataset_id: str) -> None:
         disk.sync_folder(target.parent)
 
 
-def _study_text(study: Study, place: str) -> str:
+def _study_text(study: Study, place: str, root: Path) -> str:
     """Return the study file for readers: without comments, and for the file under its new name."""
     document: dict[str, Any] = dict(read_toml(study.path, StudyError))
     document.pop("package", None)
+    home = study.path.parent
+    for part in document.get("prepare", ()):
+        part["merge"] = _place(home / part["merge"], root)
     document["data"] = f"confidential/{study.data.name}"
     document["release"] = {name: x for name, x in document["release"].items() if name != "output"}
     if study.makes_file:
@@ -756,7 +770,8 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
             Table.of(read(path, one.names)[0], one.of_file(schema))
             for path in (one.data, *one.merged_files)
         ]
-    own = {held.papers[0]: _study_text(held.study, held.place) for held in contents.held}
+    root = contents.folder.root
+    own = {held.papers[0]: _study_text(held.study, held.place, root) for held in contents.held}
     if study.package is not None and study.package.published is not None:
         path = study.path.parent / study.package.published
         own[path.name] = disk.content(path, disk.MOST_JSON).decode("utf-8", "replace")

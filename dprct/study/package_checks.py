@@ -10,7 +10,7 @@ from dprct import disk
 from dprct.certificate.certificate import certificate_path
 from dprct.errors import ParameterError
 from dprct.release.verify import verify
-from dprct.study.data_sets import packed_others
+from dprct.study.data_sets import others_beside
 from dprct.study.declared_tables import mismatches
 from dprct.study.expected_regressions import entries
 from dprct.study.obstacles import VALID
@@ -89,7 +89,7 @@ def checked_releases(package: Packed, ledger: Path | None = None) -> list[Checke
     """Check each release of a package whose files are as they were written."""
     checked = []
     for file, numbers in package.releases:
-        verdicts = of_file(package.do_files, file, None, packed_others(file))
+        verdicts = of_file(package.do_files, file, None, others_beside(file))
         has_numbers = numbers is not None and any(one.kind in VALID for one in verdicts)
         beside = compared(verdicts, file, None, numbers) if numbers and has_numbers else None
         checked.append(CheckedRelease(verify(file, ledger=ledger), verdicts, beside))

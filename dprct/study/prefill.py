@@ -82,6 +82,8 @@ class Prefill:
     derived: tuple[Derived, ...] = ()
     # Columns that they make otherwise, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
+    # Files that are merged into the data by columns of these, with the columns.
+    merges: tuple[tuple[str, str], ...] = ()
 
     @property
     def formula(self) -> str:
@@ -117,6 +119,7 @@ def prefilled(
 
     known = set(columns)
     rows = [_by_column(row) for row in rows]
+    merges = _merges(rows, known)
     made = _derived(rows, columns, treatments)
     names = {one.expression: one.name for one in made}
     known |= {*names.values()}
@@ -183,7 +186,23 @@ def prefilled(
             for name, one in row.made.items()
             if one.refused
         },
+        merges=merges,
     )
+
+
+def _merges(rows: Iterable[Regression], known: set[str]) -> tuple[tuple[str, str], ...]:
+    """Return the files that are merged by columns of the data, where nothing else is done to rows.
+
+    A file of a row for each person is among them where nothing tells it from one of villages.
+    """
+    found = {
+        pair: None
+        for row in rows
+        if row.steps == ("merge",) and len(row.merges) == len(row.sources) - 1
+        for pair in zip(row.sources[1:], row.merges, strict=True)
+        if pair[1] and {*pair[1].split()} <= known
+    }
+    return tuple(found)
 
 
 def _derived(

@@ -106,10 +106,11 @@ class FactsOfFile(NamedTuple):
     empty: frozenset[str] = frozenset()
 
     def of_study(self, study: Study) -> Schema:
-        """Schema of the file of a study, which says what cells of a .csv are."""
+        """Schema of a study's rows: it says what cells of a .csv are, and merges public files."""
         if study.data.suffix.lower() != ".csv":
-            return self.schema
-        return as_declared(self.schema, self.empty, study.kinds_of(self.schema.names))
+            return study.prepared(self.schema)
+        kinds = study.kinds_of(self.schema.names)
+        return study.prepared(as_declared(self.schema, self.empty, kinds))
 
 
 def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
@@ -186,6 +187,7 @@ def rows_of(study: Study, rows: int | None) -> int | None:
 def confidential(study: Study) -> tuple[pd.DataFrame, Schema]:
     """Return the rows that the study is about, with the schema that their file gives."""
     data, schema = rows_of_study(study)
+    data, schema = study.with_prepared(data), study.prepared(schema)
     return study.scope.sampled(study.with_derived(data, schema)), schema
 
 
@@ -200,7 +202,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
         data, schema = rows_of_study(study)[0], sealed
     if study.merged_files:
         check_merged(study, data)
-    data = study.with_derived(data, header)
+    data = study.with_derived(study.with_prepared(data), header)
     if study.scope.sample is not None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
@@ -413,7 +415,9 @@ def _facts_of(study: Study) -> dict[str, str]:
     if several := _of_several(study):
         thrice, lost = thrice_of(study.release.epsilon, study.release.delta)
         said[SEVERAL] = f"epsilon={thrice:g}{'' if lost is None else f', {lost}'}; {several}"
-    return {**{f"{MADE_BY}{name}": text for name, text in study.derived.items()}, **said}
+    merged = study.merged_facts(read_header(study)) if study.prepare else {}
+    made = {f"{MADE_BY}{name}": text for name, text in study.derived.items()}
+    return {**merged, **made, **said}
 
 
 def identity_of(study: Study) -> str:
@@ -422,6 +426,7 @@ def identity_of(study: Study) -> str:
     facts = study.declared(read_header(study)).digest()
     asked = [release.method, release.epsilon, release.delta, facts, study.asked.spec]
     asked += [[*study.derived.items()]] if study.derived else []
+    asked += [[(one.part, one.sha256) for one in study.public_files]] if study.prepare else []
     return hashlib.sha256(spelled_out(asked).encode("utf-8")).hexdigest()
 
 

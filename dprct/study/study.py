@@ -42,6 +42,16 @@ from dprct.study.calibrated_section import calibrated_from
 from dprct.study.declared_tables import TableSpec, tables_from
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.places import check_identity
+from dprct.study.prepare import (
+    Preparation,
+    PublicFile,
+    fate_problems,
+    merged_facts,
+    merges_of,
+    prepare_from,
+    public_files,
+    with_added,
+)
 from dprct.study.readme import Availability
 from dprct.study.release_section import (
     PackageSpec,
@@ -67,6 +77,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from dprct.dofile.memory import Merges
     from dprct.privacy.budget import Relation
 
 
@@ -137,6 +148,7 @@ _SECTIONS = (
     "dataset_id",
     "unit",
     "study",
+    "prepare",
     "derived",
     "release",
     *OWN_SECTIONS,
@@ -219,6 +231,8 @@ class Study:
         Under which names the columns of ``data`` are read (:func:`dprct.read`).
     derived : mapping of str to str
         Columns that are made of those of the file, row by row, by their expressions.
+    prepare : tuple of Preparation
+        The ``[[prepare]]`` sections: files of public facts that are merged into the data.
     """
 
     data: Path
@@ -239,6 +253,14 @@ class Study:
     package: PackageSpec | None = None
     names: Names = "same"
     derived: Mapping[str, str] = field(default_factory=dict)
+    prepare: tuple[Preparation, ...] = ()
+
+    @property
+    def public_files(self) -> tuple[PublicFile, ...]:
+        """The files of public facts that are merged into the data."""
+        if not self.prepare:
+            return ()
+        return public_files(self.path.parent, self.prepare, self.data, self.unit)
 
     @property
     def do_files(self) -> tuple[Path, ...]:
@@ -301,7 +323,7 @@ class Study:
         """Return the file's schema with what the study declares."""
         facts_of = self._facts_of_file(header)
         schema = header.with_columns(
-            [declared(header.column(name), facts) for name, facts in facts_of.items()]
+            [_declared(header.column(name), facts) for name, facts in facts_of.items()]
         )
         schema = self._with_derived(schema).declare(
             dataset_id=self.dataset_id, unit=self.unit, confirm_header=self.header.confirm
@@ -327,18 +349,38 @@ class Study:
             return schema
 
         def declare(column: Column) -> Column:
-            facts = self.columns.get(column.name, {})
-            if {"bounds", "levels"} & {*facts}:
-                column = replace(column, bounds=None, levels=None)
-            return declared(column, facts)
+            return _declared(column, self.columns.get(column.name, {}))
 
         made = made_columns(self.derived, schema.columns, declare)
         return replace(schema, columns=(*schema.columns, *made))
 
+    def prepared(self, header: Schema) -> Schema:
+        """Return the header of the file with the columns that the study merges into it."""
+        if not self.prepare:
+            return header
+        facts = self._facts_of_file(header)
+        known = {one.name: _declared(one, facts.get(one.name, {})) for one in header.columns}
+        return with_added(header, self.public_files, known)
+
+    def with_prepared(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Return rows of the file with the columns that the study merges into them."""
+        for file in self.public_files:
+            data = file.added_to(data)
+        return data
+
+    def merges(self, schema: Schema) -> Merges:
+        """The files that the study merges, as do-files are read with them."""
+        return merges_of(self.public_files, schema)
+
+    def merged_facts(self, header: Schema) -> dict[str, str]:
+        """What a certificate says of the files that are merged."""
+        return merged_facts(self.public_files, self.declared(header))
+
     def of_file(self, schema: Schema) -> Schema:
-        """Return a declared schema without the columns that the study makes."""
-        kept = tuple(column for column in schema.columns if column.name not in self.derived)
-        return replace(schema, columns=kept)
+        """Return a declared schema without the columns that the study makes and merges."""
+        added = {one.name for file in self.public_files for one in file.columns}
+        gone = added | {*self.derived}
+        return replace(schema, columns=tuple(c for c in schema.columns if c.name not in gone))
 
     def with_derived(self, data: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         """Return rows of the file with the columns that the study makes of them.
@@ -374,7 +416,7 @@ class Study:
         columns: list[Column] = []
         for name, facts in self._facts_of_file(header).items():
             try:
-                columns.append(declared(header.column(name), facts))
+                columns.append(_declared(header.column(name), facts))
             except DprctError as error:
                 found.append(marked(error))
         try:
@@ -382,6 +424,7 @@ class Study:
         except DprctError as error:  # a name that is none, or roles that contradict each other
             return [*found, marked(error)]
         found += self.scope.problems(self.columns, header.names)
+        found += fate_problems(self.public_files, schema)
         for name in self.header.columns:
             if name != DATASET:
                 found += unmatched("[header] columns", name, header.names)
@@ -490,6 +533,13 @@ class Study:
         return found
 
 
+def _declared(column: Column, facts: Mapping[str, Any]) -> Column:
+    """Return a column with declared facts, which replace what follows of its values."""
+    if {"bounds", "levels"} & {*facts}:
+        column = replace(column, bounds=None, levels=None)
+    return declared(column, facts)
+
+
 def _refusal(error: DprctError | None) -> list[str]:
     """Reason why a budget buys no release, in the words of a study file, if it buys none."""
     if error is None:
@@ -552,6 +602,7 @@ def study_from(document: Mapping[str, Any], path: Path) -> Study:
         package=package_from(document),
         names=_names_from(document),
         derived=_derived_from(document),
+        prepare=prepare_from(document),
     )
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from dprct.certificate.valid_groups import Level
     from dprct.dofile import Regression
+    from dprct.dofile.memory import Merges
     from dprct.study.study import Study
 
 
@@ -682,6 +683,8 @@ class Others:
     key: str | None = None  # the column by which they were
     # Columns that the study makes of those of its data, by their expressions.
     derived: Mapping[str, str] = field(default_factory=dict)
+    # Files of public facts that the study merges as do-files do.
+    merges: Merges = field(default_factory=dict)
 
 
 _ALONE = Others()
@@ -693,7 +696,8 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
     The header of the data file is read, and public facts of the study.  None is returned as long as
     the study does not say its formula and its design.
     """
-    schema = study.declared(Schema.from_dta(study.data))
+    schema = study.declared(study.prepared(Schema.from_dta(study.data)))
+    merges = study.merges(schema)
     fates = {column.name: column.fate or "not decided" for column in schema.columns}
     valid, treatments = None, None
     whole = pooled = frozenset[str]()
@@ -711,14 +715,16 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         spec, served = asked.spec, dict.fromkeys(fates, "modelled")
         name = moments_path(study.output).name
         design = () if spec.assignment is None else spec.assignment.columns
-        read = read_do(do, header, treatments=[*design], dataset=study.data.name)
+        read = read_do(do, header, treatments=[*design], dataset=study.data.name, merges=merges)
         rows = all_on_derived(read, study.derived, design)
         moments = Served.planned(name, spec, schema)
         return verdicts(
             rows,
             Released(study.data.name, served, served=moments, **_of_factors(schema)),
         )
-    read = read_do(do, header, treatments=treatments, dataset=study.data.name, others=known)
+    read = read_do(
+        do, header, treatments=treatments, dataset=study.data.name, others=known, merges=merges
+    )
     rows = all_on_derived(read, study.derived, treatments or ())
     instead = _COARSE if study.makes_file else _NUMBERS
     released = Released(
@@ -783,13 +789,10 @@ def _together(table: pd.DataFrame, schema: Schema) -> tuple[frozenset[str], ...]
     return tuple(map(frozenset, found.values()))
 
 
-def of_moments(
-    do: Sequence[Path], name: str, moments: Moments, derived: Mapping[str, str]
-) -> list[Verdict]:
+def of_moments(do: Sequence[Path], name: str, moments: Moments, others: Others) -> list[Verdict]:
     """Verdicts on the regressions of do-files with released moments.
 
-    ``name`` is that of their file, after the confidential one that do-files use; ``derived`` are
-    columns that the study made of those of its data, by their expressions.
+    ``name`` is that of their file, after the confidential one that do-files use.
     """
     stem_of = name.rpartition("/")[2].removesuffix(SUFFIX)
     fates = {column.name: "modelled" for column in moments.schema.columns}
@@ -800,7 +803,8 @@ def of_moments(
     fates = {one.clusters: "public" for one in moments.models if one.clusters} | fates
     arms = {_ARM.sub(r"\1", term) for one in moments.declared for term in one.terms}
     treatments = moments.treatment or tuple(sorted(arm for arm in arms if ":" not in arm))
-    rows = all_on_derived(read_do(do, treatments=[*treatments]), derived, treatments)
+    read = read_do(do, treatments=[*treatments], merges=others.merges)
+    rows = all_on_derived(read, others.derived, treatments)
     served = Served.released(name, moments)
     return verdicts(rows, Released(stem_of, fates, served=served))
 
@@ -817,7 +821,9 @@ def _on_schema(
     """Return the verdicts on a file that says itself what it is calibrated for."""
     valid = Validity.of(schema)
     treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    read = read_do(do, schema, treatments=treatments, dataset=name, others=others.headers)
+    read = read_do(
+        do, schema, treatments=treatments, dataset=name, others=others.headers, merges=others.merges
+    )
     rows = all_on_derived(read, others.derived, treatments)
     released = Released(
         name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
@@ -833,7 +839,7 @@ def of_file(
     What the file says of itself decides, and the fates of its columns in the certificate.
     """
     if file.name.endswith(SUFFIX):
-        return of_moments(do, file.name, Moments.load(file), others.derived)
+        return of_moments(do, file.name, Moments.load(file), others)
     schema = Schema.from_dta(file)
     fates = {column.name: "modelled" for column in schema.columns}
     values: Mapping[str, tuple[float, ...]] = {}

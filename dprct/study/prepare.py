@@ -1,0 +1,328 @@
+"""Rows as a study prepares them: public facts of villages and the like, merged by their key.
+
+What it adds to a row is a function of the row's own key and of a file that is public.  So of two
+neighbours only the rows of the replaced person have other values in an added column, as in every
+other column, and none has where the keys are public: no sensitivity changes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from dprct import disk
+from dprct.dofile.memory import Merged
+from dprct.errors import ColumnError, DprctError, FileError, StudyError, marked
+from dprct.io import read
+from dprct.missing import missing_numbers, tagged
+from dprct.study.sections import Names, section
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dprct.dofile.memory import Merges
+    from dprct.schema.columns import Column, Unit
+    from dprct.schema.schema import Schema
+
+MERGED_BY = "file merged by the study: "
+_MOST_LEVELS = 20
+_INSTEAD = {
+    "append": "append the files before, and declare [unit] id with max_rows, one for each file",
+    "reshape": "reshape before, and declare [unit] id with max_rows, one for each wave",
+    "collapse": "a mean over people is moved by each of them: regress on rows, with cluster = the "
+    "column of the groups, or take the group's mean from a public file with merge",
+    "joinby": "it repeats rows: merge a file with one row for each key",
+    "expand": "it repeats rows: declare weights",
+}
+"""What is not carried out, and what to do about it."""
+_REPEATS = ("1:m", "m:m")
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A file of public facts that is merged into the data by its key.
+
+    Parameters
+    ----------
+    merge : str
+        The file, in the folder of the study file or below it. All of it is public.
+    on : str or tuple of str
+        The columns of its key: it has one row for each of their values.
+    kind : {"m:1", "1:1"}
+        As Stata says it: many rows of the data, or one, for each row of the file.
+    columns : tuple of str
+        Those that are taken; all of them if not given.
+    complete : bool
+        Whether it is public that every row of the data finds its key in the file. It follows where
+        the levels of the key are declared.
+    """
+
+    merge: str
+    on: Names
+    kind: Literal["m:1", "1:1"] = "m:1"
+    columns: tuple[str, ...] = ()
+    complete: bool = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.on,) if isinstance(self.on, str) else self.on
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFile:
+    """A file of public facts, with what follows of its columns.
+
+    Parameters
+    ----------
+    rows : mapping of tuple to int
+        The row of each key.
+    columns : tuple of Column
+        What is added to the data.
+    """
+
+    part: Preparation
+    path: Path
+    sha256: str
+    data: pd.DataFrame
+    keys: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    rows: Mapping[tuple[Any, ...], int]
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"[[prepare]] merge = {self.part.merge!r}"
+
+    def holds(self, keys: Sequence[Column]) -> bool:
+        """Whether by public facts every row of the data finds its key in the file."""
+        if self.part.complete:
+            return True
+        if len(keys) != 1 or keys[0].missing != () or not keys[0].levels:
+            return False
+        return all((level,) in self.rows for level in keys[0].levels)
+
+    def added_to(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with the columns of the file; a key that it lacks leaves them missing."""
+        keys = zip(*(data[name].tolist() for name in self.part.keys), strict=True)
+        place = np.array([self.rows.get(key, -1) for key in keys], dtype=np.int64)
+        added = {one.name: _taken(self.data[one.name], place) for one in self.columns}
+        return data.assign(**added)
+
+
+def _taken(values: pd.Series[Any], place: np.ndarray[Any, Any]) -> Any:
+    """Return the values of some rows of a public column; missing at -1."""
+    gone = "" if values.dtype == object else tagged([0])[0]
+    listed = np.append(values.to_numpy(), [gone]) if values.dtype != object else None
+    if listed is not None:
+        return listed[place]
+    texts = [*values.tolist(), gone]
+    return pd.Series([texts[at] for at in place], dtype=object).to_numpy()
+
+
+def prepare_from(document: Mapping[str, Any]) -> tuple[Preparation, ...]:
+    """Return the ``[[prepare]]`` sections of a parsed study file.
+
+    Examples
+    --------
+    >>> prepare_from({"prepare": [{"merge": "villages.dta", "on": "village"}]})[0].keys
+    ('village',)
+    """
+    parts = document.get("prepare", [])
+    if not isinstance(parts, list):
+        raise StudyError("files to merge are written as [[prepare]], one section for each")
+    for part in parts:
+        _check_carried_out(part)
+    return tuple(section(Preparation, x, f"[[prepare]] number {k}") for k, x in enumerate(parts, 1))
+
+
+def _check_carried_out(part: object) -> None:
+    """Refuse by name what would change who a row is about, or how many rows somebody has."""
+    if not isinstance(part, Mapping):
+        return
+    for name, instead in _INSTEAD.items():
+        if name in part:
+            raise StudyError(f"[[prepare]] {name} is not carried out by a study: {instead}")
+    if part.get("kind") in _REPEATS:
+        raise StudyError(
+            f'[[prepare]] kind = "{part["kind"]}" repeats rows of people; merge a file with one '
+            'row for each key, kind = "m:1"'
+        )
+
+
+def public_files(
+    home: Path, parts: Sequence[Preparation], data: Path, unit: Unit
+) -> tuple[PublicFile, ...]:
+    """Return the files of a study's ``[[prepare]]`` sections; ``home`` is the study's folder."""
+    for part in parts:
+        where = f"[[prepare]] merge = {part.merge!r}"
+        if (home / part.merge).resolve() == data.resolve():
+            raise StudyError(f"{where} is the confidential file; name a file of public facts")
+        if unit.name == "person" and unit.id in part.keys:
+            raise StudyError(
+                f"{where}: a file with a row for each person is confidential; merge it before, and "
+                "name it in [package] merge"
+            )
+    return tuple(_public_file(home, part) for part in parts)
+
+
+def _public_file(home: Path, part: Preparation) -> PublicFile:
+    path, where = home / part.merge, f"[[prepare]] merge = {part.merge!r}"
+    if path.is_symlink() or not path.resolve().is_relative_to(home.resolve()):
+        raise FileError(f"{where} is a link, or lies outside the folder of the study file; put "
+                        "the file itself there")  # fmt: skip
+    if not part.keys:
+        raise StudyError(f"{where}: on is empty; name the columns of its key")
+    try:
+        stat = path.stat() if path.is_file() else None
+        found = _read(path, part, (0, 0) if stat is None else (stat.st_mtime_ns, stat.st_size))
+    except DprctError as error:
+        raise type(error)(f"{where}: {marked(error)}") from None
+    return found
+
+
+@functools.lru_cache(maxsize=32)
+def _read(path: Path, part: Preparation, _: tuple[int, int]) -> PublicFile:
+    data, schema = read(path)
+    for name in (*part.keys, *part.columns):
+        if name not in schema.names:
+            raise ColumnError(str(ColumnError.unknown(name, tuple(schema.names), path.name)))
+    rows: dict[tuple[Any, ...], int] = {}
+    for at, key in enumerate(zip(*(data[name].tolist() for name in part.keys), strict=True)):
+        if rows.setdefault(key, at) != at:
+            raise StudyError("its key repeats; give a file with one row for each key, or more of "
+                             "its columns in on")  # fmt: skip
+    taken = part.columns or tuple(name for name in schema.names if name not in part.keys)
+    columns = tuple(_with_facts(schema.column(name), data[name]) for name in taken)
+    keys = tuple(schema.column(name) for name in part.keys)
+    return PublicFile(part, path, disk.sha256(path), data, keys, columns, rows)
+
+
+def _with_facts(column: Column, values: pd.Series[Any]) -> Column:
+    """Return a column of a public file with what its values say: they are all public."""
+    column = replace(column, confirmed=True, built_from="own", value_label="")
+    if column.is_text:
+        return replace(column, levels=tuple(dict.fromkeys(values.tolist())), missing=())
+    numbers = values.to_numpy(np.float64)
+    there = sorted({float(x) for x in numbers[missing_numbers(numbers) < 0].tolist()})
+    codes = (".",) if len(numbers[missing_numbers(numbers) >= 0]) else ()
+    if not there:
+        return replace(column, missing=codes)
+    whole = all(x.is_integer() for x in there)
+    if whole and len(there) <= _MOST_LEVELS:
+        return replace(column, levels=tuple(there), integer=True, missing=codes)
+    bounds = (there[0], there[-1])
+    return replace(column, bounds=bounds, integer=whole or column.integer, missing=codes)
+
+
+def with_added(
+    header: Schema, files: Sequence[PublicFile], declare: Mapping[str, Column]
+) -> Schema:
+    """Return a header with the columns that files add to it.
+
+    Parameters
+    ----------
+    declare : mapping of str to Column
+        The columns of the header as the study declares them.
+    """
+    for file in files:
+        for key in file.keys:
+            if key.name not in declare:
+                known = ColumnError.unknown(key.name, tuple(declare), "the data")
+                raise StudyError(f"{file.where}: on: {known}")
+            if declare[key.name].is_text != key.is_text:
+                raise StudyError(
+                    f"{file.where}: {key.name!r} is text in one of the files and numbers in the "
+                    "other; make both the same"
+                )
+        if twice := [one.name for one in file.columns if one.name in declare]:
+            raise StudyError(
+                f"{file.where}: the data have {twice[0]!r}, too; name those that are to be added: "
+                "columns = [...]"
+            )
+        complete = file.holds([declare[name] for name in file.part.keys])
+        added = [_as_added(one, complete=complete) for one in file.columns]
+        declare = {**declare, **{one.name: one for one in added}}
+        header = replace(header, columns=(*header.columns, *added))
+    return header
+
+
+def _as_added(column: Column, *, complete: bool) -> Column:
+    """Return a column of a file as the data have it, where a key may not be in the file."""
+    if complete:
+        return column
+    if column.is_text:
+        levels = tuple(dict.fromkeys((*(column.levels or ()), "")))
+        return replace(column, levels=levels)
+    return replace(column, missing=(".",))
+
+
+def fate_problems(files: Sequence[PublicFile], schema: Schema) -> list[str]:
+    """Added columns that are public although the key is not, in words."""
+    return [
+        f"{file.where}: column {one.name!r} has fate 'public', and its key {key!r} has not, which "
+        f"it would tell; give it another fate, or make {key!r} public"
+        for file in files
+        for one in file.columns
+        if schema.column(one.name).fate == "public"
+        for key in file.part.keys
+        if schema.column(key).fate not in ("public", "key")
+    ]
+
+
+def merges_of(files: Sequence[PublicFile], schema: Schema) -> Merges:
+    """Return the files that a study merges, by name, as do-files are read with them."""
+    return {
+        file.path.name: Merged(
+            file.part.keys,
+            tuple(one.name for one in file.columns),
+            file.holds([schema.column(name) for name in file.part.keys]),
+        )
+        for file in files
+    }
+
+
+def merged_facts(files: Sequence[PublicFile], schema: Schema) -> dict[str, str]:
+    """Return what a certificate says of the files that were merged."""
+    merges = merges_of(files, schema)
+    return {
+        f"{MERGED_BY}{file.path.name}": (
+            f"{file.part.kind} by {' '.join(file.part.keys)}"
+            f"{_COMPLETE if merges[file.path.name].complete else ''}, for "
+            f"{', '.join(one.name for one in file.columns)}; all of it is taken as public "
+            f"(sha256 {file.sha256})"
+        )
+        for file in files
+    }
+
+
+_COMPLETE = " (each is in it)"
+_FACT = re.compile(
+    rf"(?:m:1|1:1) by (?P<keys>[^,(]+?)(?P<all>{re.escape(_COMPLETE)})?, for (?P<columns>[^;]*); "
+)
+
+
+def merges_in(facts: Mapping[str, str]) -> Merges:
+    """Return the files that a certificate says were merged, by name.
+
+    Examples
+    --------
+    >>> merges_in({"file merged by the study: a.dta": "m:1 by v w, for road; all of it ..."})
+    {'a.dta': Merged(keys=('v', 'w'), columns=('road',), complete=False)}
+    """
+    found = {}
+    for name, text in facts.items():
+        said = _FACT.match(text) if name.startswith(MERGED_BY) else None
+        if said is not None:
+            keys, columns = said["keys"].split(), said["columns"].split(", ")
+            found[name.removeprefix(MERGED_BY)] = Merged(
+                tuple(keys), tuple(columns), said["all"] is not None
+            )
+    return found
