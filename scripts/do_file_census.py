@@ -238,16 +238,17 @@ def is_fitted(row: Regression) -> bool:
     return row.command in LINEAR and any(one.startswith("predicted") for one in made)
 
 
-def one_study_each(folder: Path) -> Counter[str]:
-    """Return what the regressions of the key are worth on one drafted study for each paper."""
-    key: dict[str, list[dict[str, Any]]] = {}
-    for row in json.loads((folder / "regressions.json").read_text("utf-8")):
-        key.setdefault(row["paper"], []).append(row)
+def one_study_each(folder: Path) -> list[str]:
+    """Return what each regression of the key is worth on one drafted study for its paper."""
+    key: list[dict[str, Any]] = json.loads((folder / "regressions.json").read_text("utf-8"))
     home = folder / "experiments"
-    counts: Counter[str] = Counter()
-    for paper, rows in key.items():
-        counts.update(in_one_study(rows, [(home / f"Replication{paper}.do", home)]))
-    return counts
+    said = [""] * len(key)
+    for paper in dict.fromkeys(one["paper"] for one in key):
+        mine = [number for number, one in enumerate(key) if one["paper"] == paper]
+        files = [(home / f"Replication{paper}.do", home)]
+        for number, verdict in zip(mine, in_one_study([key[n] for n in mine], files), strict=True):
+            said[number] = verdict
+    return said
 
 
 def in_one_study(key: list[dict[str, Any]], files: list[tuple[Path, Path]]) -> list[str]:
@@ -775,7 +776,7 @@ def table(counts: Counter[str]) -> list[str]:
 
 def main(folder: Path) -> None:
     """Print the census."""
-    for kind, counts in {**census(folder), "one study": one_study_each(folder)}.items():
+    for kind, counts in {**census(folder), "one study": Counter(one_study_each(folder))}.items():
         print(f"\n| {kind} | regressions |\n|---|---|")
         print("\n".join(table(counts)))
         print(f"| all | {sum(counts.values())} |")
