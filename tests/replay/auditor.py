@@ -60,8 +60,8 @@ class Auditor:
     ----------
     monkeypatch : pytest.MonkeyPatch
     at_length : bool
-        Look at everything that a result can be asked for, and with either table as the true one.
-        Else two results whose pickles agree are the same value, so that whatever is asked of them
+        Look at everything that a plan or result can be asked for, and with either table as the true
+        one.  Else two whose pickles agree are the same value, so that whatever is asked of them
         agrees too; where the pickles differ, everything is looked at in any case.
     """
 
@@ -84,8 +84,12 @@ class Auditor:
                 found.findings.append(f"constructor: {words[0] or 'made'} | {words[1] or 'made'}")
             return found
         doors = [self._door(model, budget) for model in models]
-        found.findings += [f"before the fit: {path}" for path in different(*doors)]
-        refused = [door["guarantee"] for door in doors if "guarantee" in door]
+        refused = [door["guarantee"] for door in doors if isinstance(door["guarantee"], str)]
+        for name in doors[0]:
+            here, there = (door[name] for door in doors)
+            if self.at_length or not _same(here, there):
+                unlike = different(seen(here, name), seen(there, name))
+                found.findings += [f"before the fit: {path}" for path in unlike]
         if refused:  # a budget that nothing is promised for
             found.refused = str(refused[0])
             return found
@@ -170,7 +174,7 @@ class Auditor:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
-                    found |= seen(deed(), name)
+                    found[name] = deed()
                 except DprctError as error:
                     found[name] = f"{type(error).__name__}: {error}"
             found[f"{name} warns"] = [str(warning.message) for warning in caught]
@@ -233,6 +237,14 @@ class Auditor:
             if file.is_file():
                 found[f"file {file.relative_to(place)}"] = file.read_bytes().replace(root, b"")
         return found
+
+
+def _same(here: Any, there: Any) -> bool:
+    """Whether two values have one pickle; False too where they have none."""
+    try:
+        return pickle.dumps(here) == pickle.dumps(there)
+    except (AttributeError, DprctError, TypeError, pickle.PicklingError):
+        return False
 
 
 def _said(lost: Loss) -> str:
