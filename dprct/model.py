@@ -428,6 +428,17 @@ class Spec(ABC, Generic[AnyFacts]):
             check()
 
 
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A fit that was planned and charged: what its result says besides what was drawn."""
+
+    plan: Plan
+    allocation: Allocation
+    guarantee: Guarantee
+    ledger: str  # which entry was charged, in words
+    noise: NoiseSource
+
+
 class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
     """A specification bound to a confidential table, which is read in ``fit`` and nowhere else.
 
@@ -700,15 +711,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         """Draw what is released; the caller has charged the allocation."""
 
     @abstractmethod
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> AnyResult:
+    def _read(self, drawn: Drawn, paid: Paid) -> AnyResult:
         """Return the result of what was drawn: post-processing."""
 
     def _state(self, drawn: Drawn) -> Mapping[str, Any]:
@@ -731,7 +734,7 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         guarantee = self._promise(allocation)
         if noise.simulation:
             guarantee = guarantee.as_simulation()
-        return self._read(drawn, plan, allocation, guarantee, receipt.words, noise)
+        return self._read(drawn, Paid(plan, allocation, guarantee, receipt.words, noise))
 
     def _study(self, allocation: Allocation) -> dict[str, Any]:
         """Return the public facts that a draw rests on, hashed; no words of ours are among them."""

@@ -20,6 +20,7 @@ import pandas as pd
 
 import dprct
 from dprct import Budget, Column, PrivateATE, Schema
+from dprct.model import Paid
 from dprct.privacy.noise import source
 
 OUT = Path(__file__).resolve().parents[1] / "docs" / "coverage_moments.md"
@@ -96,7 +97,7 @@ def row(case: tuple[str, int, float, str, bool], runs: int) -> tuple[str, bool]:
         budget, noise = Budget(epsilon, DELTA), source(int(rng.integers(2**31)))
         allocation = model._allocated(budget)
         drawn, none = model._draw(allocation, noise), cast("Any", None)  # it is read without a plan
-        fit: Any = model._read(drawn, none, allocation, model.guarantee(budget), "", noise)
+        fit: Any = model._read(drawn, Paid(none, allocation, model.guarantee(budget), "", noise))
         for name, found, true in (("whole", fit, whole), ("within", fit.effects(where="g"), truth)):
             for alpha in LOW:
                 ends = found.conf_int(alpha).to_numpy()

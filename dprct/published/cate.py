@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.assignment.groups import Design
+    from dprct.model import Paid
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -358,15 +359,7 @@ class CATE(
     def _state(self, drawn: dict[str, EBMFit | Plugged]) -> dict[str, Any]:
         return {}  # there is no charge with which anything could be kept
 
-    def _read(
-        self,
-        drawn: dict[str, EBMFit | Plugged],
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> PublishedCATEResults:
+    def _read(self, drawn: dict[str, EBMFit | Plugged], paid: Paid) -> PublishedCATEResults:
         spec = self.spec
         return PublishedCATEResults(
             fits=drawn,
@@ -375,8 +368,8 @@ class CATE(
             treatment=spec.treatment,
             outcome=spec.outcome,
             nobs=self.n,
-            guarantee=guarantee,
-            ledger=ledger,
+            guarantee=paid.guarantee,
+            ledger=paid.ledger,
         )
 
     def _stage(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from dprct.assignment import Design
     from dprct.formula import Formula
-    from dprct.model import Facts
+    from dprct.model import Facts, Paid
     from dprct.privacy.accountant import Accountant
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
@@ -424,18 +424,10 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
         """Return finished columns as they are."""
         return drawn.columns
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> Release:
-        rng = noise.post_processing_rng()
+    def _read(self, drawn: Drawn, paid: Paid) -> Release:
+        rng = paid.noise.post_processing_rng()
         rows = self._rows(drawn.columns, rng)
-        imputed = self._impute(rows, plan.budget, rng)
+        imputed = self._impute(rows, paid.plan.budget, rng)
         for note in imputed.notes:
             warnings.warn(note, DprctWarning, stacklevel=4)
         arms = arms_of({name: rows.columns[name] for name in self.spec.roles.treatment})
@@ -451,7 +443,7 @@ class ModelInformed(ReleaseModel[AnyInformed, InformedFacts, Drawn]):
             outcomes[name] = made_missing(every, codes)
             changed.append(_with_missing(column, codes))
         finished = replace(drawn, columns={**rows.columns, **outcomes})
-        release = super()._read(finished, plan, allocation, guarantee, ledger, noise)
+        release = super()._read(finished, paid)
         return self._described(release, changed, imputed)
 
     def _rows(self, drawn: Columns, rng: np.random.Generator) -> Rows:

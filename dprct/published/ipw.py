@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dprct.formula import Formula
+    from dprct.model import Paid
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
 
@@ -442,25 +443,17 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
     def _state(self, drawn: Drawn) -> dict[str, Any]:
         return {"weights": drawn.weights.tolist(), "effect": drawn.partial + drawn.noise}
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> PublishedIPWResults:
-        unprotected = guarantee.measure == "none" or guarantee.simulation
+    def _read(self, drawn: Drawn, paid: Paid) -> PublishedIPWResults:
+        unprotected = paid.guarantee.measure == "none" or paid.guarantee.simulation
         return PublishedIPWResults(
             params=pd.Series([drawn.partial + drawn.noise], index=[self.spec.estimand.upper()]),
             partial=drawn.partial if unprotected else math.nan,
             weights=drawn.weights,
             weight_sd=drawn.weight_sd,
             effect_sd=drawn.effect_sd,
-            guarantee=guarantee,
+            guarantee=paid.guarantee,
             method=self.method,
-            ledger=ledger,
+            ledger=paid.ledger,
         )
 
     def _numbers(self) -> tuple[Array, NDArray[np.bool_], Array]:

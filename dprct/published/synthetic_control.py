@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from dprct.estimate.synthetic_control.panel import Panel
-    from dprct.model import Facts
+    from dprct.model import Facts, Paid
     from dprct.privacy.budget import Budget
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -488,15 +488,7 @@ class SyntheticControl(
         weights, path = revived(state["drawn"])
         return weights, path
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> PublishedControlResults:
+    def _read(self, drawn: Drawn, paid: Paid) -> PublishedControlResults:
         weights, path = drawn
         panel = self.facts.panel
         assert self.facts.target is not None
@@ -508,9 +500,9 @@ class SyntheticControl(
             target=self.facts.target,
             times=panel.times,
             T0=panel.T0,
-            guarantee=guarantee,
+            guarantee=paid.guarantee,
             method=self.method,
-            ledger=ledger,
+            ledger=paid.ledger,
         )
 
     def __repr__(self) -> str:

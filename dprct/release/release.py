@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
+    from dprct.model import Paid
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.schema.columns import FileFacts
@@ -253,9 +254,7 @@ class Release:
 def released(
     table: pd.DataFrame,
     schema: Schema,
-    guarantee: Guarantee,
-    plan: Plan,
-    ledger: str,
+    paid: Paid,
     limits: tuple[str, ...],
     keep: tuple[str, ...],
     declared: Schema | None = None,
@@ -266,6 +265,7 @@ def released(
     ``declared`` schema, where the method filled in fates.
     """
     sealed, digest = sealed_words(declared or schema)
+    guarantee, plan = paid.guarantee, paid.plan
     new = announced_schema(schema, guarantee, keep, plan.file_note)
     new = replace(new, file=replace(new.file, rows=len(table)), opened=True)
     issued = None
@@ -278,12 +278,12 @@ def released(
             seal=sealed,
             seal_sha256=digest,
             header=header_words(schema),
-            ledger=ledger,
+            ledger=paid.ledger,
             fates=fates_of(schema),
             differences=tuple(_differences(schema, new.file, guarantee)),
             limits=(plan.file_note, *limits) if plan.file_note else limits,
         )
-    return Release(table, new, guarantee, plan, ledger, issued)
+    return Release(table, new, guarantee, plan, paid.ledger, issued)
 
 
 def announced_schema(
@@ -580,21 +580,14 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
             f"``{type(self).__name__}`` saves nothing that it could be resumed from; fit it again"
         )
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> Release:
-        rng = noise.post_processing_rng()
-        columns = self._columns(drawn, noise)
+    def _read(self, drawn: Drawn, paid: Paid) -> Release:
+        rng = paid.noise.post_processing_rng()
+        columns = self._columns(drawn, paid.noise)
         table = assembled(self.schema, columns, self._public, self.n, rng, self._units)
         limits = (*self.spec.limits(self.facts), *key_limits(self.schema))
-        plan = replace(plan, file_note=self._file_note(drawn, plan, allocation))
-        return released(table, self.schema, guarantee, plan, ledger, limits, self.spec.keep)
+        note = self._file_note(drawn, paid.plan, paid.allocation)
+        noted = replace(paid, plan=replace(paid.plan, file_note=note))
+        return released(table, self.schema, noted, limits, self.spec.keep)
 
     def __repr__(self) -> str:
         names = ", ".join(modelled(self.schema))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dprct.estimate.additive.terms import Terms
+    from dprct.model import Paid
     from dprct.privacy.budget import Budget, Guarantee
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -322,22 +323,14 @@ class PrivateAdditive(Model[AdditiveSpec, Facts, AdditiveSums, AdditiveResults])
         values: Any = rows.outcome - target.middle
         return released_sums(rows.codes, values, *bought.last, noise)
 
-    def _read(
-        self,
-        drawn: AdditiveSums,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> AdditiveResults:
+    def _read(self, drawn: AdditiveSums, paid: Paid) -> AdditiveResults:
         terms, target = self.spec.terms(self.facts), self.spec.target(self.facts)
         return AdditiveResults(
             fit=AdditiveFit(terms, drawn, target.middle),
-            guarantee=guarantee,
+            guarantee=paid.guarantee,
             outcome=self.spec.outcome,
             what=f"mean of {self.spec.outcome}",
-            ledger=ledger,
+            ledger=paid.ledger,
         )
 
     def __repr__(self) -> str:

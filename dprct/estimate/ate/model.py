@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from dprct.estimate.contrasts import Contrast
     from dprct.estimate.experiment import Comparison
     from dprct.estimate.moments.layout import Layout
+    from dprct.model import Paid
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -648,19 +649,12 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectRe
         assert isinstance(allocation, ATEAllocation)
         return released(self.facts.outcomes, allocation, self._table, noise, sums)
 
-    def _read(
-        self,
-        drawn: AnyDrawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> PrivateATEResults | EffectResults:
+    def _read(self, drawn: AnyDrawn, paid: Paid) -> PrivateATEResults | EffectResults:
+        said = self.spec.alphas, paid.guarantee, paid.ledger
         if isinstance(drawn, DrawnMoments):
             layout = self.spec.layout(self.facts)
-            return joint.results(drawn, self.facts, layout, self.spec.alphas, guarantee, ledger)
-        return results_of(drawn, self.facts, self.spec.alphas, guarantee, ledger)
+            return joint.results(drawn, self.facts, layout, *said)
+        return results_of(drawn, self.facts, *said)
 
     def __repr__(self) -> str:
         names = ", ".join(self.spec.outcome)

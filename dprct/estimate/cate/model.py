@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from dprct.encoding import Coded
     from dprct.estimate.additive.release import AdditiveAllocation
+    from dprct.model import Paid
     from dprct.privacy.budget import Budget, Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -353,24 +354,16 @@ class CATE(Model[CATESpec, Facts, dict[str, Released], CATEResults]):
             rows = rows.in_canonical_order()  # with a seed, the same people in every part
         return released(form, bought, rows, noise)
 
-    def _read(
-        self,
-        drawn: dict[str, Released],
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> CATEResults:
+    def _read(self, drawn: dict[str, Released], paid: Paid) -> CATEResults:
         spec, form = self.spec, self.spec.form(self.facts)
         nuisances = form.fits(drawn)
         return CATEResults(
             fit=nuisances.pop(EFFECT),
             nuisances=nuisances,
-            guarantee=guarantee,
+            guarantee=paid.guarantee,
             outcome=spec.outcome,
             what=f"effect of {spec.treatment} on {spec.outcome}",
-            ledger=ledger,
+            ledger=paid.ledger,
             no_sampling=form.no_sampling,
             learner=spec.learner,
             sizes=dict(form.sizes),

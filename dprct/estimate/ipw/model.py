@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from dprct.model import Paid
     from dprct.privacy.budget import Budget, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -624,25 +625,18 @@ class IPW(Model[IPWSpec, Facts, Released, IPWResults]):
             self._table.frame, roles.outcome, roles.fill, roles.treatment, roles.design, self.n
         )
 
-    def _read(
-        self,
-        drawn: Released,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> IPWResults:
+    def _read(self, drawn: Released, paid: Paid) -> IPWResults:
+        allocation = paid.allocation
         assert isinstance(allocation, (IPWAllocation, AIPWAllocation))
         roles = self.spec.roles(self.facts)
         words = {
             "outcome": self.spec.outcome,
             "formula": self.spec.formula,
             "estimand": roles.estimand(allocation.form.scheme),
-            "ledger": ledger,
+            "ledger": paid.ledger,
         }
         return results_of(
-            drawn, allocation, roles.radius, roles.design, guarantee, words, self.spec.alphas
+            drawn, allocation, roles.radius, roles.design, paid.guarantee, words, self.spec.alphas
         )
 
     def __repr__(self) -> str:

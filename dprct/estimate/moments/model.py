@@ -152,7 +152,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.one_step import Steps
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
-    from dprct.model import BoundTable
+    from dprct.model import BoundTable, Paid
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Real, Relation
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -1341,17 +1341,10 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             frame, facts.layout.grid, facts.grouping.cells, coding.map, relation, facts.n, clusters
         )
 
-    def _read(
-        self,
-        drawn: DrawnMoments,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> Moments:
-        facts = self.spec.at(self.facts, allocation.budget)
-        return Moments.of(facts, drawn, guarantee, ledger, self.spec.method, self.spec.outcomes)
+    def _read(self, drawn: DrawnMoments, paid: Paid) -> Moments:
+        facts = self.spec.at(self.facts, paid.allocation.budget)
+        said = paid.guarantee, paid.ledger, self.spec.method, self.spec.outcomes
+        return Moments.of(facts, drawn, *said)
 
     def __repr__(self) -> str:
         columns, groups = len(self.facts.layout.places), len(self.facts.grouping.groups)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 
     from dprct.estimate.synthetic_control.allocation import Rule
     from dprct.estimate.synthetic_control.panel import Panel
+    from dprct.model import Paid
     from dprct.privacy.budget import Budget, Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
@@ -499,15 +500,8 @@ class SyntheticControl(
         digest = hashlib.sha256(repr(said).encode()).hexdigest()
         return {**super()._study(allocation), "panel": digest}
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> SyntheticControlResults:
+    def _read(self, drawn: Drawn, paid: Paid) -> SyntheticControlResults:
+        allocation, target = paid.allocation, self.facts.target
         assert isinstance(allocation, ControlAllocation)
         treated, *pretended = drawn
         form = allocation.form
@@ -516,14 +510,12 @@ class SyntheticControl(
             placebos=tuple(pretended),
             times=self.facts.panel.times,
             T0=form.T0,
-            target=(
-                None if self.facts.target is None else allocation.scale.public(self.facts.target)
-            ),
+            target=None if target is None else allocation.scale.public(target),
             rule=form.rule,
             lam=form.lam,
-            guarantee=guarantee,
+            guarantee=paid.guarantee,
             outcome=self.spec.outcome + (" (changes)" if self.spec.changes is not None else ""),
-            ledger=ledger,
+            ledger=paid.ledger,
             predictors=self.spec.matched if form.rule == "ridge" else (),
         )
 

@@ -83,13 +83,13 @@ if TYPE_CHECKING:
 
     from dprct.certificate.valid_regressions import Validity
     from dprct.estimate.ate import AnyOutcome
+    from dprct.model import Paid
     from dprct.privacy.budget import Guarantee, Real
     from dprct.privacy.mechanisms import Allocation
     from dprct.privacy.noise import NoiseSource
     from dprct.release.calibrated.covariates import Drawn as DrawnCovariates
     from dprct.release.calibrated.covariates import Rule
     from dprct.release.calibrated.layout import Layout, Regressions
-    from dprct.results.plan import Plan
     from dprct.schema.schema import Schema
 
 
@@ -433,23 +433,14 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         """Return the synthetic covariates, by post-processing."""
         return self.facts.covariates.columns(drawn.covariates, noise.post_processing_rng())
 
-    def _read(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: Allocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> Release:
-        rng = noise.post_processing_rng()
+    def _read(self, drawn: Drawn, paid: Paid) -> Release:
+        rng = paid.noise.post_processing_rng()
         if self.spec.declared is not None:
-            assert isinstance(allocation, CalibratedAllocation)
-            return self._read_regressions(drawn, plan, allocation, guarantee, ledger, noise)
-        columns, indices = self._columns(drawn, noise), None
+            return self._read_regressions(drawn, paid)
+        columns, indices = self._columns(drawn, paid.noise), None
         if self.facts.slopes is not None and drawn.slopes is not None:
             indices = self.facts.slopes.indices(columns, drawn.slopes)
-        estimates, targets, sizes = self._told(drawn, indices, guarantee, ledger)
+        estimates, targets, sizes = self._told(drawn, indices, paid.guarantee, paid.ledger)
         found = self._calibrated(columns, targets, rng, sizes)
         schema = self.facts.layout.fated(drawn.rule)
         facts = {"calibration": found.words()}
@@ -459,7 +450,7 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             errors = self._control_errors(targets)
             facts["control means"] = _control_words(self.facts.effects.outcomes, errors)
         facts |= _weighted_words(self.facts.regressions, targets)
-        plan = plan.also(notes(facts))
+        paid = replace(paid, plan=paid.plan.also(notes(facts)))
         valid = found.valid(
             self.spec.alphas, subsets=not self.spec.has_slopes,
             control_errors=self._control_errors(targets),
@@ -468,37 +459,29 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
         control = () if told else (valid.control_words(),)
         limits = (*self.spec.limits(self.facts), *control, *key_limits(schema))
         made = released(
-            found.table, schema, guarantee, plan, ledger, limits, self.spec.keep,
-            self.facts.effects.schema,
-        )  # fmt: skip
+            found.table, schema, paid, limits, self.spec.keep, self.facts.effects.schema
+        )
         note = f"In the protected file {found.words()}."
         estimates = replace(estimates, notes=(*estimates.notes, note))
         made = replace(made, estimates=estimates)
         return _announced(made, valid, self.facts.layout, targets)
 
-    def _read_regressions(
-        self,
-        drawn: Drawn,
-        plan: Plan,
-        allocation: CalibratedAllocation,
-        guarantee: Guarantee,
-        ledger: str,
-        noise: NoiseSource,
-    ) -> Release:
+    def _read_regressions(self, drawn: Drawn, paid: Paid) -> Release:
         """Return the file that carries the released regressions."""
         declared, moments, found = self.spec.declared, self.facts.moments, drawn.effects
         assert declared is not None
         assert moments is not None
         assert isinstance(found, DrawnMoments)
-        here = declared.at(moments, allocation.effects.budget)
-        rng = noise.post_processing_rng()
-        estimates = DeclaredEstimates.of(found, here, guarantee)
+        assert isinstance(paid.allocation, CalibratedAllocation)
+        here = declared.at(moments, paid.allocation.effects.budget)
+        rng = paid.noise.post_processing_rng()
+        estimates = DeclaredEstimates.of(found, here, paid.guarantee)
         levels = levels_of_outcomes(found, here, self.spec.outcomes)
-        file = self._carried((estimates, levels), self._columns(drawn, noise), rng)
+        file = self._carried((estimates, levels), self._columns(drawn, paid.noise), rng)
         schema = self.facts.layout.fated(drawn.rule)
-        plan = plan.also(notes({"calibration": file.words()}))
+        paid = replace(paid, plan=paid.plan.also(notes({"calibration": file.words()})))
         made = released(
-            file.table, schema, guarantee, plan, ledger,
+            file.table, schema, paid,
             (*self.spec.limits(self.facts), *key_limits(schema)), self.spec.keep,
             self.facts.effects.schema,
         )  # fmt: skip

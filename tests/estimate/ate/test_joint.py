@@ -16,6 +16,7 @@ import dprct
 from dprct import Accountant, Budget, Column, PrivateATE, PrivateMoments, Schema
 from dprct.errors import ParameterError
 from dprct.estimate.ate import EffectResults, joint
+from dprct.model import Paid
 from dprct.privacy.noise import source
 from dprct.queries import observed_together
 from dprct.queries.sums import Arms
@@ -92,7 +93,7 @@ def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any
     for seed in seeds:
         noise = source(seed)
         drawn = made._draw(allocation, noise)
-        yield made._read(drawn, PLAN, allocation, promise, "", noise)
+        yield made._read(drawn, Paid(PLAN, allocation, promise, "", noise))
 
 
 KINDS: dict[str, Callable[[pd.DataFrame], PrivateATE]] = {

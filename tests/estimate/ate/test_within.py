@@ -13,6 +13,7 @@ from scipy import stats
 import dprct
 from dprct import Budget, Column, PrivateATE, Schema
 from dprct.errors import ColumnError, DprctError, ParameterError
+from dprct.model import Paid
 from dprct.privacy.noise import source
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def fits(made: PrivateATE, epsilon: float, seeds: Iterable[int]) -> Iterator[Any
     allocation, promise = made._allocated(budget), made.guarantee(budget)
     for seed in seeds:
         noise = source(seed)
-        yield made._read(made._draw(allocation, noise), PLAN, allocation, promise, "", noise)
+        yield made._read(made._draw(allocation, noise), Paid(PLAN, allocation, promise, "", noise))
 
 
 def within(data: pd.DataFrame, name: str, level: Any, outcome: str = "y") -> float:
