@@ -86,7 +86,7 @@ class _Now:
     """What the study file says at this moment."""
 
     document: dict[str, Any]
-    study: Study | None  # none while the file says no whole study; ``refused`` says why
+    study: Study | None  # None while the file says no whole study; ``refused`` says why
     refused: str
     header: Schema
     rows: int | None

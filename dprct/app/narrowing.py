@@ -26,23 +26,14 @@ _GO_ON = "Release it although unrelated answers would look related"
 
 @dataclass(frozen=True, slots=True)
 class Crowded:
-    """A file of all combinations that is refused: there are too many for the rows.
+    """A file of all combinations that is refused: there are too many for the rows."""
 
-    Parameters
-    ----------
-    cells, threshold, rows : int
-        Combinations, the rows that each needs, and the rows that there are.
-    bins : int
-        With so many bins it could be released; 0 if with none.
-    columns : tuple of str
-        The columns of which that is the number of bins.
-    """
-
+    # cells, threshold, rows: combinations, the rows that each needs, and the rows that there are.
     cells: int
     threshold: int
     rows: int
-    bins: int
-    columns: tuple[str, ...]
+    bins: int  # with so many bins it could be released; 0 if with none
+    columns: tuple[str, ...]  # the columns of which that is the number of bins
 
     @property
     def words(self) -> str:

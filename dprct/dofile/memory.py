@@ -23,19 +23,12 @@ _MERGED = frozenset({"_merge", "_merg", "_mer", "_me", "_m"})
 
 
 class Merged(NamedTuple):
-    """A file that a study merges before the release.
+    """A file that a study merges before the release."""
 
-    Parameters
-    ----------
-    keys, columns : tuple of str
-        By what it is merged, and what it adds.
-    complete : bool
-        Whether every row of the data finds its key in it.
-    """
-
+    # keys, columns: by what it is merged, and what it adds.
     keys: tuple[str, ...]
     columns: tuple[str, ...]
-    complete: bool
+    complete: bool  # whether every row of the data finds its key in it
 
 
 Merges = Mapping[str, Merged]

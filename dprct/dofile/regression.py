@@ -70,7 +70,7 @@ class Regression:
     sources: tuple[str, ...] = ()  # the files that the data in memory come from
     # What was done to the rows: "merge", "append", "collapse", "reshape", "expand".
     steps: tuple[str, ...] = ()
-    intercept: bool = True  # false for ``noconstant``
+    intercept: bool = True  # False for ``noconstant``
     # Commands that came before on the same data and may have changed them in any way.
     unknown: tuple[str, ...] = ()
     groups: str = ""  # the variables of ``by``, for each of whose values the estimation is repeated

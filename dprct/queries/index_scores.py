@@ -270,11 +270,7 @@ class IndexMap:
     def square_sensitivity(cluster: Sequence[int], size: int) -> int:
         """Square of what one person moves the sum of u u' of scores or of clusters by.
 
-        Parameters
-        ----------
-        cluster : sequence of int
-            C of S = C L, the length of a cluster's score at most; of clusters in two ways those of
-            each and of both; none for scores of rows.
+        ``cluster`` is C of S = C L, the length of a cluster's score at most; 0 for scores of rows.
 
         Notes
         -----
@@ -350,15 +346,9 @@ class IndexRows:
         cls, table: Table, grid: MomentsGrid, cells: MomentCells, asked: IndexMap,
         relation: Relation, n: int, clusters: Sequence[Whole] = (),
     ) -> IndexRows:  # fmt: skip
-        """Read the rows of any engine; total.
+        """Read the rows, whose number is public, of any engine; total.
 
-        Parameters
-        ----------
-        n : int
-            Rows of the table, which are public.
-        clusters : sequence of (n,) arrays of int
-            Cluster of every row, which is public, of two ways of each and of both; of rows in
-            memory.
+        Clusters, which are public, are of rows in memory.
         """
         if relation == "add-remove":
             raise ParameterError("scores follow moments, which take the number of rows as public")
@@ -429,12 +419,9 @@ class IndexRows:
     ) -> IntegerVector:  # fmt: skip
         """Sum of g g' of rows, or of clusters of them, sealed: k^2 numbers.
 
-        Parameters
-        ----------
-        directions : (k, k) array of int, up to 2^30
-            g is e ``directions`` v ``per_unit`` in whole steps, moved into a ball of 2^16 steps.
-        cluster : sequence of int
-            As of :meth:`IndexMap.square_sensitivity`; none for scores of rows.
+        g is e ``directions`` v ``per_unit`` in whole steps, moved into a ball of 2^16 steps;
+        directions are (k, k), up to 2^30.  ``cluster`` is as of
+        :meth:`IndexMap.square_sensitivity`.
         """
         k = self._map.size
         if directions.shape != (k, k) or (np.abs(directions) > 1 << 30).any():

@@ -571,7 +571,7 @@ class Origin:
 class Provenance:
     """What is known of the table of a fit."""
 
-    guarantee: Guarantee | None  # none of a table of which nothing says that it was released
+    guarantee: Guarantee | None  # None of a table of which nothing says that it was released
     # Whether there is a certificate, and it does not describe the columns: what the file says of
     # its errors then does not hold for them either.
     contradicted: bool = False

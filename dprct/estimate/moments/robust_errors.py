@@ -95,7 +95,7 @@ def scored(formulas: Sequence[Formula], schema: Schema) -> tuple[tuple[Scored, s
 class Whitened:
     """A fit in coordinates in which released moments make all regressors alike."""
 
-    fit: Fit | None  # none where it is not read, or there are not more rows than coefficients
+    fit: Fit | None  # None where it is not read, or there are not more rows than coefficients
     root: Array  # (k, k): A^(1/2).  The regressors are n^(1/2) A^(1/2) T r, of mean square 1
     radius: float  # G, of the ball of scores; 0 where the regression is not estimated
     cuts: bool  # whether a score can be outside: all of them together have n k s^2
