@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
+from dprct.app.ahead import all_points
 from dprct.app.fields import CHOICES, fact, section_value, shown_fact
 from dprct.app.forms import KINDS, LISTED, keys, sections
 from dprct.app.leading import (
@@ -33,10 +34,10 @@ from dprct.app.leading import (
 from dprct.app.narrowing import JOINT, crowded, narrowed
 from dprct.app.outlook import outlook
 from dprct.app.packing import new_folder, packaged, verified, verified_package
-from dprct.app.points import explained, refusal
+from dprct.app.points import refusal
 from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
 from dprct.app.words import FACTS as MEANINGS
-from dprct.app.words import METHOD_NAMES, in_fields, label, plain
+from dprct.app.words import IN_A_SURVEY, METHOD_NAMES, in_fields, label, plain
 from dprct.disk import atomic_write, read_toml
 from dprct.errors import DprctError, FileError, StudyError
 from dprct.io.stata.names import stata_names
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dprct.app.narrowing import Crowded
+    from dprct.app.points import Point
     from dprct.io.stata.names import Names
     from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
@@ -102,6 +104,7 @@ class Desk:
     _undo: list[tuple[bytes, str]] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _header: tuple[tuple[Any, ...], FactsOfFile] | None = None
+    _points: tuple[tuple[str, ...], list[Point]] = ((), [])
     _full: tuple[str, Crowded | None] = ("", None)
     _offer: tuple[str, Offer] | None = None
     _working: threading.Lock = field(default_factory=threading.Lock)
@@ -175,7 +178,7 @@ class Desk:
             "from_header": str(document["data"]).lower().endswith(".dta"),
             "sha256": "" if study is None else study.sha256,
             "method": method,
-            "methods": _methods(),
+            "methods": _methods(family_of(document)),
             "family": family_of(document),
             "proposals": {
                 family: asdict(one) for family, one in proposals(document, names, full).items()
@@ -219,8 +222,11 @@ class Desk:
                 if isinstance(facts, dict) and facts.get("fate")
             }
             said = [point for point in said if point not in stated]
-        points = explained(said, now.header.names, keys())
-        return [narrowed(one, full).as_json() for one in points]
+        key = (self.revision(), *said)
+        if self._points[0] != key:
+            found = all_points(said, now.document, self.path, now.header, now.rows)
+            self._points = key, found
+        return [narrowed(one, full).as_json() for one in self._points[1]]
 
     def _refused_columns(self, now: _Now) -> list[str]:
         tables = now.document.get("columns", {})
@@ -606,13 +612,14 @@ def _kind(column: Column) -> str:
     return ("whole numbers" if column.type in INTEGER_LIMITS else "numbers") + stored
 
 
-def _methods() -> list[dict[str, Any]]:
+def _methods(family: str) -> list[dict[str, Any]]:
     """Every method that a study may have, with its first sentence."""
+    names = {**METHOD_NAMES, **(IN_A_SURVEY if family == "survey" else {})}
     return [
         {
             "key": key,
-            "name": METHOD_NAMES[key][0],
-            "about": METHOD_NAMES[key][1],
+            "name": names[key][0],
+            "about": names[key][1],
             "families": [family for family, of in FAMILIES.items() if key in of],
             "promises": key not in UNPROMISED,
             "makes_file": key not in ESTIMATES,

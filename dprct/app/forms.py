@@ -180,7 +180,7 @@ def form(
         default = field.default
         yield {
             "key": key,
-            "label": label(key),
+            "label": label(key, name),
             "help": HELP.get((name, key)) or said.get(key, ""),
             "takes": "" if (name, key) in HELP else takes(kinds),
             "choices": choices_of(kinds),

@@ -406,8 +406,8 @@ def proposals(
         survey = Proposal(
             "marginals",
             f"You have {len(modelled)} columns{many}: too many for a file of how they go together. "
-            "In this one each column is right by itself. For how answers go together, take the "
-            "regressions of “Effects and regressions, as numbers”.",
+            "In this one each column is right by itself. For how answers go together, take "
+            "“Regressions, as numbers”.",
         )
     else:
         survey = Proposal(

@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dprct.app.words import METHOD_NAMES
+from dprct.app.words import IN_A_SURVEY, METHOD_NAMES
 from dprct.errors import DprctError
 from dprct.study.header_plan import combinations
 from dprct.study.study import study_from
@@ -54,7 +54,7 @@ class Crowded:
                 [(("columns", name, "bins"), str(self.bins)) for name in self.columns],
             )
         for method in _OTHERS:
-            name = METHOD_NAMES[method][0]
+            name = IN_A_SURVEY.get(method, METHOD_NAMES[method])[0]
             yield _button(f"Take “{name}”", [(("release", "method"), method)])
         yield _button(_GO_ON, [(("release", "confirm"), "true")])
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct.app.forms import keys
 from dprct.app.words import in_fields, plain
+from dprct.encoding import encoding
 from dprct.errors import DprctError
 from dprct.results.plan import NOISE_SD, RATIO, STD_ERROR, WITHOUT_PRIVACY
 from dprct.study.header_plan import combinations, expected_errors, header_plan
@@ -76,11 +77,11 @@ def _estimates(plan: Plan, study: Study, header: Schema) -> list[dict[str, Any]]
     """Planned errors of each estimate, in the order of the plan."""
     found: dict[str, dict[str, Any]] = {}
     sds = {n.outcome: n.value for n in plan.numbers if n.quantity == "sd" and not n.term}
-    schema = study.declared(header)
+    schema, shares = study.declared(header), study.release.method == "marginals"
     for number in plan.numbers:
         if number.quantity not in _KEYS or not math.isfinite(number.value):
             continue
-        one = found.setdefault(number.estimate, _about(number, sds, schema))
+        one = found.setdefault(number.estimate, _about(number, sds, schema, shares=shares))
         one[_KEYS[number.quantity]] = number.value
     return [one for one in found.values() if "with" in one or "ratio" in one]
 
@@ -94,21 +95,27 @@ _KEYS: Mapping[str, str] = {
 }
 
 
-def _about(number: PlannedNumber, sds: Mapping[str, float], schema: Schema) -> dict[str, Any]:
-    """Name and unit of an estimate, and the standard deviation of its outcome."""
-    outcome = number.outcome or number.regression.split("~")[0].strip()
+def _about(
+    number: PlannedNumber, sds: Mapping[str, float], schema: Schema, *, shares: bool
+) -> dict[str, Any]:
+    """Name and unit of an estimate, and the standard deviation of its outcome.
+
+    Shares are of rows in each level or bin of a column, whose number a picture needs.
+    """
+    outcome = number.outcome or number.regression.split("~")[0].strip() or number.term
     known = schema.column(outcome) if outcome in schema.names else None
-    sd = None if known is None else known.sd
+    sd = None if known is None or shares else known.sd
     guessed = sd is None
     if sd is None:
         sd = sds.get(number.outcome)
-    if sd is None and known is not None and known.bounds is not None:
+    if sd is None and known is not None and known.bounds is not None and not shares:
         sd = (known.bounds[1] - known.bounds[0]) / 2  # no spread within them is larger
     return {
         "name": number.estimate,
         "outcome": outcome,
         "term": number.term,
         "unit": number.unit.removeprefix("units of "),
+        "cells": 0 if known is None or not shares else len(encoding(known).cells),
         "sd": sd,
         "guessed": guessed,
     }

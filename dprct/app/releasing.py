@@ -179,9 +179,13 @@ def _effects(study: Study) -> Iterator[dict[str, Any]]:
     if valid is None:
         return
     for one in shown_regressions(valid, data, schema):
+        covariates = [term for term in one.terms if term not in valid.arms]
+        how = f"with {', '.join(covariates)}" if covariates else ""
+        rows = f"if {one.condition}" if one.condition else ""
+        said = ", ".join(part for part in (how, rows) if part)
         for term, (estimate, error) in one.numbers.items():
             level = re.sub(r"^C\(\w+\)\[(?:T\.)?(.*)\]$", r"\1", term)
-            yield _row(f"{one.outcome}: {level}", estimate, error)
+            yield _row(one.outcome, f"{level}, {said}" if said else level, estimate, error)
 
 
 def _of_document(study: Study) -> dict[str, Any]:
@@ -190,10 +194,13 @@ def _of_document(study: Study) -> dict[str, Any]:
     content = document.content
     rows = []
     for one in document.frame.to_dict("records"):
-        words = [str(value) for value in one.values() if isinstance(value, str)]
+        words = [*dict.fromkeys(str(value) for value in one.values() if isinstance(value, str))]
+        words = words[0].split(": ", 1) if len(words) == 1 else words
+        if words[:1] == ["effects"]:  # which the outcome says, too
+            words = [f"effect on {words[1].split(': ')[0]}", *words[1].split(": ")[1:]]
         estimate, error = one.get("estimate"), one.get("std.error")
         if isinstance(estimate, float):
-            row = _row(": ".join(dict.fromkeys(words)), estimate, error)
+            row = _row(words[0] if words else "", ": ".join(words[1:]), estimate, error)
             rows.append(row | {k[5:]: one[k] for k in ("conf.low", "conf.high") if k in one})
     return {
         "claim": str(content["guarantee"]["text"]).splitlines(),
@@ -204,10 +211,12 @@ def _of_document(study: Study) -> dict[str, Any]:
     }
 
 
-def _row(name: str, estimate: float, error: Any) -> dict[str, Any]:
+def _row(of: str, name: str, estimate: float, error: Any) -> dict[str, Any]:
+    """One estimate: what it is of, which has a unit and a picture of its own, and its name."""
     known = isinstance(error, float) and math.isfinite(error)
     return {
-        "name": name,
+        "of": of,
+        "name": f"{of}: {name}" if name else of,
         "estimate": estimate,
         "error": error if known else None,
         "low": estimate - 1.96 * error if known else None,

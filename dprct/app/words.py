@@ -91,6 +91,8 @@ _LABELS: Mapping[str, str] = {
     "confirmed": "Type, format and label may be published",
     "epsilon_x": "Epsilon of the covariates",
     "keep": "Notes to keep",
+    "published": "Numbers that the paper prints",
+    "disjoint": "Why nobody is in two of these data sets",
     "neighbors": "Which data sets are neighbours",
     "cov_type": "Kind of errors",
     "relation": "Promise of every release",
@@ -113,6 +115,8 @@ _LABELS: Mapping[str, str] = {
     "joint": "Tested together with",
 }
 """Labels of keys whose own name is not yet one."""
+
+_LABELS_OF = {("package", "output"): "Name of the folder that is made"}
 
 HELP: Mapping[tuple[str, str], str] = {
     ("release", "epsilon"): "What this release may cost: small is safe and noisy.",
@@ -154,6 +158,22 @@ HELP: Mapping[tuple[str, str], str] = {
     "regressions.",
     ("package", "folder"): "The folder of your replication files, next to the data. Those that may "
     "be published are copied. Do-files are in it, and are named with it: replication/tables.do.",
+    ("package", "public"): "Files of that folder that may be published as they are, such as a "
+    "codebook. Each is searched for rows of your data.",
+    (
+        "package",
+        "unread",
+    ): "Such files that cannot be searched, as a PDF or a picture: you looked at "
+    "each, and vouch that it holds no rows of people.",
+    ("package", "output"): "The folder that goes to the journal. If empty, it is named after the "
+    "data.",
+    ("package", "studies"): "Of other confidential data about the same people, next to these. All "
+    "are charged to one ledger.",
+    ("package", "merge"): "The confidential files that were merged, one row for each person, to "
+    "make these data. Readers get files of the same names.",
+    ("package", "disjoint"): "Such as: two states. Each data set then has a budget of its own.",
+    ("package", "published"): "A .csv next to the data with columns file, line, outcome, term, "
+    "estimate and error. They are set beside the released ones.",
     ("design", "kind"): "It decides which errors are valid.",
     ("design", "arms"): "Columns of 0 and 1, one for each arm. Or, where one column holds the "
     "group, its groups, the control group first.",
@@ -229,7 +249,12 @@ METHOD_NAMES: Mapping[str, tuple[str, str]] = {
     "published_gen_model": ("Algorithm 3, as it was published", "A file of an experiment."),
 }  # fmt: skip
 """What each method is called on the page, and what one gets."""
-"""What a person types, where TOML would be written otherwise."""
+
+IN_A_SURVEY: Mapping[str, tuple[str, str]] = {
+    "moments": ("Regressions, as numbers", "One release of sums from which the regressions that "
+                "you declare are computed."),
+}  # fmt: skip
+"""The same where nobody was treated."""
 
 _PARAMETERS = "Parameters\n----------\n"
 
@@ -274,15 +299,16 @@ def in_fields(said: str, keys: Container[str]) -> str:
     return _SECTION.sub("", said).replace("  ", " ").strip()
 
 
-def label(key: str) -> str:
-    """Label of a field.
+def label(key: str, section: str = "") -> str:
+    """Label of a field, which a section may have of its own.
 
     Examples
     --------
     >>> label("kind"), label("treatment_time")
     ('How treatment was assigned', 'Treatment time')
     """
-    return _LABELS.get(key, key.replace("_", " ").capitalize())
+    found = _LABELS_OF.get((section, key)) or _LABELS.get(key)
+    return found or key.replace("_", " ").capitalize()
 
 
 def takes(kinds: Kinds) -> str:

@@ -8,7 +8,7 @@ import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import compress, islice, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dprct.schema.facts import CellKind
 
 
-_NUMBER = r"[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-_NO_NUMBER = re.compile(rf"^(?!{_NUMBER}$)", re.ASCII | re.MULTILINE)
+_IN_NUMBERS = b"0123456789+-.eE\n"
+_ZEROS_FIRST = re.compile(r"\n[+-]?0\d", re.ASCII)
 _LONG_WHOLE = re.compile(r"^[+-]?\d{16,}$", re.ASCII | re.MULTILINE)
 _ABSENT = {code: number for number, code in enumerate(MISSING_CODES)} | dict.fromkeys(
     ("", "NA", "NaN", "nan"), 0
@@ -45,10 +45,10 @@ _NO_DATE = re.compile(r"^(?!\d{4}-\d{2}-\d{2}$)", re.ASCII | re.MULTILINE)
 _DAY = "%tdCCYY-NN-DD"
 _FIRST_DAY = int(np.datetime64("1960-01-01", "D").astype(np.int64))  # of Stata, since 1970
 _DAYS = (-715_509.0, 2_936_549.0)  # 0001-01-01 to 9999-12-31
-_CHUNK = 10_000
+_CHUNK = 500  # rows: more of them at a time are slower, as their texts leave the processor's cache
 _NOTHING: Mapping[str, CellKind] = MappingProxyType({})
 _EXACT = 2**53
-_PLAIN = 1e15  # below, a whole double is printed as its digits and ".0"
+_PLAIN = 1e15  # below, a whole double has less than 16 digits, and is printed as them and ".0"
 _DTYPES = {"byte": "int8", "int": "int16", "long": "int32", "float": "float32"}
 
 
@@ -147,8 +147,10 @@ class _Kind:
 
     def see(self, cells: Sequence[str]) -> None:
         """Narrow down by more cells, which are matched as the lines of one text: it is faster."""
-        present = [cell for cell in cells if cell not in _ABSENT]
-        if not present or not (self.number or self.date):
+        if not (self.number or self.date):
+            return
+        present = [*{*cells} - _ABSENT.keys()]
+        if not present:
             return
         self.seen = True
         lines = "\n".join(present)
@@ -226,14 +228,15 @@ def _check_header(names: list[str], file: str) -> None:
 
 def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:
     """Numbers and missing codes of cells that were seen to be such, or dates."""
-    codes = np.array([_ABSENT.get(cell, -1) for cell in cells], np.int8)
+    codes = np.fromiter(map(_ABSENT.get, cells, repeat(-1)), np.int8, len(cells))
     out = tagged(np.maximum(codes, 0))
-    present = [cell for cell in cells if cell not in _ABSENT]
+    there = codes < 0
+    present = cells if np.all(there) else list(compress(cells, there.tolist()))
     try:
         if form:
-            out[codes < 0] = np.array(present, "datetime64[D]").astype(np.int64) - _FIRST_DAY
+            out[there] = np.array(present, "datetime64[D]").astype(np.int64) - _FIRST_DAY
         else:
-            out[codes < 0] = np.array(list(map(float, present)))
+            out[there] = np.array(list(map(float, present)))
     except ValueError:
         raise FileError("the file was changed while it was read; read it again") from None
     return out
@@ -241,11 +244,15 @@ def _numbers(cells: Sequence[str], form: str) -> NDArray[np.float64]:
 
 def _decimals(cells: list[str], lines: str) -> NDArray[np.float64] | None:
     """Return decimal numbers that doubles keep, or None where a cell is none."""
-    if _NO_NUMBER.search(lines):
+    if lines.encode().translate(None, _IN_NUMBERS) or _ZEROS_FIRST.search(f"\n{lines}"):
         return None
-    if any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
+    try:
+        numbers = np.array(list(map(float, cells)))
+    except ValueError:
         return None
-    numbers = np.array(list(map(float, cells)))
+    long = np.any(np.abs(numbers) >= _PLAIN)
+    if long and any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
+        return None
     return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
 
 

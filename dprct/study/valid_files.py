@@ -60,6 +60,15 @@ class Shown:
     valid: Validity | None = None  # of a declared regression, what is valid of it alone
 
     @property
+    def condition(self) -> str:
+        """Rows to which it is confined, in Stata's words; empty for all."""
+        if isinstance(self.where, SomeArms):
+            return self.where.condition()
+        if isinstance(self.where, ValidRegression):
+            return _in_stata_rows(self.where)
+        return "" if self.where is None else f"{self.where[0]} == {spelled(self.where[1])}"
+
+    @property
     def of_levels(self) -> bool:
         """Whether an effect is that of a level of one column that holds the group."""
         return any(name.endswith("]") for name in self.numbers)
@@ -210,13 +219,8 @@ def _stata(valid: Validity, found: Sequence[Shown], dataset_id: str, place: str)
             command = " ".join(["ivregress 2sls", one.outcome, *map(str, words[1:]), inner])
             lines += [f"{command}, {valid.errors} small", *_asserted(one)]
             continue
-        if isinstance(one.where, SomeArms):
-            command += f" if {one.where.condition()}"
-        elif isinstance(one.where, ValidRegression):
-            command += f" if {_in_stata_rows(one.where)}"
-        elif one.where is not None:
-            command += f" if {one.where[0]} == {spelled(one.where[1])}"
-        lines += [f"{command}, {(one.valid or valid).errors}", *_asserted(one)]
+        condition = f" if {one.condition}" if one.condition else ""
+        lines += [f"{command}{condition}, {(one.valid or valid).errors}", *_asserted(one)]
     lines[at:at] = made.values()
     return "\n".join(lines) + "\n"
 

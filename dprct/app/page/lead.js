@@ -155,10 +155,12 @@ function card(group, value, title, about, click) {
     const input = element("input", { type: "radio", name: group, value, id: `${group}-${value}` });
     const words = element("span", { class: "hint" });
     input.addEventListener("change", () => { if (input.checked) click(); });
-    cards.set(key, { input, words, box: element("label", { class: "choice" }, input,
-      element("span", {}, element("strong", { text: title }), " ", words)) });
+    const head = element("strong", {});
+    cards.set(key, { input, words, head, box: element("label", { class: "choice" }, input,
+      element("span", {}, head, " ", words)) });
   }
   const one = cards.get(key);
+  one.head.textContent = title;
   one.words.textContent = about;
   return one;
 }

@@ -121,6 +121,7 @@ async function look(step) {
   const ready = !state.error && !state.open.length;
   $("ahead-note").hidden = ready;
   $("ahead").hidden = !ready;
+  if (state.method !== "mv_histogram") $("sizes").hidden = true;
   if (step === 5) { verdicts(); sizes(); }
   if (!ready) { $("ahead").removeAttribute("data-complete"); waits(); return; }
   await atEpsilon(epsilon());
@@ -156,12 +157,16 @@ function showOutlook() {
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
   const withErrors = list.filter((one) => one.with);
   $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},
-    element("figcaption", { text: one.name + (one.unit ? ` (in units of ${one.unit})` : "") }),
-    interval(one), element("p", { class: "hint", text: read(one) }))),
+    element("figcaption", { text: one.cells ? `${one.name}: the share of rows with each answer, or in each bin`
+      : one.name + (one.unit ? ` (in units of ${one.unit})` : "") }),
+    interval(one, effect().split(" ")[1], one.cells ? "the share" : "0"), element("p", { class: "hint", text: read(one) }))),
     ...list.filter((one) => !one.with).map((one) =>
       element("p", { text: `${one.name}: ${short(one.ratio)} times the error without privacy.` })),
     found.more ? element("p", { text: `and ${count(found.more)} more, in the plan below` }) : "");
   $("legend").hidden = !withErrors.length;
+  const sized = withErrors.some((one) => one.sd);
+  $("legend-effect").textContent = sized ? `${effect()} of .2 standard deviations` : "";
+  $("legend-key").hidden = !sized;
   showMadeUp(found, withErrors);
   showCurve();
 }
@@ -171,26 +176,33 @@ function quick(found, list) {
   if (found.refused) return [element("p", { class: "bad", text: found.refused })];
   const one = list.find((some) => some.with);
   if (one) {
-    return [element("p", {}, "At this epsilon: ", element("strong", { text: `${one.name}` }), ` ${read(one)}`)];
+    return [element("p", {}, "At this epsilon: ", element("strong", { text: one.cells ? `shares of ${one.name}` : one.name }), `: ${read(one)}`)];
   }
   const draw = (found.draws || [])[0];
   return draw ? [element("p", { text: `At this epsilon: ${draw.what}: ${short(draw.noise)}.` })] : [];
 }
 
+// in a survey nobody was treated: its numbers are means, shares and differences
+const effect = () => state.family === "survey" ? "a difference" : "an effect";
+
 function read(one) {
   const times = one.without ? one.with / one.without : NaN;
   const grown = Number.isFinite(times)
     ? `the interval is ${times < 1.005 ? "as wide as" : `${short(times)} times as wide as`} without privacy` : "";
-  const effect = one.sd ? `an effect of .2 sd (${short(0.2 * one.sd)}) is ${short(0.2 * one.sd / one.with)} standard errors` : "";
+  const size = one.sd ? `${effect()} of .2 sd (${short(0.2 * one.sd)}) is ${short(0.2 * one.sd / one.with)} standard errors` : "";
   const guess = one.sd && one.guessed ? " (the sd is the most that the bounds allow: declare it in step 2)" : "";
-  return `${[grown, effect].filter(Boolean).join("; ")}${guess}.`;
+  return `${[grown, size].filter(Boolean).join("; ")}${guess}.`;
 }
 
 // a release that nobody has made: effects of .2 sd plus noise of the planned size
 function showMadeUp(found, list) {
   const normal = random(seed);
   const place = $("made-up");
-  if (list.length) {
+  if (list.some((one) => one.cells)) {
+    place.replaceChildren(...list.filter((one) => one.cells).slice(0, 4).map((one) => element("figure", {},
+      element("figcaption", { text: one.name }), counts(madeShares(one, normal), 0, `A made-up table of ${one.name}`,
+        "answers or bins, the largest first"))), element("p", { class: "hint", text: "Pale: made-up rows with each answer. Dark: what is released of them." }));
+  } else if (list.length) {
     const rows = list.map((one) => {
       const estimate = 0.2 * (one.sd || 5 * one.with) + one.with * normal();
       return { name: one.name, estimate, low: estimate - 1.96 * one.with, high: estimate + 1.96 * one.with };
@@ -198,7 +210,7 @@ function showMadeUp(found, list) {
     const units = new Set(list.map((one) => one.unit));
     const pictures = units.size > 1 ? rows.map((one) => forest([one], `made up: ${one.name}`))
       : [forest(rows, "A made-up release")];
-    place.replaceChildren(...pictures, table("Made up: as if every effect were .2 sd",
+    place.replaceChildren(...pictures, table(`Made up: as if every ${effect().split(" ")[1]} were .2 sd`,
       ["", "estimate", "from", "to"], rows.map((one) => [one.name, one.estimate, one.low, one.high])));
   } else if (found.sizes) {
     const bars = madeCounts(found, normal);
@@ -207,6 +219,14 @@ function showMadeUp(found, list) {
         + "the dashed line are not released." }));
   } else place.replaceChildren();
   $("made-up-box").hidden = !place.children.length;
+}
+
+function madeShares(one, normal) {
+  const cells = Math.min(one.cells, 24), all = Array.from({ length: cells }, (_, place) => 1 / (place + 1)).reduce((a, b) => a + b, 0);
+  return Array.from({ length: cells }, (_, place) => {
+    const was = Math.round(state.rows / (place + 1) / all);
+    return { was, made: Math.max(0, Math.round(was + one.noise * state.rows * normal())) };
+  });
 }
 
 function madeCounts(found, normal) {

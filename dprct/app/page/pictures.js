@@ -23,19 +23,19 @@ const line = (x1, y1, x2, y2, kind) => drawn("line", { class: kind, x1, y1, x2, 
 const label = (x, y, text, anchor) => drawn("text", { x, y, "text-anchor": anchor || "start" }, text);
 const cut = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
-// -- the interval without privacy and with it, and an effect of .2 sd beside it
-export function interval(one) {
+// -- the interval without privacy and with it, and an effect (or difference) of .2 sd beside it
+export function interval(one, what, middle) {
   const half = 1.96 * one.with, before = 1.96 * (one.without || 0), effect = 0.2 * (one.sd || 0);
   const words = `${one.name}: the interval is ${short(half)} to each side with privacy, and ${short(before)} without`;
   const svg = canvas(96, words);
   const reach = Math.max(half, before, effect) * 1.15 || 1;
   const x = (value) => WIDTH / 2 + value / reach * (WIDTH / 2 - 40);
-  svg.append(line(x(0), 8, x(0), 66, "axis"), label(x(0), 82, "0", "middle"));
+  svg.append(line(x(0), 8, x(0), 66, "axis"), label(x(0), 82, middle || "0", "middle"));
   bar(svg, x(-before), x(before), 24, "before");
   bar(svg, x(-half), x(half), 46, "with");
   if (effect) {
     svg.append(line(x(effect), 10, x(effect), 66, "effect"),
-      label(x(effect), 94, `effect of .2 sd: ${short(effect)}`, x(effect) > WIDTH - 150 ? "end" : "middle"));
+      label(x(effect), 94, `${what} of .2 sd: ${short(effect)}`, x(effect) > WIDTH - 150 ? "end" : "middle"));
   }
   for (const at of [-half, half]) svg.append(label(x(at), 64, short(at), at < 0 ? "end" : "start"));
   return svg;
@@ -104,7 +104,7 @@ export function curve(name, points, floor, now) {
 }
 
 // -- counts of a made-up table: those below the line are not released. bars: [{true, made}]
-export function counts(bars, threshold, words) {
+export function counts(bars, threshold, words, of) {
   const height = 220, left = 60, svg = canvas(height, words);
   const most = Math.max(threshold, ...bars.map((one) => Math.max(one.made, one.was))) || 1;
   const y = (value) => height - 30 - value / most * (height - 50), wide = (WIDTH - left - 10) / bars.length;
@@ -119,7 +119,7 @@ export function counts(bars, threshold, words) {
   svg.append(line(left, height - 30, WIDTH, height - 30, "axis"), label(left - 6, y(most) + 4, short(most), "end"),
     label(left - 6, height - 26, "0", "end"));
   if (threshold > 1) svg.append(line(left, y(threshold), WIDTH, y(threshold), "floor"));
-  svg.append(label((left + WIDTH) / 2, height - 8, "combinations of the modelled columns, the largest first", "middle"));
+  svg.append(label((left + WIDTH) / 2, height - 8, of || "combinations of the modelled columns, the largest first", "middle"));
   return svg;
 }
 

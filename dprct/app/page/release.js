@@ -206,7 +206,8 @@ function showMade(found) {
   ];
   if (rows.length) {
     parts.push(element("h4", { text: "Estimates, with intervals of 95 % that hold sampling and privacy noise" }),
-      ...byOutcome(rows.slice(0, 24)).map((some) => forest(some, `Released estimates: ${some[0].name}`)),
+      ...byOutcome(rows.slice(0, 24)).map((some) => element("figure", {}, element("figcaption", { text: some[0].of }),
+        forest(some.map((one) => ({ ...one, name: one.name.slice(one.of.length + 2) || one.of })), `Released estimates: ${some[0].of}`))),
       element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],
         rows.map((one) => [one.name, one.estimate, one.error, one.low, one.high]))));
   }
@@ -260,12 +261,13 @@ async function again() {
   if (result) showMade(result);
 }
 
-// outcomes have units of their own, and so has each picture
+// outcomes have units of their own, and so has each picture; the constant, which is as large as its
+// outcome, would leave no room for the rest
 function byOutcome(rows) {
   const groups = new Map();
-  for (const row of rows) {
-    const of = row.name.split(": ")[0];
-    groups.set(of, [...(groups.get(of) || []), row]);
-  }
-  return [...groups.values()];
+  for (const row of rows) groups.set(row.of, [...(groups.get(row.of) || []), row]);
+  return [...groups.values()].map((some) => {
+    const slopes = some.filter((one) => !one.name.endsWith(": Intercept"));
+    return slopes.length ? slopes : some;
+  });
 }
