@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ROUNDS = 40  # some methods name one column at a time
 _ANSWERS: Mapping[str, Any] = {
     "bounds": [0, 1], "missing": "never", "missing_policy": "public", "fate": "drop",
-    "levels": [0, 1],
+    "levels": [0, 1], "bins": 5,
 }  # fmt: skip
 _KIND = ("design", "kind")
 

@@ -238,3 +238,58 @@ def test_two_groups_of_text_are_a_column_of_0_and_1_where_one_is_needed() -> Non
     columns["got"]["levels"] = ["yes", "no"]  # whoever writes it so means the same groups
     found = implied({"release": {"method": "ipw"}, "columns": columns}, names, 900)
     assert found["derived", "got_yes"] == "got == 'yes'"
+
+
+def _edited(desk: Desk, changes: dict[tuple[Any, ...], str]) -> list[dict[str, Any]]:
+    edit(desk, changes)
+    found: list[dict[str, Any]] = desk.state()["open"]
+    return found
+
+
+_SURVEY: dict[tuple[Any, ...], str] = {
+    ("columns", "age", "role"): "covariate",
+    ("columns", "income", "role"): "outcome",
+    ("columns", "got", "role"): "covariate",
+    ("columns", "treat", "fate"): "drop",
+}
+
+
+def test_what_follows_is_asked_for_at_once(desk: Desk) -> None:
+    """Bounds, codes and missing values of all columns, also where a method names one at a time."""
+    roles = {**_SURVEY, ("columns", "treat", "fate"): "", ("columns", "treat", "role"): "treatment"}
+    found = {tuple(one["at"]) for one in _edited(desk, {("release", "method"): "ipw", **roles})}
+    names = ("treat", "got", "age", "income")
+    assert {("columns", name, "missing") for name in names} <= found
+    assert {("columns", name, "bounds") for name in ("got", "age", "income")} <= found
+    assert ("columns", "treat", "levels") in found
+    assert ("header", "confirm") in found
+    # where nobody said that a value may be missing, nobody is asked what to do about it
+    found = {tuple(one["at"]) for one in _edited(desk, {("release", "method"): "moments"})}
+    assert ("columns", "income", "missing") in found
+    assert ("columns", "income", "missing_policy") not in found
+    may = _edited(desk, {("columns", "income", "missing"): "."})
+    assert ("columns", "income", "missing_policy") in {tuple(one["at"]) for one in may}
+
+
+def test_a_survey_with_too_many_combinations_is_led_to_what_can_be_released(desk: Desk) -> None:
+    facts: dict[tuple[Any, ...], str] = {
+        ("columns", "age", "bounds"): "15, 80",
+        ("columns", "income", "bounds"): "0, 20000",
+        ("columns", "income", "bins"): "10",
+        ("columns", "got", "levels"): "0, 1",
+        **{("columns", name, "missing"): "never" for name in ("age", "income", "got")},
+        ("header", "confirm"): "true",
+    }
+    (point,) = _edited(desk, {**_SURVEY, **facts})
+    assert "combinations of answers for 2,000 rows" in point["words"]
+    assert not any(word in point["words"] for word in ("n / K", "t =", "confirm"))
+    bins = point["remedies"][0]
+    assert bins["label"].endswith("bins for age, income")
+    assert desk.state()["proposals"]["survey"]["method"] == "mv_histogram"
+    assert _edited(desk, {tuple(one["at"]): one["typed"] for one in bins["changes"]}) == []
+    # where no number of bins is enough, another method is proposed, and opens
+    _edited(desk, {tuple(one["at"]): "10" for one in bins["changes"]})
+    (point,) = _edited(desk, {("release", "epsilon"): "0.05"})
+    assert desk.state()["proposals"]["survey"]["method"] == "marginals"
+    assert point["remedies"][0]["changes"][0]["typed"] == "marginals"
+    assert _edited(desk, {("release", "method"): "marginals"}) == []
