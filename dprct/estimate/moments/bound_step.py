@@ -29,40 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Whom private columns choose, with which arm and weight, and what that needs of cells; public.
+    """Whom private columns choose, with which arm and weight, and what cells need for it; public."""
 
-    Parameters
-    ----------
-    holds : (J,) array of bool, or None
-        Kinds of people that count; None where all do.
-    twice : bool
-        Whether other regressions have other conditions.
-    share : float
-        Of people that a plan takes to count.
-    more : (e, C) array
-        Functions of cells that products of weights need beside 1 and the weights; within 1.
-    parts : (1 + q + e, 1 + q, 1 + q) array
-        The sum over members of v z z' is these times N, A and E.
-    everybody : bool
-        Whether who counts is public after all.
-    arms : int
-        Arms of every public place where treatment is private, else 1.
-    loads : (float, float)
-        Mean of private weights, and of their squares, that a plan takes for granted; of the
-        largest.
-    within : ((q, D) array, (D,) array of int), or None
-        Weights of a row of a load of 1, and the block, of each arm of each block, where means of
-        blocks are taken out: ``more`` are then the loads of these.
-    """
-
-    holds: NDArray[np.bool_] | None
-    twice: bool
-    share: float
+    holds: NDArray[np.bool_] | None  # (J,): kinds of people that count; None where all do
+    twice: bool  # whether other regressions have other conditions
+    share: float  # of people that a plan takes to count
+    # (e, C): functions of cells that products of weights need beside 1 and the weights; within 1.
     more: Array
+    # (1 + q + e, 1 + q, 1 + q): the sum over members of v z z' is these times N, A and E.
     parts: Array
-    everybody: bool = False
-    arms: int = 1
+    everybody: bool = False  # whether who counts is public after all
+    arms: int = 1  # arms of every public place where treatment is private, else 1
+    # Mean of private weights, and of their squares, that a plan takes for granted; of the largest.
     loads: tuple[float, float] = (1.0, 1.0)
+    # ((q, D) array, (D,) array of int): weights of a row of a load of 1, and the block, of each arm
+    # of each block, where means of blocks are taken out: ``more`` are then the loads of these.
     within: tuple[Array, NDArray[np.int64]] | None = None
 
     @property
@@ -73,59 +54,34 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundStep:
-    """A declared regression with the public weights of the design as it was realised.
-
-    Parameters
-    ----------
-    weights : (q, C) array
-        n M_W T (T' M_W T)^-1 of each coefficient and public cell: a sum of a y over all rows,
-        over n, is the coefficient of y on T and W.  0 in cells whose rows do not count.
-    treated : (q, C) array
-        T in every cell.
-    sizes : (C,) array of int
-        Rows of every cell that count; where treatment is private those that the shares lead to
-        expect.
-    blocks : (C,) array of int
-        Number of the block, -1 where rows do not count.
-    coefficients : int
-        k of the do-file.
-    clusters : int
-        G, 0 where errors are those of rows.
-    joint : bool
-        Whether the covariances of the coefficients are released.
-    spread : (q, 2) array
-        Sums over rows of a^2, and over clusters of (sum a)^2.
-    rest : (q, C) array
-        T less its projection on public columns, 0 where rows do not count.
-    loads : (C,) array of int, or None
-        The weight of a row of every cell, the largest of which is 2^20; None where all are alike.
-    uneven : bool
-        Whether declared shares of the arms differ between blocks.
-    members : (2, C) array of int, or None
-        Pattern of the persons of each cell, and their rows in it, where they may have several.
-    chosen : Chosen or None
-        Whom private columns choose among the rows that count; None where all count.
-    by : tuple of int
-        Which clusters of the release its errors have; of two ways those of each and of both.
-    ways : tuple of (int, (q,) array)
-        Of the same: how many clusters, and sums over them of (sum a)^2; empty for one way.
-    """
+    """A declared regression with the public weights of the design as it was realised."""
 
     step: Step
+    # (q, C): n M_W T (T' M_W T)^-1 of each coefficient and public cell: a sum of a y over all rows,
+    # over n, is the coefficient of y on T and W.  0 in cells whose rows do not count.
     weights: Array
-    treated: Array
+    treated: Array  # (q, C): T in every cell
+    # (C,): rows of every cell that count; where treatment is private those that the shares lead to
+    # expect.
     sizes: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    coefficients: int
-    clusters: int
-    joint: bool
-    spread: Array
-    rest: Array
+    blocks: NDArray[np.int64]  # (C,): number of the block, -1 where rows do not count
+    coefficients: int  # k of the do-file
+    clusters: int  # G, 0 where errors are those of rows
+    joint: bool  # whether the covariances of the coefficients are released
+    spread: Array  # (q, 2): sums over rows of a^2, and over clusters of (sum a)^2
+    rest: Array  # (q, C): T less its projection on public columns, 0 where rows do not count
+    # (C,): the weight of a row of every cell, the largest of which is 2^20; None where all are
+    # alike.
     loads: NDArray[np.int64] | None = None
+    # Whom private columns choose among the rows that count; None where all count.
     chosen: Chosen | None = None
-    uneven: bool = False
+    uneven: bool = False  # whether declared shares of the arms differ between blocks
+    # (2, C): pattern of the persons of each cell, and their rows in it, where they may have
+    # several.
     members: NDArray[np.int64] | None = None
+    # Which clusters of the release its errors have; of two ways those of each and of both.
     by: tuple[int, ...] = ()
+    # (q,): of the same: how many clusters, and sums over them of (sum a)^2; empty for one way.
     ways: tuple[tuple[int, Array], ...] = ()
 
     @property
