@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Whom private columns choose, with which arm and weight, and what cells need for it; public."""
+    """Whom private columns choose, with which arm and weight, and what cells need; public."""
 
     holds: NDArray[np.bool_] | None  # (J,): kinds of people that count; None where all do
     twice: bool  # whether other regressions have other conditions
@@ -81,7 +81,7 @@ class BoundStep:
     members: NDArray[np.int64] | None = None
     # Which clusters of the release its errors have; of two ways those of each and of both.
     by: tuple[int, ...] = ()
-    # (q,): of the same: how many clusters, and sums over them of (sum a)^2; empty for one way.
+    # Of the same, how many clusters, and (q,) sums over them of (sum a)^2; empty for one way.
     ways: tuple[tuple[int, Array], ...] = ()
 
     @property
