@@ -197,7 +197,8 @@ class Combinations:
     """Linear combinations of the means of cells."""
 
     cells: tuple[CellMeans, ...]
-    # (m, G, J): in units of z; combination i is sum over cells of ``weights[i, g] @ mean_g``, plus.
+    # (m, G, J): in units of z; combination i is sum over cells of ``weights[i, g] @ mean_g``, plus
+    # ``offsets[i]``.
     weights: Array
     offsets: Array  # (m,)
     extra: Array  # (m, m): covariance from what else was estimated
