@@ -54,7 +54,7 @@ def test_it_finds_what_each_outcome_by_itself_finds() -> None:
     alone = correlated(data, CORRELATION).fit(epsilon=25)
     found = correlated(data, CORRELATION).fit(epsilon=25, delta=1e-6)
     assert found.params.to_numpy() == pytest.approx(alone.params.to_numpy(), abs=0.05)
-    assert found.bse.to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=0.1)
+    assert found.bse.to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=0.25)
     people = correlated(data, 0).fit(epsilon=25, delta=1e-6)
     assert (found.bse.to_numpy() > 1.6 * people.bse.to_numpy()).all()
     assert "with the declared correlation (0.15 for score, 0.15 for height)" in " ".join(

@@ -112,7 +112,7 @@ def test_placebos_are_as_protected_as_anybody() -> None:
     plan = model.plan(1)
     assert [one.value for one in plan.numbers if one.quantity == "placebos"] == [2, 0.25]
     assert "share of the budget of each" in str(plan)
-    result = model.fit(epsilon=2000)
+    result = model.fit(epsilon=20_000)
     assert result.placebo_effects().columns.tolist() == ["ê", "b"]
     assert result.placebos[0].donors == ("a", "b", "c", "d", "f")
     table = result.placebo_table()
