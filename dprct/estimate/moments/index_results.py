@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.errors import ParameterError
-from dprct.estimate.moments.index_models import MOST_REMAINDER, linked
+from dprct.estimate.moments.index_models import linked
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize, special
 from dprct.results.base import LinearResults
@@ -53,7 +53,8 @@ class IndexResults(WithRatios, LinearResults):
     family : {"logit", "probit", "cloglog", "poisson"}
     estimated : (k,) Series of bool
         Whether a coefficient is read: the noise of the information passes the gate, and another
-        step would move it by less than half of its error.
+        step would move it by less than its error.  Where that may be more than half of the error,
+        the error has it besides, which keeps the level of intervals.
     eta2 : float
         Noise of the information against itself; coefficients are read up to 0.1.
     remainder : float
@@ -238,7 +239,7 @@ def index_results(
     """Table of results of a declared model of an index."""
     index = pd.Index(list(model.terms), dtype=object)
     read = drawn.estimated
-    cov = drawn.sampling + drawn.noise
+    cov = drawn.sampling + drawn.noise + np.diag(drawn.moved)
     cov[~read] = cov[:, ~read] = math.nan
     noise = np.sqrt(np.maximum(np.diag(drawn.noise), 0))
     k, nobs = len(index), round(max(drawn.nobs, 0.0))
@@ -258,7 +259,8 @@ def index_results(
         df_inference=math.inf, df_resid=float(max(nobs - k, 1)), nobs=nobs,
         cov_type=model.cov_type, guarantee=guarantee, outcome=model.outcome, formula=model.formula,
         title=f"{model.family.capitalize()} by private scoring: {model.title}", layout=model.terms,
-        notes=(*said, *notes, *_unread(drawn, index[~read])),
+        notes=(*said, *notes, *_unread(drawn, index[~read]),
+               *_moved(index[read & (drawn.moved > 0)])),
         family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
         remainder=drawn.remainder, averages=averages,
     )  # fmt: skip
@@ -275,9 +277,15 @@ def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
     if not len(names):
         return ()
     return (
-        f"Not estimated, for another step of the fit may move them by more than "
-        f"{MOST_REMAINDER:g} of their errors: {', '.join(str(name) for name in names)}.",
+        "Not estimated, for another step of the fit may move them by more than their errors: "
+        f"{', '.join(str(name) for name in names)}.",
     )
+
+
+def _moved(names: pd.Index[Any]) -> tuple[str, ...]:
+    """Whose errors have what another step may move them by, in words."""
+    said = ", ".join(str(name) for name in names)
+    return (f"Errors of {said} have what another step of the fit may do.",) * bool(len(names))
 
 
 SURE = 3.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import duckdb
@@ -10,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import statsmodels.api as sm
+from scipy import special
 
 import dprct
 from dprct import Regression
@@ -198,6 +200,27 @@ def test_information_says_who_counts(family: Any) -> None:
     assert abs(information[0, 1:] / information[0, 0] - x.mean(axis=0)).max() > 0.05
     flat, none = regressors_among(link, -information, beta)  # released numbers may be anything
     assert np.isfinite([*flat, *none.ravel()]).all()
+
+
+def test_errors_have_what_another_step_may_do() -> None:
+    """Up to half of an error left out, up to an error in the error, and beyond not estimated."""
+    asked = Regression("y ~ treat + x", family="logit")
+    release = model(asked).fit(*LARGE, rng=1)
+    drawn, before = release.drawn.models[0], release.glm(asked)
+    least = float((before.bse * drawn.range).min())
+    for times, widened, read in ((0.4, False, True), (0.9, True, True), (1.1, True, False)):
+        left = dataclasses.replace(drawn, remainder=times * least)
+        own = dataclasses.replace(release.drawn, models=(left,))
+        found = dataclasses.replace(release, drawn=own).glm(asked)
+        assert found.estimated.all() == read
+        at = int((before.bse * drawn.range).argmin())
+        assert ("another step of the fit" in str(found.summary())) == widened
+        if read:
+            ratio = found.bse.iloc[at] / before.bse.iloc[at]
+            assert ratio == pytest.approx((1 + times**2) ** 0.5 if widened else 1)
+    bias = np.linspace(0, 1, 101)  # the interval covers at every bias of up to an error
+    end = 1.959964 * np.sqrt(1 + bias**2)
+    assert (special.ndtr(end - bias) - special.ndtr(-end - bias) > 0.9499).all()
 
 
 def test_treatment_may_be_private_and_there_need_be_none() -> None:
