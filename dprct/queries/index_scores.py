@@ -491,6 +491,15 @@ def _reached(grid: MomentsGrid, loaded: Mapping[int, int]) -> int:
     return total
 
 
+def ways_of(clusters: Sequence[Whole]) -> tuple[Whole, ...]:
+    """Public clusters of rows by one column, or by each of two and by both together."""
+    if len(clusters) < 2:
+        return tuple(clusters)
+    one, other = clusters
+    both = np.unique(one * (1 + other.max(initial=0)) + other, return_inverse=True)[1]
+    return one, other, both.astype(np.int64)
+
+
 _FAR = float(1 << 24)
 
 

@@ -132,7 +132,7 @@ from dprct.formula import parse
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
-from dprct.queries.index_scores import IndexRows
+from dprct.queries.index_scores import IndexRows, ways_of
 from dprct.results.base import checked_alpha
 from dprct.results.plan import ESTIMAND, Contents, Plan, PlannedNumber, notes
 from dprct.schema.columns import check_own
@@ -1370,11 +1370,8 @@ def codes_of(frame: Table, columns: Sequence[str]) -> dict[str, NDArray[np.int64
             "scores of clusters are added in memory, and these rows are in an engine; collect them "
             "first"
         )
-    found = {name: owners(frame, name).astype(np.int64) for name in columns}
-    if len(found) > 1:
-        one, other = found.values()
-        found[""] = np.unique(one * (1 + other.max()) + other, return_inverse=True)[1]
-    return found
+    found = [owners(frame, name).astype(np.int64) for name in columns]
+    return dict(zip((*columns, ""), ways_of(found), strict=False))
 
 
 def _parts(design: Design) -> Iterator[Design]:
