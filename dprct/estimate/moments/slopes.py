@@ -105,50 +105,29 @@ def gram_of(bound: BoundStep, V: Array, M: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedSlopes:
-    """What a plan expects of a regression with products, in half steps of the outcome.
+    """What a plan expects of a regression with products, in half steps of the outcome."""
 
-    Parameters
-    ----------
-    sampling : (Q, Q) array
-        Covariance of the coefficients without privacy and covariates.
-    noise : (Q,) array
-        Standard deviations of the noise of the coefficients.
-    spread : (Q,) array
-        Standard deviation of the noise of each variance.
-    scales : (Q,) array
-        At which rows or clusters are clipped.
-    most : tuple of int
-        D of each coefficient.
-    """
-
-    sampling: Array
-    noise: Array
-    spread: Array
-    scales: Array
-    most: tuple[int, ...]
+    sampling: Array  # (Q, Q): covariance of the coefficients without privacy and covariates
+    noise: Array  # (Q,): standard deviations of the noise of the coefficients
+    spread: Array  # (Q,): standard deviation of the noise of each variance
+    scales: Array  # (Q,): at which rows or clusters are clipped
+    most: tuple[int, ...]  # D of each coefficient
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlopesAhead:
-    """What a plan knows of a regression with products, whatever the shares and clips.
+    """What a plan knows of a regression with products, whatever the shares and clips."""
 
-    Parameters
-    ----------
-    basis : (Q, Q) array
-        Coefficients of T and T x, of the sums.
-    raw, own : (Q, Q) and (Q,) array
-        Variance of the sums over rows, and within clusters, of residuals of variance 1.
-    longest, least : (Q,) array
-        The longest weight of a row, and the part of it at which rows are clipped at least.
-    noise : (Q,) array
-        Standard deviations of the noise at mu = 1, over what a residual is bounded by.
-    """
-
-    basis: Array
+    basis: Array  # (Q, Q): coefficients of T and T x, of the sums
+    # raw, own: (Q, Q) and (Q,) array, variance of the sums over rows, and within clusters, of
+    # residuals of variance 1.
     raw: Array
     own: Array
+    # longest, least: (Q,), the longest weight of a row, and the part of it at which rows are
+    # clipped at least.
     longest: Array
     least: Array
+    # (Q,): standard deviations of the noise at mu = 1, over what a residual is bounded by.
     noise: Array
 
 
@@ -210,27 +189,13 @@ def planned_slopes(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadSlopes:
-    """The coefficients of a regression with products as released, in half steps.
+    """The coefficients of a regression with products as released, in half steps."""
 
-    Parameters
-    ----------
-    theta : (Q,) array
-        Of T and T u.
-    basis : (Q, Q) array
-        Coefficients of T and T x, of the sums.
-    noise : (Q, Q) array
-        Covariance of the noise of the sums.
-    influence : Influence
-        Of rows, for squares.
-    usable : bool
-        Whether the covariates vary by more than the noise of their moments.
-    """
-
-    theta: Array
-    basis: Array
-    noise: Array
-    influence: Influence
-    usable: bool
+    theta: Array  # (Q,): of T and T u
+    basis: Array  # (Q, Q): coefficients of T and T x, of the sums
+    noise: Array  # (Q, Q): covariance of the noise of the sums
+    influence: Influence  # of rows, for squares
+    usable: bool  # whether the covariates vary by more than the noise of their moments
 
 
 def read_slopes(
