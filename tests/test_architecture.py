@@ -142,6 +142,8 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/slopes.py", "slopes_ahead", "max"): "public weights of a plan",
     ("dprct/queries/one_step.py", "Score.total_sums", "max"): "numbers of blocks, public",
     ("dprct/queries/index_scores.py", "IndexRows.squares", "unique"): "clusters, which are public",
+    ("dprct/queries/index_scores.py", "ways_of", "unique"): "clusters, which are public",
+    ("dprct/queries/index_scores.py", "ways_of", "max"): "codes of clusters, which are public",
     ("dprct/queries/index_scores.py", "Link.residual", "max"): "tables of links, public",
     ("dprct/queries/index_scores.py", "Link.weight", "max"): "tables of links, public",
     ("dprct/estimate/moments/index_models.py", "_coded", "max"): "values of groups, public",
