@@ -139,7 +139,7 @@ def _fit(what: str, data: Any) -> None:
 
     schema = _schema()
     if what == "moments":
-        dprct.PrivateMoments(data, schema, columns=COLUMNS).fit(1, 1e-6)
+        dprct.PrivateMoments(data, schema, columns=COLUMNS).fit(1, 1e-9)
     elif what in ("effects", "clipped"):
         dprct.PrivateATE(data, schema, outcome=OUTCOMES, assignment=dprct.Simple("t")).fit(1)
     else:

@@ -466,7 +466,7 @@ def has_missing(rows: pd.DataFrame, names: Iterable[str]) -> bool:
 
 def _blocks(rows: pd.DataFrame, block: Sequence[str]) -> tuple[Codes, Sequence[Hashable]]:
     if not block:
-        return np.zeros(len(rows), np.int64), WHOLE
+        return np.broadcast_to(np.int64(0), len(rows)), WHOLE  # takes no memory
     return _coded(rows, block)
 
 

@@ -107,9 +107,11 @@ class Experiment(HoldsRows, Comparison):
         ``observed`` is (n,) of bool, or (G,) of numbers of rows.
         """
         count = len(self.arms)
-        cells = self.units.block[self.units.member] * count + self.codes
+        cells = self.codes
+        if len(self.units.labels) > 1:
+            cells = self.units.block[self.units.member] * count + self.codes
         number = self.rows if observed is None else observed
-        if number is not None:
+        if number is not None and not (number > 0).all():
             cells = np.where(number > 0, cells, -1)
         shape = (len(self.units.labels), count)
         every = np.bincount(cells + 1, weights=number, minlength=shape[0] * count + 1)

@@ -320,7 +320,8 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
         {
             name: x if x.dtype == np.float64 else pd.Series(x, dtype=x.dtype)
             for name, x in columns.items()
-        }
+        },
+        copy=False,
     )
 
 

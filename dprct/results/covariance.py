@@ -161,8 +161,11 @@ def independent(X: Array) -> NDArray[np.bool_]:
 
 
 def _sandwich(fit: LeastSquares, X: Array, squares: Array) -> Array:
-    influence = X @ fit.bread
-    return influence.T @ (influence * (squares * fit.copies)[:, None])
+    found = np.zeros(fit.bread.shape)
+    for rows in blocks(len(X)):
+        influence = X[rows] @ fit.bread
+        found += influence.T @ (influence * (squares[rows] * fit.copies[rows])[:, None])
+    return found
 
 
 def _remaining(fit: LeastSquares, X: Array, name: str) -> Array:

@@ -146,8 +146,10 @@ def covariate_matrices(
     found, used = [], np.ones(len(table), bool)
     for terms in sets:
         matrix = design(right_side(terms), table, schema, levels="data")
-        whole = np.zeros((len(table), matrix.X.shape[1]))
-        whole[matrix.used] = matrix.X
+        whole = matrix.X
+        if not matrix.used.all():
+            whole = np.zeros((len(table), matrix.X.shape[1]))
+            whole[matrix.used] = matrix.X
         found.append(whole)
         used &= matrix.used
     return found, used
@@ -210,13 +212,15 @@ def constructed(
     those of the effects, in place of the classical error; where no residuals meet all of them, the
     effects come first.
     """
-    arms = rows.arms[observed]
-    treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
+    there = slice(None) if observed.all() else observed  # which copies nothing
+    arms = rows.arms[there]
+    each = [arms == arm for arm in range(1, len(target.effects) + 1)]
+    treated = np.column_stack(each).astype(np.float64)
     groups = None if rows.clusters is None else rows.clusters[observed]
     shared = tuple((e[observed], covariance) for e, covariance in (others or {}).values())
     specifications = [
         Specification(
-            np.column_stack([treated.astype(np.float64), matrix[observed]]),
+            np.column_stack([treated, matrix[there]]),
             len(target.effects),
             target.covariance,
             groups,
@@ -227,19 +231,21 @@ def constructed(
     start = _start(len(arms), groups, rng)
     error = target.control_error if target.index is None and groups is None else None
     found, control = _with_control(
-        specifications, treated.astype(np.float64), error, start,
+        specifications, treated, error, start,
         None if without is None else without[observed],
     )  # fmt: skip
-    y = target.control + treated @ target.effects + found.values
+    y = treated @ target.effects
+    y += target.control
+    y += found.values
     if target.index is not None:
         X = matrices[0][observed]
         # the part that the regression explains by covariates leaves the effects where they are
         explained = X @ np.linalg.lstsq(X, target.index[observed], rcond=None)[0]
         y = y + explained - explained[arms == 0].mean()
-    values = tagged(np.zeros(len(observed)))
-    values[observed] = y
-    known = np.zeros(len(observed))
-    known[observed] = found.values
+    values, known = y, found.values
+    if not observed.all():
+        values, known = np.full(len(observed), tagged(0)), np.zeros(len(observed))
+        values[observed], known[observed] = y, found.values
     return Constructed(
         values, found.exact, found.ratios, found.classical, control,
         residuals=known if target.index is None else None,
@@ -422,7 +428,7 @@ class Calibration:
     ) -> Calibration:
         """Make the rows: post-processing of what was released."""
         n, names = len(rows.arms), layout.regressions.outcomes
-        known = {**columns, **rows.columns, **{name: np.zeros(n) for name in names}}
+        known = {**columns, **rows.columns, **dict.fromkeys(names, np.zeros(n))}
         unsorted = replace(layout.schema, file=replace(layout.schema.file, sorted_by=()))
         first = assembled(unsorted, {}, {}, n, rng, given=known)
         matrices, used = covariate_matrices(layout.regressions.covariates, first, layout.schema)

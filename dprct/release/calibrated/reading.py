@@ -151,6 +151,7 @@ def _errors_by_command(
     places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
     effects = [names[j] for j in places]
     remaining = 1 - leverage(shared.fits[0], shared.X)
+    remaining[remaining < _EXACT_FIT] = np.nan  # a row that is fitted exactly has no HC2 and no HC3
     groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], frame.used)
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
         for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
@@ -175,10 +176,8 @@ def _covariances(
         yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own, groups)
     yield "regress y t x, vce(robust)", hc1(few, own)
     yield "regress y t x", classical(few, own)
-    # a row that is fitted exactly has no HC2 and no HC3
-    left = np.where(remaining < _EXACT_FIT, np.nan, remaining)
-    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(left)), own)
-    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / left), own)
+    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(remaining)), own)
+    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / remaining), own)
 
 
 def _roots(covariance: Array) -> list[float]:

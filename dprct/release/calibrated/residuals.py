@@ -149,12 +149,15 @@ class Basis:
 
     def without(self, v: Array) -> Array:
         """Return the part of ``v``, (n,) or (n, m), that is orthogonal to the designs."""
-        rest = np.array(v)
+        return self.take_out_of(np.array(v))
+
+    def take_out_of(self, v: Array) -> Array:
+        """Change ``v`` into that part."""
         for _ in range(2):  # the second removes the rounding of the first
-            explained = self.vectors.T @ rest
-            for rows in blocks(len(rest)):
-                rest[rows] -= self.vectors[rows] @ explained
-        return rest
+            explained = self.vectors.T @ v
+            for rows in blocks(len(v)):
+                v[rows] -= self.vectors[rows] @ explained
+        return v
 
 
 def factored(specification: Specification) -> tuple[Basis, Influence]:
@@ -436,16 +439,13 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
     ill-conditioned as P'P.  A step is at most half as long as e and is halved until the gaps
     decrease.
     """
-    found = gaps(conditions, e)
+    e = e.copy()  # the one array that is changed
+    found: Array | None = gaps(conditions, e)
     for _ in range(_MOST_STEPS):
-        if largest(found) <= _GOAL:
+        if found is None or largest(found) <= _GOAL:
             break
-        step = _step(conditions, basis, e, found)
-        moved = _descended(conditions, e, step, found)
-        if moved is None:
-            break
-        e, found = moved
-    return basis.without(e)
+        found = _descended(conditions, e, _step(conditions, basis, e, found), found)
+    return basis.take_out_of(e)
 
 
 def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) -> Array:
@@ -475,16 +475,16 @@ def _step(conditions: Sequence[Errors], basis: Basis, e: Array, found: Array) ->
     return step
 
 
-def _descended(
-    conditions: Sequence[Errors], e: Array, step: Array, found: Array
-) -> tuple[Array, Array] | None:
-    """Return the first of e + step, e + step / 2, ... with smaller gaps, or None."""
-    for halvings in range(_MOST_HALVINGS):
-        moved = step / 2**halvings
-        moved += e
-        left = gaps(conditions, moved)
+def _descended(conditions: Sequence[Errors], e: Array, step: Array, found: Array) -> Array | None:
+    """Move e by the first of step, step / 2, ... that leaves smaller gaps, which are returned."""
+    e += step
+    for _ in range(_MOST_HALVINGS):
+        left = gaps(conditions, e)
         if np.linalg.norm(left) < _PROGRESS * np.linalg.norm(found):
-            return moved, left
+            return left
+        step /= 2
+        e -= step
+    e -= step
     return None
 
 
