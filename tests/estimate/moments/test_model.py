@@ -402,7 +402,7 @@ def test_a_column_that_does_not_vary_is_not_estimated_and_nobody_is_told(value: 
     made = [PrivateMoments(data, SCHEMA, formulas=["wage ~ flat + age"]) for data in (ROWS, rows)]
     assert str(made[0].plan(2, 1e-6)) == str(made[1].plan(2, 1e-6))
     fit = made[1].fit(epsilon=2, delta=1e-6).ols("wage ~ flat + age")
-    ends = fit.conf_int().loc["flat"]
+    ends = fit.conf_int(1e-5).loc["flat"]  # estimated once in a hundred runs
     assert not fit.estimated["flat"] or ends.iloc[0] < 0 < ends.iloc[1]
 
 
