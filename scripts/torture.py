@@ -48,6 +48,7 @@ from dprct.estimate.moments.document import digest_of
 from dprct.io.convert import convert
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.budget import Budget
+from dprct.privacy.openings import RECORD
 from dprct.release.verify import verify
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.protect import read_header
@@ -519,7 +520,7 @@ def _in_turn(study: Path) -> None:
         codes[words[0]], said[words[0]] = call(study, *words)
     ledgers = [*study.parent.glob("*.ledger.json")]
     spent = sum(Accountant.load(path).charges for path in ledgers)
-    left = {path.name for path in study.parent.iterdir()} - before
+    left = {path.name for path in study.parent.iterdir() if not path.name.endswith(RECORD)} - before
     told = ""
     if set(codes.values()) - {0, 1, 2, 3}:
         told = f"exit codes {codes}: {[*said.values()]}"
