@@ -295,6 +295,7 @@ def in_fields(said: str, keys: Container[str]) -> str:
 
     said = _UNDERSCORED.sub(named, _WRITTEN.sub(written, said.replace("`", "")))
     said = said.replace("give [low, high] with low < high", "give the smaller one first: 0, 40")
+    said = said.replace("n.r. for", "not released for")
     said = said.replace("[[regression]]", "“Regression” of its own")
     return _SECTION.sub("", said).replace("  ", " ").strip()
 

@@ -1,6 +1,6 @@
 // Steps 4 and 5: what epsilon means, and what will come out at it. Nothing here reads a row.
 
-import { $, count, element, short, table } from "./dom.js";
+import { $, button, count, element, short, table } from "./dom.js";
 import { field, put } from "./forms.js";
 import { curve, counts, forest, interval } from "./pictures.js";
 import { ask, edit, isGone, state, unmark } from "./study.js";
@@ -148,8 +148,12 @@ function showOutlook() {
   $("ahead").removeAttribute("data-complete");
   const list = found.estimates || [];
   $("quick").replaceChildren(...quick(found, list));
-  $("ahead-words").replaceChildren(
-    ...[found.refused, ...(found.warnings || [])].filter(Boolean)
+  const fine = list.filter((one) => one.cells > 20 && one.with > 2 * one.without).map((one) => one.name);
+  const warnings = (found.warnings || []).filter((text) => !fine.length || !text.startsWith("noise is large against"));
+  $("ahead-words").replaceChildren(fine.length ? element("p", { class: "hint" }, "The noise is large beside the small shares of so many answers. ",
+    button(`Take 10 bins for ${fine.join(", ")}`, () => edit(fine.map((name) => ({ at: ["columns", name, "bins"], typed: "10" })),
+      `10 bins for ${fine.join(", ")}: saved.`))) : "",
+    ...[found.refused, ...warnings].filter(Boolean)
       .map((text) => element("p", { class: found.refused ? "bad" : "hint", text })),
     ...(found.needs_rows ? [element("p", { text: "What this method gives can be planned from the rows alone: "
       + "open the data in step 6; nothing is charged by that." })] : []),
