@@ -635,7 +635,7 @@ class Design(ABC):
         return DesignCheck(self.describe(), tuple(problems))
 
     def broken(self, rows: pd.DataFrame, *, attrition: bool) -> list[str]:
-        """Return the rules that the treatment columns of ``rows`` break."""
+        """Return the rules of the design that ``rows`` break."""
         problems = self.groups.problems(rows)
         return problems or self.broken_by(self.groups.codes(rows), rows, attrition=attrition)
 

@@ -44,7 +44,7 @@ PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst")
 
 @checked
 def read(path: str | os.PathLike[str], names: Names = "same") -> tuple[pd.DataFrame, Schema]:
-    r"""Read a data file of the format that its extension says.
+    r"""Read a data file in the format given by its extension.
 
     Parameters
     ----------

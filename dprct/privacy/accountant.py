@@ -91,7 +91,7 @@ class Balance:
 
     @property
     def spent(self) -> Budget:
-        """The (epsilon, delta) of everything charged so far, together.
+        """The total (epsilon, delta) charged so far.
 
         Entries without a guarantee (:meth:`note_unprotected`) are not included.
         """
@@ -99,7 +99,7 @@ class Balance:
 
     @property
     def together(self) -> Together | None:
-        """Whom the sum protects, under which relation, given what; None before a charge.
+        """The guarantee of the total: unit, relation and public facts; None before a charge.
 
         Examples
         --------
@@ -165,7 +165,7 @@ class Balance:
 
     @property
     def charges(self) -> int:
-        """Number of charges with a price."""
+        """Number of charges that cost something."""
         return self._current().sums.priced
 
     @property
@@ -439,7 +439,7 @@ class Accountant(Balance):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the ledger ends with the session: it is kept in no file."""
+        """Whether the ledger is kept in memory only."""
         return isinstance(self._store, Memory)
 
     def charge(

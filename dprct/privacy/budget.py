@@ -269,7 +269,7 @@ class Guarantee:
     unverified : bool
         Whether, for ``"none"``, something may be promised that could not be verified.
     caution : str
-        How little the budget promises, said before anything else (:func:`caution`).
+        Warning about a weak budget, printed first (:func:`caution`).
 
     Examples
     --------

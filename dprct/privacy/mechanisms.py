@@ -683,7 +683,7 @@ class Allocation:
         Everything that the fit will draw.
     disjoint : tuple of tuples of names
         Which parts read which of several disjoint sets of rows; without, all read the same rows.
-        Who is in which set must not depend on any value that the relation protects.
+        Membership must not depend on any value that the relation protects.
     rows : int, default 1
         Most rows that one unit may have.  Mechanisms are calibrated to one row.
     composition : {"sequential", "zcdp", "gdp"}

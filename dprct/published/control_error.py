@@ -123,7 +123,7 @@ class ControlError:
 
     @property
     def chance(self) -> float:
-        """Mean length of what chance does to the donors in one period."""
+        """Mean norm of the donors' random shocks in one period."""
         return math.sqrt(self.n) * self.sigma
 
     @property
@@ -175,9 +175,9 @@ class ControlError:
         xi : float
             Between 0 and 1.
         outside : float, optional
-            Length of the part of the true weights that is outside the space of the donors' series
-            before treatment; 1 if not given, which weights of length 1 at most keep.  As printed
-            it is 0.
+            Norm of the part of the true weights outside the space of the donors' series before
+            treatment; 1 if not given, which holds for weights of norm 1 at most.  As printed it is
+            0.
 
         Raises
         ------

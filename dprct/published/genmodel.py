@@ -482,7 +482,7 @@ class GenModel(ModelInformed[GenModelSpec]):
     allocation : Allocation, optional
         How epsilon is divided; :meth:`Allocation.section4` by default.
     B : int, default 5000
-        Proxies, simulated and then averaged; at least 2.
+        Number of simulated proxies, which are averaged; at least 2.
     v : number, or mapping from coefficient to number, default 50
         Bounds on the absolute value of coefficients and residual variances, all alike or each its
         own by name, as in ``{"treat": 10, "residual variance": 100}``; what is left out has 50.

@@ -580,7 +580,7 @@ class Hybrid(ModelInformed[HybridSpec]):
         Where X~ comes from: Algorithm 1 as published, the strict histogram or marginals of this
         package, or released rows of your own.
     zeta : float, optional
-        Bins of the histogram; 2/3 for the published one.
+        As in :class:`dprct.published.MVHistogram`; 2/3 for the published histogram.
     missing_outcomes : {"reproduce", "drop"}
         Give every arm of the released file its share of missing outcomes, per missing code, or
         let all outcomes be observed.  Rows with a missing one are left out of the fit anyway.

@@ -134,7 +134,7 @@ class SignRisk:
             The estimate less what it would be with all odds at zero: ``(sum of treated outcomes -
             sum of the others) / n2`` for the ATE, the arm's mean outcome for the ATT and the ATC.
         norm : float
-            The length of every row of covariates.
+            The norm of every row of covariates.
 
         Examples
         --------
@@ -146,7 +146,7 @@ class SignRisk:
         return weighted * math.expm1(min((self.weight_sd * norm) ** 2 / 2, 700.0))
 
     def partial(self, effect: float, bias: float | None = None) -> float:
-        """Return a bound on the probability that noise in the weights turns the sign.
+        """Return a bound on the probability that noise in the weights reverses the sign.
 
         The smaller of Theorem 4 (8, 9) and of what Lemma 6 gives.
 
@@ -162,7 +162,7 @@ class SignRisk:
         return self._below(abs(effect), 0.0, bias)
 
     def both(self, effect: float, bias: float | None = None) -> float:
-        """Return a bound on that of a wrong sign before and after the noise of the effect.
+        """Return a bound on the probability of a wrong sign before and after the effect's noise.
 
         Theorem 5 (10, 11): the bound of :meth:`partial` times the probability that an estimate
         which is wrong stays so.
@@ -186,7 +186,7 @@ class SignRisk:
         return min(1.0, *sums)
 
     def moved(self, by: float) -> float:
-        """Return a bound on the probability that the weights' noise moves the effect by so much.
+        """Return a bound on the probability that the weights' noise changes the effect by so much.
 
         Corollary 7; as its proof needs, of the absolute value.
         """
@@ -195,7 +195,7 @@ class SignRisk:
         return min(1.0, self._drift / by)
 
     def rows(self, effect: float, at_most: float = 0.05, bias: float | None = None) -> int:
-        """How many rows in all, divided as here, make a wrong sign that unlikely.
+        """Total number of rows, divided as here, at which a wrong sign is that unlikely.
 
         Raises
         ------

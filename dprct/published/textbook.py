@@ -48,8 +48,8 @@ class Laplace:
     epsilon : number
         Above 0.
     sensitivity : number
-        The L1 sensitivity of the numbers as they are given to :meth:`draw`: by how much their
-        absolute differences can add up to between neighbours.  The caller's claim.
+        The L1 sensitivity of the numbers as they are given to :meth:`draw`: the largest sum of
+        absolute differences between neighbours.  The caller's claim.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Laplace:
     caller**; nothing is charged.  The numbers are rounded to multiples of the largest power of two
     below ``sensitivity / 2^20``; each then moves by less than one step more, which is added to the
     sensitivity.  Noise is the discrete Laplace on this grid, drawn exactly: sampling Laplace noise
-    in floating point breaks the promise (Mironov 2012).
+    in floating point breaks the guarantee (Mironov 2012).
 
     References
     ----------
@@ -201,7 +201,7 @@ class Gaussian:
 @checked
 @dataclass(frozen=True, slots=True, init=False)
 class RandomizedResponse:
-    """Answers of people of which each is told with a chance of being another: local privacy.
+    """Randomised response: answers replaced by others with some probability (local privacy).
 
     Parameters
     ----------
@@ -217,11 +217,11 @@ class RandomizedResponse:
 
     Notes
     -----
-    Guarantee: each answer is told with pure epsilon on its own, whoever holds the others; a person
-    with several answers has several epsilon.  Nothing is charged.  An answer is told as it is with
-    probability ``e^eps / (e^eps + k - 1)``, and as each of the other k - 1 with
-    ``1 / (e^eps + k - 1)``; drawn exactly, by proposing a level at random and taking one that is
-    not the answer with probability ``e^-eps`` only.
+    Guarantee: pure epsilon for each answer, whoever holds the others; for several answers of a
+    person, epsilons add up.  Nothing is charged.  An answer is kept with probability
+    ``e^eps / (e^eps + k - 1)`` and becomes each of the other k - 1 with ``1 / (e^eps + k - 1)``;
+    drawn exactly, by proposing a level at random and taking one that is not the answer with
+    probability ``e^-eps`` only.
 
     References
     ----------
@@ -256,11 +256,11 @@ class RandomizedResponse:
 
     @property
     def kept(self) -> float:
-        """Probability that an answer is told as it is."""
+        """Probability that an answer is kept."""
         return 1 / (1 + (len(self.levels) - 1) * math.exp(-1 / self._scale()))
 
     def draw(self, answers: Sequence[Any], rng: object = None) -> list[Any]:
-        """Answers as told, one level each.
+        """Randomised answers, one level each.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class RandomizedResponse:
         Raises
         ------
         ParameterError
-            If nothing was told.
+            If there are no answers.
         """
         if not len(told):
             raise ParameterError("there are no answers; give at least one")

@@ -170,9 +170,9 @@ class Release:
         return "\n".join(lines)
 
     def brief(self) -> str:
-        """Return the release on a screen: estimates, guarantee, fates of columns, ledger.
+        """Return the release on one screen: estimates, guarantee, fates of columns, ledger.
 
-        :meth:`summary`, and the certificate, say the rest: what is public, and the plan.
+        The rest is in :meth:`summary` and the certificate.
         """
         tables = [one.summary() for one in self._estimated()]
         promised = {one.guarantee.sentence() for one in self._estimated()}

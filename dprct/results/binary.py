@@ -273,8 +273,8 @@ def logit(
 ) -> BinaryResults:
     """Fit a logit by maximum likelihood, with the standard errors that Stata prints.
 
-    Nothing about this fit is private: on confidential data its results are confidential.  Released
-    data were not made for it: effects of a calibrated file hold for least squares alone.
+    Nothing about this fit is private: on confidential data its results are confidential.  Effects
+    of a calibrated file hold for least squares only.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def poisson(
     formula : str
         ``"visits ~ treat + age"``; the outcome is 0 or above, a count or not.
     data, schema, cov_type, cluster, guarantee
-        As of :func:`logit`.  Where the outcome is no Poisson draw, ``HC1`` is what holds.
+        As of :func:`logit`.  If the outcome is not Poisson distributed, use ``HC1``.
 
     Returns
     -------
@@ -383,7 +383,7 @@ def poisson(
     ------
     FormulaError, ColumnError
     ParameterError
-        If the outcome is below 0 or always 0, if it is 0 wherever a regressor says so, or an option
+        If the outcome is below 0 or always 0, if a regressor predicts zeros perfectly, or an option
         is not one of those above.
 
     References

@@ -68,8 +68,8 @@ def etable(
         Rows that print Yes for models with one of these coefficients, which are then not shown.
         Absorbed effects have such a row without being asked for.
     groups : mapping of heading to list of str or int, optional
-        Headings above neighbouring models, which are named by their headings or by their places
-        from 1, as those of ``mgroups`` in Stata's ``esttab``.
+        Headings above adjacent models, given by heading or by position from 1, as with ``mgroups``
+        of Stata's ``esttab``.
     labels : mapping of str to str, optional
         Names of coefficients and outcomes, instead of those of the schema.
     stats : list of str
@@ -92,7 +92,8 @@ def etable(
     ColumnError
         If no model has one of the coefficients named.
     ParameterError
-        If there is no model, or a statistic or style is unknown, or a group is none of neighbours.
+        If there is no model, a statistic or style is unknown, or models of a group are not
+        adjacent.
 
     Examples
     --------

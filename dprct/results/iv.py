@@ -152,7 +152,7 @@ def iv(
     Parameters
     ----------
     formula : str
-        ``"y ~ age + [takeup ~ assigned]"``: takeup is endogenous, and assigned moves it;
+        ``"y ~ age + [takeup ~ assigned]"``: takeup is endogenous, assigned its instrument;
         ``"y ~ [d ~ z1 + z2] | village"`` absorbs the village.
     data, schema, cov_type, cluster, weights, weights_type, absorb, fe_df, guarantee
         As of :func:`dprct.ols`, without ``HC2`` and ``HC3``.  Of released moments the fit is
@@ -170,8 +170,8 @@ def iv(
     ColumnError
         If a column does not exist.
     ParameterError
-        If an option is not allowed, or the instruments do not move the endogenous regressor at
-        all once the others are taken out.
+        If an option is not allowed, or the instruments are not correlated with the endogenous
+        regressor given the others.
 
     Notes
     -----

@@ -481,8 +481,8 @@ def ols(
     absorb : str or sequence of str
         Columns whose levels are fixed effects, taken out before the fit; they are not printed.
     fe_df : {"areg", "reghdfe", "fixest", "xtreg"}
-        Whose rule counts them as parameters; see :mod:`dprct.results.covariance`.  ``areg``
-        gives what dummies ``C(x)`` give.
+        Whose rule decides whether they count as parameters; see :mod:`dprct.results.covariance`.
+        ``areg`` gives what dummies ``C(x)`` give.
     guarantee : Guarantee, optional
         That of the release which ``data`` come from, where they do not say it themselves.
 

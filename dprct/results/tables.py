@@ -585,7 +585,7 @@ class Table:
     ) -> Axes:
         """Draw the estimates of all columns with their intervals, row by row.
 
-        What privacy noise alone would be of an interval is a thick line, where it is known.
+        The part of an interval that is due to privacy noise is a thick line, where it is known.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ class Column:
     integer : bool
         Whether admissible numbers are whole; implied by byte, int and long.
     decimals : int or None
-        Number of decimals of a admissible number.
+        Number of decimals of an admissible number.
     bins : int or tuple of float or None
         Number of equal bins within ``bounds``, or the inner edges of the bins.
     sd : float or None
@@ -119,15 +119,15 @@ class Column:
     derived : str or None
         Expression of other columns, from which a release computes this one.
     made_of : tuple of str or None
-        Other columns of which it is made where no expression says how: an interaction with
-        treatment is made of treatment, so that it is no covariate.
+        Other columns that it is computed from, if ``derived`` does not say how: an interaction with
+        treatment, for example, is not a covariate.
     missing : tuple of str or None
         The admissible missing codes, each of which is a level of its own.  ``()``, which may be
         written ``"never"``, means that no value may be missing, None that nothing was declared.
     missing_policy : {"public", "private", "level"}, number or None
         What an estimate does with missing values.  ``"public"``: it is public who has a value, and
-        the others are left out.  ``"private"``: they are left out, and who that is is protected.  A
-        number within ``bounds`` stands for what is missing, which changes the estimand.
+        the others are left out.  ``"private"``: they are left out, and who they are is protected.
+        A number within ``bounds`` stands for what is missing, which changes the estimand.
         ``"level"``: missing is a level of its own, as it always is in histograms and for features.
         A method that does not offer a policy says which it offers.
     exclusive : str or None
@@ -313,7 +313,7 @@ class Unit:
 
     @property
     def said(self) -> str:
-        """How many rows a unit may have, in words: a public fact of every guarantee for units.
+        """The public fact about rows per unit, in words.
 
         Examples
         --------

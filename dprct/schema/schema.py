@@ -241,8 +241,8 @@ class Schema:
     def seal(self, by: str = "") -> Schema:
         """Return the schema with a date and a hash. Seal it before the data are read.
 
-        A sealed, unchanged schema keeps its date, unless another person declares it.  The seal says
-        how often the data had refused what was declared of them.
+        A sealed, unchanged schema keeps its date, unless another person declares it.  The seal
+        records how often the data contradicted earlier declarations.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Schema:
 
     @property
     def warned(self) -> tuple[str, ...]:
-        """What a plan says if the data had refused what was declared, or had passed otherwise."""
+        """What a plan says if the data contradicted, or had passed, other declarations."""
         seal = self.seal().seal_of
         if seal is None or not (seal.refused or seal.passed):
             return ()
@@ -272,7 +272,7 @@ class Schema:
         )
 
     def note_opening(self, names: Iterable[str], *, refused: bool) -> None:
-        """Remember that data were looked at under what is declared of these columns."""
+        """Record that data were read under these columns' declarations."""
         facts = {name: self._limits_of(name) or "" for name in names}
         self.openings.note(self.source, self.dataset_id, facts, refused=refused)
 

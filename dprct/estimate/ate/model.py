@@ -459,26 +459,25 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectRe
         missing, so that the number of observed outcomes is noisy; a number replaces missing
         outcomes, which changes the estimand.  Its ``sd`` is used by :meth:`plan` and
         :meth:`power`, which take the largest that the bounds allow where none is declared.  With
-        ``delta`` it says how the noise is divided among outcomes, too; every outcome is clipped at
-        its own bounds, and nothing else.
+        ``delta`` it also decides how the noise is divided among outcomes.
     outcome : str or sequence of str
         One or more outcome columns.  The noise of several outcomes is drawn jointly, and is
         smaller than with a share of epsilon for each (:class:`~dprct.privacy.CubeNoise`).
     treatment : str or sequence of str, optional
         0/1 treatment columns.  Rows with all zeros form the control group.
     assignment : Design, optional
-        How treatment was assigned.  By default, complete randomisation of rows.  What is known of
-        clusters (``largest``, ``icc``, ``cluster_mean_bounds``) is declared with the design.
+        How treatment was assigned.  By default, complete randomisation of rows.  Facts about
+        clusters (``largest``, ``icc``, ``cluster_mean_bounds``) are declared with the design.
     control : str or float, optional
         The arm to compare the others with, if the design assigns every row to an arm.
     budget_shares : mapping from outcome to number, optional
         Shares of the budget, which sum to one: outcomes with unequal shares have Laplace noise,
         each at its own.  By default, equal shares.
     subgroups : sequence of str, optional
-        Columns with levels, within which a fit with ``delta`` shows the effects, too (``by`` of the
-        result).  Blocks of the design are public groups; other columns are private, and the numbers
-        of people in their cells are released at no price.  The noise of the effects of everybody
-        grows with the root of the number of cells of an arm.
+        Columns with levels, within which a fit with ``delta`` also gives effects (``by`` of the
+        result).  Blocks of the design are public groups; other columns are private, and the number
+        of people in each cell is released at no extra cost.  The noise of effects on everybody
+        grows with the square root of the number of cells of an arm.
     effects : {"arms", "main", "factorial"}
         ``"arms"`` compares each arm with control.  For a :class:`~dprct.Factorial` design,
         ``"main"`` gives the main effect of every factor, averaged over the other factors, and
@@ -540,11 +539,11 @@ class PrivateATE(Model[ATESpec, ATEFacts, AnyDrawn, PrivateATEResults | EffectRe
 
     With ``delta`` above 0 all outcomes and arms are released at once, with Gaussian noise on their
     first and second moments (:class:`~dprct.PrivateMoments` has the proof): noise grows with the
-    root of the number of outcomes, not with the number, and the result has their joint covariance.
-    :meth:`plan` says which of the two is more precise.  Treatment is then private at hardly any
-    price: the numbers of people in the arms are released for nothing more.  Assigned clusters need
-    ``icc``.  What only the release without ``delta`` can use (``budget_shares``,
-    ``cluster_mean_bounds``, ``missing_policy="private"``) is refused.
+    square root of the number of outcomes, and the result has their joint covariance.  :meth:`plan`
+    says which of the two is more precise.  Treatment can then be private at almost no cost, since
+    arm sizes are part of the same release.  Assigned clusters need ``icc``.  What only the release
+    without ``delta`` can use (``budget_shares``, ``cluster_mean_bounds``,
+    ``missing_policy="private"``) is refused.
 
     Under ``"replace-one"`` without ``delta`` the estimate is a centred Horvitz-Thompson mean
     (:class:`~dprct.estimate.ate.release.HiddenOutcome`), with ``missing_policy="private"`` a ratio

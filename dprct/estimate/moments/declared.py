@@ -61,47 +61,45 @@ _KINDS = {"HC1": "robust", "CR1": "clustered", "nonrobust": "classical"}
 @checked
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A regression that is declared before the data are read, as a do-file has it.
+    """A regression of a do-file, declared before the data are read.
 
     Parameters
     ----------
     formula : str
         As in :func:`dprct.ols`: ``"index ~ treat + age"``, ``"y ~ treat | block"``.
     where : str, optional
-        The rows that it is about, as after Stata's ``if``: ``"female == 1 & region <= 3"``,
-        ``'town != "A"'``, ``"inlist(wave, 1, 3) & wage < ."``.  Public are columns of the design,
-        those with ``fate="public"``, and whether there is a value with ``missing_policy="public"``.
-        Of other columns, which must have been fixed before treatment, who meets the condition is
-        protected: each is compared with numbers or texts.  Regressions of which nobody can be in
-        two, such as those of women and of men, cost as one.  A comparison with a missing value
-        holds for nobody, nor does its opposite; ``x > 3`` of Stata, where missing values are large,
-        is ``x > 3 | missing(x)``.
+        Its rows, as after Stata's ``if``: ``"female == 1 & region <= 3"``, ``'town != "A"'``,
+        ``"inlist(wave, 1, 3) & wage < ."``.  Columns of the design, those with ``fate="public"``,
+        and whether a value with ``missing_policy="public"`` exists are public.  Other columns must
+        be fixed before treatment and compared with numbers or texts; who meets the condition is
+        then protected.  Regressions on disjoint rows, such as those of women and of men, cost as
+        much as one.  Comparisons with a missing value are false, and so are their negations;
+        ``x > 3`` of Stata, where missing values are large, is ``x > 3 | missing(x)``.
     weights : str, optional
         The column of its sampling weights, as Stata's ``[pweight=w]`` or ``[aweight=w]`` with
-        robust or clustered errors.  Of the design, or with ``fate="public"``, it is public, and
-        rows without a weight, or with 0, are left out; of other columns, which need bounds of 0 or
-        above and were fixed before treatment, everybody's weight is protected, and noise grows with
-        the largest weight over the mean one.
+        robust or clustered errors.  A column of the design or with ``fate="public"`` is public, and
+        rows without a weight, or with 0, are left out.  Any other column must have bounds of 0 or
+        above and be fixed before treatment; weights are then protected, and noise grows with the
+        ratio of the largest to the mean weight.
     cluster : str or pair of str, optional
-        The column of the clusters of its errors; by default the clusters that were assigned.  It
-        is public: of the design, or with ``fate="public"``.  Of two columns errors are clustered in
-        two ways, as by ``cluster(village year)`` of Stata's ``reghdfe`` and ``ivreg2``.
+        The column by which errors are clustered, of the design or with ``fate="public"``; by
+        default, the assigned clusters.  With two columns, errors are clustered in two ways, as by
+        ``cluster(village year)`` of Stata's ``reghdfe`` and ``ivreg2``.
     name : str, optional
-        What it is called where its results are asked for.
+        Name by which its results are requested.
     family : {"logit", "probit", "cloglog", "poisson"}, optional
-        By default least squares.  Of the others the coefficients of all regressors are released, by
-        three steps of Newton's method: :meth:`dprct.Moments.glm` has them.  Private covariates are
-        then those of rows projected into the ball of the release.
+        Least squares by default.  For the others, the coefficients of all regressors are released
+        by three steps of Newton's method (:meth:`dprct.Moments.glm`), with private covariates
+        projected into the ball of the release.
     joint : str, optional
-        What a family of regressions is called whose coefficients are tested together, as after
-        Stata's ``suest``: all that have this label, and all outcomes of one formula.
+        Label of regressions whose coefficients are tested together, as after Stata's ``suest``.
     cov_type : {"HC1", "CR1", "nonrobust"}, optional
-        Its errors, where they are not those of the clusters of the design: robust ones of rows, as
-        after Stata's ``robust``, or classical ones, as of ``regress`` without an option.
+        Its errors, if not clustered as the design is: robust, as with Stata's ``robust``, or
+        classical, as of ``regress`` without an option.
     count_effects : bool, optional
-        Whether errors count the effects after ``|`` among the coefficients: ``areg`` counts those
-        of persons, ``xtreg, fe`` with clusters does not count those of blocks.  By default those of
-        blocks count, and those of persons do not.
+        Whether the effects after ``|`` count as coefficients in the degrees of freedom, as in
+        ``areg`` but not in ``xtreg, fe`` with clusters.  By default, those of blocks count and
+        those of persons do not.
 
     Raises
     ------
@@ -158,7 +156,7 @@ class Regression:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """The columns of the clusters of its errors, one or two; empty for those assigned."""
+        """The one or two columns by which errors are clustered; empty for assigned clusters."""
         return (self.cluster,) if isinstance(self.cluster, str) else self.cluster or ()
 
     @property
@@ -168,7 +166,7 @@ class Regression:
 
     @property
     def condition(self) -> str | None:
-        """The rows that it is about, spelled in one way."""
+        """Its condition in canonical form."""
         return None if self.where is None else condition(self.where)
 
     @property
@@ -177,7 +175,7 @@ class Regression:
         return () if self.condition is None else tuple(sorted(named(self.condition)))
 
     def inside(self, schema: Schema) -> str | None:
-        """Return what its condition leaves to ask of rows that have its columns; None if nothing.
+        """Return the condition on rows with values in its columns; None if it always holds.
 
         Columns that are never missing, and those of the regression, have a value wherever a row
         counts.
@@ -199,7 +197,7 @@ class Regression:
 
     @property
     def bare(self) -> bool:
-        """Whether it is a formula alone."""
+        """Whether it has no option besides its formula."""
         return self == Regression(self.formula)
 
     @property
@@ -223,7 +221,7 @@ class Regression:
         return reduced, first
 
     def of(self, outcome: str) -> Regression:
-        """Return the regression of one of its outcomes; of several, the name says which."""
+        """Return the regression of one of its outcomes."""
         right = self.parsed.text.partition("~")[2].strip()
         name = self.name
         if name and len(self.parsed.outcome_names) > 1:
@@ -232,7 +230,7 @@ class Regression:
 
     @property
     def title(self) -> str:
-        """Its name, or its formula and what else it says."""
+        """Its name, or its formula and options."""
         if self.name:
             return self.name
         more = {"family": self.family, "where": self.condition, "weights": self.weights,
@@ -424,7 +422,7 @@ class Declared:
     Parameters
     ----------
     title : str
-        Its name, or its formula and what else it says.
+        Its name, or its formula and options.
     bounds : (low, high)
         At which the outcome was clipped.
     terms : tuple of str

@@ -1050,59 +1050,54 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     schema : Schema
         Public facts: bounds or levels for every column, and a ``missing_policy`` for every column
         that may be missing.  A regression leaves out people without a value of one of its columns.
-        With ``"private"`` it stays private who they are, and each such column divides every cell
-        in two, so that regressions without this column have root 2 times the noise.  With
-        ``"public"`` it is public who they are, and they form groups.  A number replaces missing
-        values.  Noise is scaled by a column's ``sd``, by default a quarter of its range; for a
-        column of two values it is half the range, whatever is declared.  Covariates are centred at
-        their ``centre``, by default the middle of the bounds, and outcomes at that middle.
-        Deviations from means of persons have the standard deviation ``sd_within``, by default
-        ``sd``.
+        With ``"private"`` this is protected, and each such column divides every cell in two, so
+        that regressions without it have sqrt(2) times the noise.  With ``"public"`` it is public,
+        and forms groups.  A number replaces missing values.  Noise is scaled by a column's ``sd``,
+        by default a quarter of its range; for a column of two values it is half the range, whatever
+        is declared.  Covariates are centred at their ``centre``, by default the middle of the
+        bounds, and outcomes at that middle.  Deviations from means of persons have the standard
+        deviation ``sd_within``, by default ``sd``.
     columns : sequence of str
-        What is released: columns, ``"C(region)"`` for levels, and products such as
-        ``"age:female"`` or ``"I(age ** 2)"``.
+        Terms to release: columns, ``"C(region)"`` for levels, and products such as ``"age:female"``
+        or ``"I(age ** 2)"``.
     formulas : sequence of str or Regression, optional
-        Regressions to serve best, which are public.  Their columns are released, and they choose
-        where the noise goes; any other regression on released columns remains possible.  Where
-        units have several rows, ``"y ~ x | person"`` gives each an effect of its own.
+        Regressions to serve with the least noise; they are public.  Their columns are released, and
+        they decide how noise is divided; any other regression on released columns remains possible.
+        If units have several rows, ``"y ~ x | person"`` takes out fixed effects of persons.
 
         Where treatment was assigned and is public (``neighbors="replace-one-design-public"``),
         regressions on it that have covariates, blocks or assigned clusters are served by one step:
-        their coefficients of treatment have the noise of a few numbers, whatever the covariates.
-        Then nothing else is read off the moments unless ``columns=``, ``subgroups=`` or another
-        formula asks for it.
-        Where treatment is private and was drawn for each person alone (``dprct.Simple``), they are
-        served so too, unless something else is read off the moments.
+        the noise of their coefficients of treatment does not grow with the covariates.  Nothing
+        else is then read off the moments unless ``columns=``, ``subgroups=`` or another formula
+        asks for it.  The same holds for private treatment that was drawn independently for each
+        person (``dprct.Simple``), if nothing else is read off the moments.
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
-        The arm to compare with, where the design has no group that is in no arm.
+        The arm to compare with, if the design assigns every row to an arm.
     subgroups : sequence of str, optional
         Columns with levels: every level within every arm is a group.
     radius : number or "box", optional
         Rows whose covariates are further from the centres than this, in units of ``sd``, are
-        projected to that distance; ``"box"`` projects none.  By default the radius of the least
-        planned error at the n, epsilon, delta and number of covariates, which :meth:`plan` names.
-        Outcomes are never projected.
+        projected to that distance; ``"box"`` projects none.  By default, the radius with the
+        smallest planned error, which :meth:`plan` names.  Outcomes are never projected.
     attrition : bool
-        Rows were lost after the assignment: shares are not checked against it.
+        Whether rows were lost after the assignment.  If so, arm sizes need not match the shares.
     cov_type : {"HC1", "CR1", "nonrobust"}, optional
         Errors of the regressions in ``formulas``, from their own scores at a tenth of mu squared:
-        ``"HC1"``, the default, is robust to variances that vary; ``"CR1"`` to dependence within
-        units of several rows too (``max_rows`` of the schema's unit), which need it.
-        ``"CR1"`` is also for clusters that were assigned, where it is the default.
-        ``"nonrobust"`` buys no scores: errors are classical.  Regressions with instruments have no
-        scores, nor those of rows in an engine, where ``"nonrobust"`` must be said; regressions on
-        treatment and subgroups alone need none, since the variance of every group is released.
+        ``"HC1"``, the default, is robust to heteroskedasticity; ``"CR1"`` also to dependence within
+        units of several rows (``max_rows`` of the schema's unit), which need it, and within
+        assigned clusters, whose default it is.  ``"nonrobust"`` releases no scores: errors are
+        classical.  Regressions with instruments have no scores, nor have those of rows in an
+        engine, for which ``"nonrobust"`` must be given; regressions on treatment and subgroups
+        alone need none, since the variance of every group is released.
     weights : str, optional
         A column of sampling weights (pweights), private, with public bounds of 0 or above.  The
-        noise is that of rows which all have the largest weight.  It needs ``cov_type``, whose
-        scores have the weights, as robust errors need; the regressions in ``formulas`` alone are
-        then estimated.
+        noise is that of rows which all have the largest weight.  It needs robust errors
+        (``cov_type``), and only the regressions in ``formulas`` are estimated.
     clipped : float, optional
-        The share of rows outside the ball of covariates is released too, by arm, for this share of
-        mu squared, 1e-4 to .5: ``.02`` makes all other noise 1 % larger.  ``plan`` names the price
-        and the noise of the share before it is bought; the released moments have it as ``clipped``.
+        Share of mu squared, 1e-4 to .5, for releasing the share of rows outside the ball of
+        covariates, by arm (``clipped`` of the result): ``.02`` makes all other noise 1 % larger.
     neighbors : {"replace-one", "replace-one-design-public"}
         Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
 
@@ -1115,18 +1110,18 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     -----
     Relation: one person's row is replaced by any admissible one; n is public.  A row is a vector
     r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R: outcomes and
-    columns of two values are clipped at their bounds, for which R has room, and covariates further
-    out than what is left are projected.  Each group releases the sum of r r' with Gaussian noise;
-    one person moves all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
+    columns of two values are clipped at their bounds, and covariates are projected into what
+    remains of the ball.  Each group releases the sum of r r' with Gaussian noise; one person
+    changes all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
     (:class:`dprct.queries.MomentsGrid` has the proof), private arms and subgroups among them.
     ``delta`` must be above 0.  The price is that of the whole table, however many regressions are
     run on it later.
 
-    The estimand is that of the columns clipped at their declared bounds.  What is on the left of a
-    formula, what instruments move and what ``columns=`` names is never in a ball.  Covariates are,
-    unless the radius is the box: the effect of a treatment that was randomised is the same
-    whatever function of covariates fixed before it is controlled for; slopes of covariates, and
-    effects of a treatment that was chosen, are those of projected rows.
+    The estimand is that of the columns clipped at their declared bounds.  Outcomes, endogenous
+    regressors and what ``columns=`` names are never projected.  Covariates are, unless the radius
+    is the box: the effect of a randomised treatment is the same whatever function of pre-treatment
+    covariates is controlled for, but slopes of covariates, and effects of a treatment that was
+    chosen, are those of projected rows.
 
     Examples
     --------
@@ -1213,7 +1208,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         alpha: float = 0.05,
         **options: Any,
     ) -> pd.DataFrame:
-        """Return what declared regressions of a trial that is being planned will detect; no data.
+        """Return what declared regressions of a planned trial will detect; no data are needed.
 
         Parameters
         ----------
@@ -1221,7 +1216,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
             How many people there will be, or a data frame of the public columns of each: blocks,
             clusters, and those of ``where=`` and ``weights=``.
         schema : Schema
-            With bounds and ``sd`` of outcomes, on which the errors rest.
+            With bounds and ``sd`` of outcomes, from which errors are planned.
         epsilon, delta : number
             As of :meth:`plan`; delta above 0.
         assignment, formulas
@@ -1231,7 +1226,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         alpha : float
             Size of the two-sided tests.
         **options
-            Others of the class.
+            Other arguments of the class.
 
         Returns
         -------
@@ -1243,7 +1238,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Raises
         ------
         ParameterError
-            If no regression is served by one step, or ``people`` leaves open who is where.
+            If no regression is served by one step, or ``people`` lacks a column that is needed.
 
         Examples
         --------

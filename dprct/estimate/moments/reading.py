@@ -72,7 +72,7 @@ class PublicGroups(Checked):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What is released, products among them; treatment and subgroups make groups."""
+        """Released columns, including products; treatment and subgroups define groups instead."""
         return self.layout.names
 
     @property
@@ -226,7 +226,7 @@ class ReleasedGroups(PublicGroups):
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Subgroups whose cells are public, each of which weighs as much as it has rows."""
+        """Subgroups whose cells are public; each is weighted by its number of rows."""
         return blocks_of(self.groups, self.totals, self.subgroups)
 
     @property

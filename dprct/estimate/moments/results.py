@@ -86,15 +86,15 @@ class Moments(ReleasedMoments):
     layout : Layout
         Centres, scales, weights and radius; public.
     groups : tuple of Group
-        Public groups one after another, each with its private cells.
+        Public groups in order, each with its private cells.
     totals : tuple of int
         Rows of each public group.
     arms : tuple of str
         The control group first; empty without a design.
     treatment, subgroups : tuple of str
-        The columns that make groups.
+        The columns that define the groups.
     outcomes : tuple of str
-        Of which :meth:`effects` are reported where none are named.
+        Outcomes whose :meth:`effects` are reported by default.
     n : int
         Rows of the table; public.
     drawn : DrawnMoments
@@ -103,19 +103,19 @@ class Moments(ReleasedMoments):
     ledger : str
         What was charged, and where.
     alphas : tuple of float
-        Sizes of tests at which standard errors of effects are valid.
+        Test sizes at which the standard errors of effects are valid.
     method : str
     facts_sha256, sealed : str
-        Of the schema that the release rests on.
+        Digest and date of the sealed schema.
     declared : tuple of Declared
-        The regressions that one step served.
+        The declared regressions.
     withheld : str
-        Why no errors are read off the moments; empty where they are.
+        Why the moments give no standard errors; empty if they do.
 
     Notes
     -----
-    It holds no row, and may be published: :meth:`save`.  All that is read off it rests on the one
-    release, so that nothing more is spent, whatever is asked and however often.
+    It holds no rows and may be published (:meth:`save`).  Everything computed from it is
+    post-processing and costs nothing more.
 
     Examples
     --------
@@ -139,7 +139,7 @@ class Moments(ReleasedMoments):
         cls, facts: MomentsFacts, drawn: DrawnMoments, guarantee: Guarantee, ledger: str,
         method: str, outcomes: Sequence[str],
     ) -> Self:  # fmt: skip
-        """Result of what was drawn and the public facts that it is read by."""
+        """Result from the drawn numbers and the public facts."""
         grouping, layout = facts.grouping, facts.layout
         used = [name for place in layout.places for name in place.variable.columns]
         used += [] if layout.grid.weight is None else [layout.grid.weight.column.name]
@@ -160,12 +160,12 @@ class Moments(ReleasedMoments):
 
     @property
     def within(self) -> str | None:
-        """The column of the units whose means some columns lost, for fixed effects; or None."""
+        """The column of the units whose means were subtracted (fixed effects), or None."""
         return next(filter(None, (one.variable.within for one in self.layout.places)), None)
 
     @property
     def weights(self) -> str | None:
-        """The column of weights; None where all rows have the same."""
+        """The column of weights, or None."""
         weight = self.layout.grid.weight
         return None if weight is None else weight.column.name
 
@@ -212,12 +212,12 @@ class Moments(ReleasedMoments):
         ----------
         outcomes : sequence of str
         scales : mapping of outcome to number, optional
-            Public standard deviations; by default those of the control group, as released.
+            Public standard deviations; by default, the released ones of the control group.
         signs : mapping of outcome to 1 or -1, optional
             -1 where less is better.
         name : str
         where : mapping from subgroup to level, optional
-            Among these people alone.
+            Restricts the sample to these people.
 
         References
         ----------
@@ -250,11 +250,11 @@ class Moments(ReleasedMoments):
         Parameters
         ----------
         outcomes : list of str, or mapping of str to str, optional
-            Columns, or columns and what to call them; by default those of :meth:`effects`.
+            Columns, or a mapping from columns to labels; by default those of :meth:`effects`.
         arms : mapping of str to str, optional
-            What to call the arms.
+            Labels of the arms.
         adjust : bool
-            Print family-wise p-values of all effects of the table instead, by the largest t.
+            Print family-wise p-values over all effects of the table (max-t) instead.
         where : mapping from subgroup to level, optional
         style : {"paper", "econ", "aer", "esttab"}
         title : str
@@ -282,16 +282,15 @@ class Moments(ReleasedMoments):
         formula : str or Regression
             A regression on treatment that the release declared, as its formula, its ``Regression``
             or its name, gives the coefficients of treatment by one step.  Any other formula is as
-            in :func:`dprct.ols`; products of released columns must have been released, products
-            with treatment and subgroups are there.  ``| person`` where a formula of the release
-            had it.
+            in :func:`dprct.ols`; products of released columns must have been released, those with
+            treatment and subgroups are always available, and ``| person`` is if a formula of the
+            release had it.
         cov_type : {"scores", "by group", "nonrobust"}, optional
-            ``"scores"``: robust errors, where those of this regression were released (``cov_type=``
-            of the release), which is the default there.  Elsewhere whether errors have a variance
-            of their own in every group that the formula tells apart; by default they do where it
-            names treatment or subgroups.
+            ``"scores"``, the default if these were released for the regression (``cov_type=`` of
+            the release): robust errors.  ``"by group"``, the default if the formula names treatment
+            or subgroups: a variance for each group that the formula distinguishes.
         where : mapping from treatment or subgroup to level, optional
-            Among these people alone.
+            Restricts the sample to these people.
 
         Returns
         -------
@@ -356,14 +355,14 @@ class Moments(ReleasedMoments):
         Parameters
         ----------
         formula : str or Regression
-            A declared regression, or its name; no other has them.
+            A declared regression, or its name.
         family : {"logit", "poisson"}
-            Of the model that ``margins`` follows, with treatment as a factor (``i.treat``).
+            The model after which ``margins`` is run, with treatment as a factor (``i.treat``).
 
         Returns
         -------
         DeclaredResults
-            Those of :meth:`ols`: nothing new is released, and nothing is charged.
+            Those of :meth:`ols`; nothing is charged.
 
         Raises
         ------
@@ -376,9 +375,8 @@ class Moments(ReleasedMoments):
         After a logit or Poisson with a randomised factor the mean difference of predictions is
         consistent for the effect on the outcome's scale, whether or not the model is right, because
         fitted means of each arm are its means.  So is least squares: the two estimates differ by
-        less than their errors do, and without covariates not at all.  A probit's fitted means are
-        not those of the arms.  The coefficient of the model is not released: log odds ratios need
-        ``dprct.logit`` on rows.
+        less than their errors, and not at all without covariates.  This fails for a probit.  The
+        model's own coefficients are not released; declare ``family=`` for them.
 
         References
         ----------
@@ -422,13 +420,13 @@ class Moments(ReleasedMoments):
         cov_type: str | None = None,
         where: Mapping[str, Value] | None = None,
     ) -> IVResults:
-        """Return the effect of an endogenous column that instruments move.
+        """Return the effect of an endogenous column, by two-stage least squares.
 
         Parameters
         ----------
         formula : str or Regression
-            ``"y ~ age + [d ~ z]"``; d and z may be released columns, treatment or subgroups.  One
-            that the release declared, as its formula, its ``Regression`` or its name, is from the
+            ``"y ~ age + [d ~ z]"``; d and z may be released columns, treatment or subgroups.  A
+            declared one, given as its formula, ``Regression`` or name, is computed from the
             coefficients of treatment in its reduced form and first stage, and their covariance.
         cov_type, where
             As of :meth:`ols`.
@@ -436,8 +434,8 @@ class Moments(ReleasedMoments):
         Returns
         -------
         IVResults
-            Its sets are those of Anderson and Rubin: they hold however weak the instruments are,
-            and where they are open they are shown as what they are.
+            Its confidence sets are those of Anderson and Rubin, valid however weak the instruments
+            are; unbounded sets are shown as such.
 
         Raises
         ------
@@ -494,10 +492,10 @@ class Moments(ReleasedMoments):
         ----------
         formula : str or Regression
             One that the release declared with ``family=``: its formula, its ``Regression`` or its
-            name.  Of a formula of treatment and subgroups alone that has a coefficient for each
-            of their groups, the coefficients follow from released means, declared or not.
+            name.  If a formula contains only treatment and subgroups and is saturated, its
+            coefficients follow from released means, declared or not.
         family : {"logit", "probit", "cloglog", "poisson"}, optional
-            Which of them, where a formula was declared with several, or with none.
+            Needed if the formula was declared with several families, or with none.
 
         Returns
         -------
@@ -578,7 +576,7 @@ class Moments(ReleasedMoments):
 
     @property
     def regressions(self) -> tuple[DeclaredResults, ...]:
-        """The declared regressions that one step served, in the order of their declaration."""
+        """The declared regressions, in the order of declaration."""
         return tuple(
             declared_results(drawn, one, self.guarantee, self._filled_note(one))
             for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
@@ -649,7 +647,7 @@ class Moments(ReleasedMoments):
         return tuple(name for name in parsed.names if name in self.group_columns)
 
     def score_map(self, formula: str, sigma: float) -> ScoreMap:
-        """Return the scores of a regression as functions of rows, from what was released.
+        """Return the scores of a regression as functions of rows, computed from the release.
 
         ``sigma`` is the standard deviation of the noise on the sums of their products.
         """
@@ -661,7 +659,7 @@ class Moments(ReleasedMoments):
         return score_map(of, members, self.layout, len(self.groups), len(terms) - 1)
 
     def start(self, model: IndexModel, coding: Coding) -> Start:
-        """Return what the moments say of a declared model of an index, before rows are scored."""
+        """Return starting coefficients of a declared logit or its like, from the moments alone."""
         terms, used = self._terms(self._parsed(model.formula, "glm"))
         cells, found = self.system(terms, used, None)
         return start_of(model, cells, found[0], found[1:], coding)
@@ -756,7 +754,7 @@ class Moments(ReleasedMoments):
     def system(
         self, terms: Sequence[Term], used: Sequence[str], where: Mapping[str, Value] | None
     ) -> tuple[list[NoisyMoments], list[Regressor]]:
-        """Return the groups that a formula tells apart, and its terms as functions of them.
+        """Return the groups that a formula distinguishes, and its terms as functions of them.
 
         ``used`` are the treatment and subgroup columns in the formula.
 
@@ -800,17 +798,17 @@ class Moments(ReleasedMoments):
         return [name for name in self._columns(terms) if name is not None]
 
     def joint(self, name: str | None = None) -> JointResults:
-        """Return the coefficients of a family of declared regressions, with their covariance.
+        """Return the coefficients of regressions declared with ``joint=``, and their covariance.
 
         Parameters
         ----------
         name : str, optional
-            What ``joint=`` of these regressions says; not needed where there is one family.
+            Their ``joint=`` label; not needed if there is only one.
 
         Returns
         -------
         JointResults
-            ``wald_test()`` of it tests across regressions, ``lincom()`` combines them.
+            With ``wald_test()`` and ``lincom()`` across regressions.
 
         Raises
         ------
@@ -836,8 +834,8 @@ class Moments(ReleasedMoments):
     ) -> WaldTest:
         """Return the joint test of restrictions on :meth:`effects`, such as ``"t1 = t2"``.
 
-        Without any it tests that all are 0.  With ``joint`` it is of the coefficients of
-        :meth:`joint`, across declared regressions.
+        By default, it tests that all are 0.  With ``joint``, of the coefficients of :meth:`joint`,
+        across declared regressions.
         """
         found = self.effects() if joint is None else self.joint(joint)
         wanted = [f"`{name}` = 0" for name in found.params.index]
@@ -848,7 +846,7 @@ class Moments(ReleasedMoments):
     ) -> GaussianResults:
         """Return a linear combination of :meth:`effects`, such as ``"t1 - t2"``.
 
-        With ``joint`` it is of the coefficients of :meth:`joint`, across declared regressions.
+        With ``joint``, of the coefficients of :meth:`joint`, across declared regressions.
         """
         return (self.effects() if joint is None else self.joint(joint)).lincom(combination)
 
@@ -930,9 +928,7 @@ class Moments(ReleasedMoments):
         )
 
     def tidy(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return one row per coefficient of declared regressions, and of logits and their like.
-
-        Without any, one row per effect of an arm, as of :meth:`effects`.
+        """Return one row per coefficient of declared regressions, or per effect if there are none.
 
         Raises
         ------

@@ -317,8 +317,9 @@ class SyntheticControl(
     changes : number or (low, high), optional
         Public bounds of a unit's outcome less its own mean before treatment.  If given, these
         changes are matched and compared, not levels: units may differ in level, as with
-        unit effects, and the effect is a difference in differences with the weights.  Bounds of
-        changes are narrower than those of levels where units hardly move, and noise with them.
+        unit effects, and the effect is a difference in differences with the weights.  If units
+        change little, bounds of changes are narrower than those of levels, and the noise is
+        smaller.
     protect_treated : bool
         Whether the treated unit's series is confidential too.  If so, noise is added to it as well.
     mean_effect : bool
