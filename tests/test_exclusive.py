@@ -91,7 +91,7 @@ def test_a_member_is_zero_or_one_and_never_missing(facts: dict[str, object]) -> 
 @pytest.mark.parametrize("fate", ["public", "filler"])
 def test_a_group_is_modelled_or_public_as_a_whole(fate: str) -> None:
     apart = {"levels": [0, 1], "missing": "never", "exclusive": "arm", "fate": fate}
-    with pytest.raises(SchemaError, match="'arm' has columns that are filled apart"):
+    with pytest.raises(SchemaError, match="'arm' has columns of different fates"):
         MVHistogram(table(), schema(cash=apart))
     given = {**apart, "fate": "public"}
     public = schema(cash=given, therapy=given, both=given)

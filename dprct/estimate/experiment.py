@@ -136,8 +136,9 @@ class Experiment(HoldsRows, Comparison):
             what = "clusters" if self.clustered else "people with an outcome"
             if len(sizes) == 1:
                 raise ParameterError(
-                    f"arm {few[0]!r} has fewer than two {what}, of which no error can be told; "
-                    "declare the columns of the arms that were assigned, and their control group"
+                    f"arm {few[0]!r} has fewer than two {what}, so that its error "
+                    "cannot be estimated; declare the columns of the arms that were assigned, and "
+                    "their control group"
                 )
             raise ParameterError(
                 f"arm {few[0]!r} has fewer than two {what} in some block; say ``blocks='ignore'`` "

@@ -514,7 +514,9 @@ class Accountant(Balance):
                 exact(slack, "slack"),
             )
         elif measure is not None or parameter is not None or slack:
-            raise ParameterError("a Charge knows its measure; give ``measure=`` with a Budget only")
+            raise ParameterError(
+                "a Charge states its measure; give ``measure=`` with a Budget only"
+            )
         return self._append(
             cost,
             method=method,

@@ -219,7 +219,7 @@ def root_at_least(square: Fraction) -> float:
 
 def _positive(value: Fraction) -> Fraction:
     if value <= 0:
-        raise ParameterError(f"{float(value):g} buys no release; give a number above 0")
+        raise ParameterError(f"{float(value):g} pays for no release; give a number above 0")
     return value
 
 
@@ -461,7 +461,7 @@ class CubeNoise:
         rows, columns = aggregate.shape
         if aggregate.reach > self.reach or rows != self.size:
             raise ParameterError(
-                f"the aggregate has {rows} rows that one record moves by {aggregate.reach}, the "
+                f"the aggregate has {rows} rows that one record changes by {aggregate.reach}, the "
                 f"noise covers {self.size} and {self.reach}; make the mechanism for the aggregate"
             )
         noise = source.cubes(self.scale, rows, columns)

@@ -34,7 +34,7 @@ class Unpriced(Allocation):
 
     def cost(self) -> Charge:
         """Refuse to name a price."""
-        raise ParameterError("what promises nothing has no price; note it in the ledger instead")
+        raise ParameterError("a release without a guarantee is not charged; note it in the ledger")
 
 
 def charged_or_noted(

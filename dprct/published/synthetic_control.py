@@ -305,7 +305,7 @@ class PublishedControlSpec(Spec[PanelFacts]):
         """Return the budget as the parameter of the algorithm."""
         if budget.delta and self.perturb == "output":
             raise ParameterError(
-                f"``delta={float(budget.delta):g}`` buys nothing with "
+                f"``delta={float(budget.delta):g}`` gains nothing with "
                 "``perturb='output'``; leave it out"
             )
         return Unpriced(budget=budget)

@@ -314,8 +314,8 @@ def _claimed(sensitivity: Fraction | float) -> Fraction:
     number = not isinstance(sensitivity, bool) and isinstance(sensitivity, (int, float, Fraction))
     if not number or not 0 < sensitivity <= _LARGEST or not float(sensitivity):
         raise ParameterError(
-            f"``sensitivity={given(sensitivity)}``; give a finite number above 0: by how much one "
-            "person can move the numbers"
+            f"``sensitivity={given(sensitivity)}``; give a finite number above 0: the most "
+            "that one person can change the numbers"
         )
     return Fraction(sensitivity)
 

@@ -335,7 +335,7 @@ class MomentsGrid:
                 f"most {MOST_OF_A_UNIT:,} values of a unit; release fewer columns"
             )
         if self.room < 0 or (self.room == 0 and any(not c.exempt for c in self.columns)):
-            raise ParameterError("the ball has no room for columns that are never moved")
+            raise ParameterError("the ball has no room for columns that are never projected")
 
     @property
     def width(self) -> int:

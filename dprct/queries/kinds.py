@@ -89,8 +89,8 @@ class Kinds:
     def __post_init__(self) -> None:
         if self.size > MOST_KINDS:
             raise ParameterError(
-                f"conditions on private columns tell {self.size:,} kinds of people apart, and "
-                f"{MOST_KINDS:,} are the most; declare fewer regressions, or release them apart"
+                f"conditions on private columns distinguish {self.size:,} kinds of people, at most "
+                f"{MOST_KINDS:,} are allowed; declare fewer regressions, or release them separately"
             )
 
     @classmethod

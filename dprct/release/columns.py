@@ -195,7 +195,7 @@ def check_fates(schema: Schema, rows: int) -> None:
 
 
 def _check_groups(schema: Schema) -> None:
-    """Refuse an exclusive group whose columns are filled apart: rows could be in several."""
+    """Refuse an exclusive group whose columns have different fates: rows could be in several."""
     groups: dict[str, set[str | None]] = {}
     for column in schema.columns:
         if column.exclusive is not None and column.fate in ("modelled", "public", "filler"):
@@ -203,7 +203,7 @@ def _check_groups(schema: Schema) -> None:
     for group, fates in groups.items():
         if fates not in ({"modelled"}, {"public"}):
             raise SchemaError(
-                f"the exclusive group {group!r} has columns that are filled apart "
+                f"the exclusive group {group!r} has columns of different fates "
                 f"({', '.join(sorted(map(str, fates)))}); model all of them, or make all public"
             )
 

@@ -234,7 +234,7 @@ def _groups(headings: Sequence[str], groups: Mapping[str, Sequence[str | int]]) 
         places = [_place(model, headings, group) for model in models]
         if sorted(places) != list(range(min(places), min(places) + len(places))):
             raise ParameterError(
-                f"the models of group {group!r} are not neighbours, each named once; give them in "
+                f"the models of group {group!r} are not adjacent, each named once; give them in "
                 "the order of the table"
             )
         for place in places:

@@ -204,7 +204,7 @@ def iv(
     check_outcome(parsed, "iv")
     if not parsed.endogenous:
         raise FormulaError(
-            f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], d being moved by z"
+            f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], z being the instrument"
         )
     effects = FixedEffects.read(absorbed_by(parsed, absorb), fe_df, cov_type, data)
     whole = replace(
@@ -355,8 +355,8 @@ def _fit(
     second, identified = least_squares(projected, parts.y, weighting)
     if not identified.all():
         raise ParameterError(
-            f"the instruments do not move {parts.name!r} once the other regressors are taken out; "
-            "name another instrument"
+            f"the instruments are uncorrelated with {parts.name!r} given the other "
+            "regressors; name another instrument"
         )
     resid = (parts.y - X @ second.beta) * weighting.root
     second = replace(second, resid=resid, absorbed=extra)

@@ -538,7 +538,7 @@ def ols(
     parsed = parse(formula, functions=True, structural=True)
     check_outcome(parsed, "ols")
     if parsed.endogenous:
-        raise FormulaError(f"{parsed.text!r} names instruments, which ols has none of; use iv")
+        raise FormulaError(f"{parsed.text!r} names instruments, which ols does not take; use iv")
     effects = FixedEffects.read(absorbed_by(parsed, absorb), fe_df, cov_type, data)
     complete = effects.present(complete_cases(parsed, data))
     ways = ways_of(cluster, len(complete))

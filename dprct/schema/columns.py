@@ -421,12 +421,13 @@ def check_own(column: Column) -> None:
         if column.derived is not None:
             raise SchemaError(
                 f"column {column.name!r} is derived, and is built from other people's values "
-                "(cohort), or from a column that is or looks so, so that one person can move every "
-                "row; rebuild that column from public constants, or declare constants_public of it"
+                "(cohort), or from a column that is or looks so, so that one person can change "
+                "every row; rebuild that column from public constants, or declare "
+                "constants_public of it"
             )
         raise SchemaError(
             f"column {column.name!r} is built from other people's values (cohort), so one person "
-            "can move every row; rebuild it from public constants, or declare constants_public"
+            "can change every row; rebuild it from public constants, or declare constants_public"
         )
     if column.built_from is None and column.looks_constructed:
         raise SchemaError(

@@ -144,7 +144,7 @@ def check_column(column: Column) -> None:
         _check_numbers(column)
     if column.clip and column.bounds is None:
         raise SchemaError(
-            f"column {column.name!r}: ``clip={given(True)}`` moves values to the bounds, and none "
+            f"column {column.name!r}: ``clip={given(True)}`` clips values to the bounds, and none "
             "are declared; give bounds"
         )
     if column.fate not in (None, *FREE_FATES) and column.locates:

@@ -596,8 +596,8 @@ def _check_companions(schema: Schema, names: Iterable[str]) -> None:
         if name + COMPANION in known:
             raise SchemaError(
                 f"column {name + COMPANION!r} has the name under which the missing codes of "
-                f"{name!r} travel; if it holds them, leave it out of the schema (Schema.select), "
-                "else rename it"
+                f"{name!r} are stored; if it holds them, leave it out of the schema "
+                "(Schema.select), else rename it"
             )
 
 

@@ -371,7 +371,7 @@ instrumented_text <- function(formula, data = NULL, known = NULL) {
   bar <- if (length(first) == 3L) first[[3L]]
   if (!is.call(bar) || !identical(bar[[1L]], quote(`|`))) {
     refuse("formula",
-      "the formula names no instruments; give one such as y ~ age | d ~ z, d being moved by z",
+      "the formula names no instruments; give one such as y ~ age | d ~ z, z being the instrument",
       user_call()
     )
   }

@@ -122,7 +122,7 @@ def test_blocks_with_too_few_are_pooled_as_declared() -> None:
 def test_an_empty_arm_is_not_blamed_on_blocks_that_are_not_there() -> None:
     for arm in (0.0, 1.0):
         rows = pd.DataFrame({"t": [arm] * 9 + [1 - arm]})
-        with pytest.raises(ParameterError, match="no error can be told; declare the") as found:
+        with pytest.raises(ParameterError, match="error cannot be estimated; declare the") as found:
             bound(treatment="t", data=rows).counted()
         assert "block" not in str(found.value)
 

@@ -149,7 +149,7 @@ def test_a_mechanisms_charge_is_taken_as_it_is() -> None:
     accountant = Accountant(1)
     charge = Charge(Budget(0.5), "pure")
     assert accountant.charge(charge, **FACTS).charge is charge
-    with pytest.raises(ParameterError, match="knows its measure"):
+    with pytest.raises(ParameterError, match="states its measure"):
         accountant.charge(charge, measure="pure", **FACTS)
 
 

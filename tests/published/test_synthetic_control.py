@@ -150,7 +150,7 @@ def test_each_mistake_has_its_sentence(options, words) -> None:
 
 
 def test_delta_buys_nothing_in_the_output_form() -> None:
-    with pytest.raises(ParameterError, match="buys nothing with perturb='output'"):
+    with pytest.raises(ParameterError, match="gains nothing with perturb='output'"):
         model().fit(1, 1e-6)
 
 

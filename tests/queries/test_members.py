@@ -111,7 +111,7 @@ def test_numbers_beyond_all_bounds_are_of_a_kind() -> None:
 
 def test_too_many_kinds_are_refused() -> None:
     conditions = [f"age == {k} and female == {k}" for k in range(60)]
-    with pytest.raises(ParameterError, match="kinds of people apart"):
+    with pytest.raises(ParameterError, match="kinds of people, at most"):
         Kinds.of(conditions, COLUMNS)
 
 

@@ -217,7 +217,7 @@ def test_groups_keep_their_columns_where_a_table_is_cut():
 @pytest.mark.parametrize(
     ("groups", "says"),
     [
-        ({"a": [1, 3]}, "not neighbours"), ({"a": [1, 1]}, "not neighbours"),
+        ({"a": [1, 3]}, "not adjacent"), ({"a": [1, 1]}, "not adjacent"),
         ({"a": [1, 2], "b": [2, 3]}, "in the groups 'a' and 'b'"), ({"a": []}, "no list of models"),
         ({"a": ["tall"]}, "numbers from 1 to 4, or the headings short"), ({"a": [5]}, "model 5"),
         ({"a": "long"}, "no list of models"),

@@ -10,7 +10,7 @@ from dprct.schema.columns import check_own
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (Column("x", built_from="cohort"), "can move every row"),
+        (Column("x", built_from="cohort"), "can change every row"),
         (Column("x_std"), "named or labelled like"),
         (Column("income_w99"), "named or labelled like"),
         (Column("x", label="winsorised income"), "named or labelled like"),
@@ -51,7 +51,7 @@ TWICE = Column("twice", derived="2 * any_ill")
 )
 def test_a_derived_column_is_built_from_what_its_parents_are(columns: tuple[Column, ...]) -> None:
     schema = Schema(columns)
-    with pytest.raises(SchemaError, match=r"'twice' is derived, .*can move every row"):
+    with pytest.raises(SchemaError, match=r"'twice' is derived, .*can change every row"):
         check_own(schema.column("twice"))
     with pytest.raises(SchemaError, match="column 'twice' is derived"):
         check_own(schema.select(["twice"]).column("twice"))  # also without its parents

@@ -166,7 +166,7 @@ def test_only_the_columns_asked_for_are_checked() -> None:
 def test_a_column_named_like_a_companion_is_refused() -> None:
     schema = Schema((Column("x", "byte"), Column("x" + COMPANION, "byte")))
     data = pd.DataFrame({"x": [1.0], "x" + COMPANION: [0.0]})
-    words = r"under which the missing codes of 'x' travel; .*leave it out of .*, else rename it"
+    words = r"under which the missing codes of 'x' are stored; .*leave it out of .*, else rename it"
     with pytest.raises(SchemaError, match=words):
         validate(schema, data)
     validate(schema.select(["x"]), data)

@@ -36,7 +36,7 @@ def check_rules(facts: ClusterFacts, outcomes: Sequence[str], privacy_unit: Unit
     if facts.correlations(outcomes) and privacy_unit == "cluster":
         raise ParameterError(
             "``icc=`` of the design needs ``privacy_unit='person'``: a correlation of people does "
-            "not bound what a whole cluster moves; declare ``cluster_mean_bounds=`` instead"
+            "not bound the influence of a whole cluster; declare ``cluster_mean_bounds=`` instead"
         )
 
 

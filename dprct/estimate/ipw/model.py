@@ -656,7 +656,7 @@ def check_unweighted(schema: Schema, weights: object) -> None:
     if schema.unit.max_rows > 1 or (schema.unit.id is None and kept & {"iis", "_TSpanel"}):
         raise SchemaError(
             f"one {schema.unit.name} may have several rows; give one row per {schema.unit.name}, "
-            "for an IPW protects one row"
+            "because IPW protects one row"
         )
 
 

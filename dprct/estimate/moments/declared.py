@@ -858,7 +858,7 @@ def check_options(
     Parameters
     ----------
     outcomes : sequence of str
-        Of all regressions of the release: treatment may have moved them.
+        Of all regressions of the release: treatment may have changed them.
     """
     known = () if design is None else (*design.columns, *design.uses)
     inside = regression.inside(schema) or "1"
@@ -906,7 +906,7 @@ def check_options(
 def _check_weights(
     regression: Regression, schema: Schema, design: Design | None, outcomes: Sequence[str]
 ) -> None:
-    """Refuse private weights without bounds, or that treatment may have moved."""
+    """Refuse private weights without bounds, or that treatment may have changed."""
     name = regression.weights or ""
     column = schema.column(name)
     low, high = column.bounds or (-1.0, 0.0)
@@ -920,7 +920,7 @@ def _check_weights(
     made_of = ancestors(column, schema.columns)
     if name in outcomes or column.role == "outcome" or treatment & {name, *made_of}:
         raise ParameterError(
-            f"{regression.title!r}: ``weights=`` names {name!r}, which treatment may have moved; "
+            f"{regression.title!r}: ``weights=`` names {name!r}, which treatment may have changed; "
             "name sampling weights, which were fixed before treatment"
         )
 

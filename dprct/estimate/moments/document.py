@@ -275,9 +275,9 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     version = content["moments"]
     if type(version) is int and 1 <= version < VERSION:
         raise FileError(
-            f"{name} is of version {version}, in which rows of outcomes were moved into a ball, so "
-            "that effects are too small by an unknown part; ask whoever published it to release "
-            "again"
+            f"{name} is of version {version}, in which rows of outcomes were projected into a "
+            "ball, so that effects are too small by an unknown part; ask whoever published it to "
+            "release again"
         )
     if type(version) is not int or version not in (VERSION, WITH_DECLARED, WITH_MODELS):
         raise _no_document(name, f"its version is not {WITH_MODELS}; use a newer dprct")

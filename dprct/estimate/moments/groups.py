@@ -349,8 +349,8 @@ def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:
         rows = sum(group.rows or 0 for group in groups if group.arm == arm)
         if rows < 2:
             raise ParameterError(
-                f"arm {arm!r} has fewer than two people, of which no error can be told; declare "
-                "the arms that were assigned"
+                f"arm {arm!r} has fewer than two people, so that its error cannot be estimated; "
+                "declare the arms that were assigned"
             )
 
 

@@ -483,8 +483,9 @@ def _coded(
     if flat or rank < 1 + len(of_groups):
         said = ", ".join(flat or [terms[j].name for j in of_groups])
         raise ParameterError(
-            f"{model.title!r}: {said} cannot be told from each other or from the constant in the "
-            "groups of the release; leave out what is collinear"
+            f"{model.title!r}: coefficients of {said} are not identified, because they are "
+            "collinear with each other or the constant in the groups of the release; leave out "
+            "what is collinear"
         )
     made = IndexMap.within(grid, model.link, outcome, columns, offsets, loads, counts)
     return Coding(made, to_names, unit, span)

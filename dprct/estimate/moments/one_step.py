@@ -446,8 +446,9 @@ def _bound(
     if not (scale > 0).all() or np.linalg.eigvalsh(inner / np.outer(scale, scale))[0] < 1e-9:
         said = ", ".join(one.name for one in step.treatment)
         raise ParameterError(
-            f"{step.title!r}: {said} cannot be told from each other or from the constant and the "
-            "blocks in the design as it was realised; leave out what is collinear"
+            f"{step.title!r}: coefficients of {said} are not identified, because they are "
+            "collinear with each other, the constant or the blocks in the design as it was "
+            "realised; leave out what is collinear"
         )
     weights = float(n.sum()) * np.linalg.solve(inner, rest * own)
     loads = None if step.shown_weights is None else np.rint(own * GRID).astype(np.int64)

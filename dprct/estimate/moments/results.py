@@ -322,8 +322,8 @@ class Moments(ReleasedMoments):
             )
         if any(one.title == formula.strip() for one in self.models):
             raise ParameterError(
-                f"{formula!r} is a declared model of an index, no least squares; ask for it with "
-                "``glm()``"
+                f"{formula!r} was declared with ``family=``, not as least squares; ask for it "
+                "with ``glm()``"
             )
         parsed = self._parsed(formula, "ols")
         self._check_withheld(f"ols({parsed.text!r})")
@@ -463,7 +463,8 @@ class Moments(ReleasedMoments):
         parts = instrumented(parsed)
         if parts is None:
             raise FormulaError(
-                f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], d being moved by z"
+                f"{parsed.text!r} names no instruments; write y ~ x + [d ~ z], "
+                "z being the instrument"
             )
         used = self._grouped(parsed)
         endogenous, instruments = (
@@ -710,8 +711,8 @@ class Moments(ReleasedMoments):
         for name in names:
             if name in inside:
                 raise ParameterError(
-                    f"{name!r} was released as a covariate, in the ball of these, so that what "
-                    "explains it would be about projected rows; release again with it in "
+                    f"{name!r} was released as a covariate, and covariates are projected, so "
+                    "that it cannot be an outcome here; release again with it in "
                     "``columns=`` or on the left of a formula"
                 )
 

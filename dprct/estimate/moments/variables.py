@@ -244,8 +244,8 @@ def checked_column(schema: Schema, name: str) -> Column:
     if column.bounds is None and column.levels is None:
         if name == schema.unit.id:
             raise SchemaError(
-                f"column {name!r} says who a row belongs to, and has no levels; it is no column of "
-                f"a release, only ``| {name}`` at the end of a formula, for fixed effects of units "
+                f"column {name!r} identifies units, and has no levels; it is no column of a "
+                f"release, only ``| {name}`` at the end of a formula, for fixed effects of units "
                 "with several rows (docs/panels.md)"
             )
         wanted = "its levels" if column.is_text else "``bounds=(low, high)`` or ``levels=[...]``"
@@ -256,7 +256,7 @@ def checked_column(schema: Schema, name: str) -> Column:
     if column.missing is None and not column.is_text:
         raise SchemaError(
             f"column {name!r} has no declared missing policy; declare ``missing='never'``, or the "
-            "codes that are legal, such as ``missing=['.']``"
+            "admissible codes, such as ``missing=['.']``"
         )
     return column
 
@@ -487,7 +487,7 @@ def check_outcome(parsed: Formula) -> Formula:
     for name in parsed.outcome_names:
         if name in parsed.regressor_names:
             raise FormulaError(
-                f"{parsed.text!r} explains {name!r} by itself; leave it out of the right side"
+                f"{parsed.text!r} has its outcome {name!r} on the right, too; leave it out there"
             )
     return parsed
 

@@ -198,7 +198,7 @@ def check_noise(noise: object, budget: Budget) -> None:
     """Refuse a budget that does not fit the kind of noise."""
     if noise == "laplace" and budget.delta:
         raise ParameterError(
-            f"``delta={float(budget.delta):g}`` buys nothing with ``noise='laplace'``; leave "
+            f"``delta={float(budget.delta):g}`` gains nothing with ``noise='laplace'``; leave "
             "delta out, or use ``noise='gaussian'``"
         )
     if noise != "laplace" and not budget.delta:

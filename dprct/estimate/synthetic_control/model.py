@@ -153,7 +153,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def _check_mean(self) -> None:
         if self.mean_effect and self.noise != "laplace":
             raise ParameterError(
-                f"``mean_effect=True`` buys nothing with ``noise={self.noise!r}``, where the "
+                f"``mean_effect=True`` gains nothing with ``noise={self.noise!r}``, where the "
                 "mean of the path is as precise; leave it out, or use ``noise='laplace'``"
             )
 
@@ -577,7 +577,9 @@ def placebos_of(wanted: object, panel: Panel) -> tuple[int, ...]:
             "the weights do"
         )
     if names and len(panel.names) < 3:
-        raise ParameterError("a placebo takes one donor away; it needs at least 3 donors")
+        raise ParameterError(
+            "a placebo uses one donor as the treated unit; it needs at least 3 donors"
+        )
     return tuple(panel.names.index(name) for name in names)
 
 

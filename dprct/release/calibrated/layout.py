@@ -176,7 +176,7 @@ def checked_columns(found: Regressions, public: Iterable[str]) -> Regressions:
     if both:
         raise ParameterError(
             f"{both[0]!r} is an outcome and a covariate; an outcome is what the treatment may "
-            "have changed, and its released values know nothing of each other"
+            "have changed, and the two are drawn independently of each other"
         )
     treated = [name for name in found.columns if name in set(public)]
     if treated:

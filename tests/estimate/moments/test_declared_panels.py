@@ -111,7 +111,7 @@ def test_a_release_is_planned_saved_and_says_what_is_public(tmp_path: Any) -> No
     [
         ({"formulas": [Regression("y ~ treat*x", where="post == 1")]}, "may have several rows"),
         ({"formulas": [Regression("y ~ [d ~ treat]", where="post == 1")]}, "may have several rows"),
-        ({"formulas": ["y ~ treat | person"]}, "cannot be told from each other"),
+        ({"formulas": ["y ~ treat | person"]}, "collinear with each other"),
         ({"formulas": [Regression("y + x ~ treat", joint="a")]}, "people who may have several"),
         ({"rows": pl.from_pandas(ROWS).lazy()}, "collect them first"),
     ],

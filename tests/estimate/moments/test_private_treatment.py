@@ -260,7 +260,7 @@ REFUSED: list[tuple[Regression, dict[str, Any], str]] = [
      "its weights are private, and t:x is a product with a covariate"),
     (asked(cov_type="nonrobust"), {}, "treatment is private, and it has classical errors"),
     (asked(weights="x"), {}, "needs bounds, 0 or above"),
-    (asked("y + w ~ t", weights="w"), {}, "which treatment may have moved"),
+    (asked("y + w ~ t", weights="w"), {}, "which treatment may have changed"),
     (asked("seen ~ t + wave:t + wave", weights="w"), {"neighbors": "replace-one-design-public"},
      "private who has a value of seen, and it has public controls, or blocks of several columns"),
     (asked(cluster="female"), {}, "who is in which cluster must be public"),

@@ -168,7 +168,7 @@ def test_one_part_has_everything(noise: str) -> None:
 @pytest.mark.parametrize(
     ("noise", "delta", "words"),
     [
-        ("laplace", 1e-6, "buys nothing"),
+        ("laplace", 1e-6, "gains nothing"),
         ("gaussian", 0, "needs delta > 0"),
         ("concentrated", 0, "needs delta > 0"),
     ],

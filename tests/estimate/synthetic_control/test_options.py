@@ -151,7 +151,7 @@ def test_auto_follows_the_budget_and_says_so() -> None:
         ({"donor_weights": "simplex"}, "donor_weights='simplex'; allowed: ridge, uniform, auto"),
         ({"noise": "normal"}, "noise='normal'; allowed: laplace, gaussian, concentrated"),
         ({"lam": 0}, "lam=0; give a number above 0"),
-        ({"mean_effect": True, "noise": "gaussian"}, "mean_effect=True buys nothing"),
+        ({"mean_effect": True, "noise": "gaussian"}, "mean_effect=True gains nothing"),
         ({"placebos": ["nobody"]}, "names what is not a donor"),
         ({"placebos": "b"}, "placebos='b'"),
         ({"budget_shares": {"donor_weights": 1}}, "each of donor_weights, prediction"),
