@@ -71,6 +71,9 @@ two to three times as long, and the last some 25 hours of one core, by the time 
 ## Item by item
 
 {items}
+
+**Read next:** [why believe it](why_believe_it.md), [how it compares](comparison.md), \
+[which method](which_method.md).
 """
 
 _TIMES = """\

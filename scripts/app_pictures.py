@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/app.md: the page in Chromium, of a made-up trial.
+"""Draw the page for docs/app.md and README.md: each step, in Chromium, of a made-up trial.
 
 Usage: python scripts/app_pictures.py
 """
@@ -25,8 +25,8 @@ from dprct.schema import Column, FileFacts, Schema
 
 HERE = Path(__file__).resolve().parents[1]
 DOCS = HERE / "docs"
-SIZES = {"columns": (1366, 768), "narrow": (390, 844), "outlook": (1920, 1000)}
-"""Width and height of the window for each picture."""
+WIDE, NARROW = (1366, 768), (390, 844)
+"""Width and height of the window."""
 
 
 def trial(folder: Path) -> Path:
@@ -69,11 +69,10 @@ def browsers() -> Any:
     return made
 
 
-def picture(page: Any, name: str) -> None:
-    """Write docs/app_NAME.png of what a window of its size shows."""
-    width, height = SIZES[name]
+def picture(page: Any, name: str, size: tuple[int, int] = WIDE) -> None:
+    """Write docs/app_NAME.png of what a window of this size shows."""
     page.browser.call(
-        "Emulation.setDeviceMetricsOverride", page.session, width=width, height=height,
+        "Emulation.setDeviceMetricsOverride", page.session, width=size[0], height=size[1],
         deviceScaleFactor=1, mobile=False,
     )  # fmt: skip
     time.sleep(0.5)
@@ -82,21 +81,35 @@ def picture(page: Any, name: str) -> None:
 
 
 def walk(page: Any) -> None:
-    """Fill in the study, with a picture where the documentation has one."""
+    """Fill in the study and release it, with a picture of each step."""
     page.press("#family-experiment")
+    picture(page, "1")
     page.step(2)
     page.roles(income="outcome", cash="treatment", site="block", age="covariate")
-    picture(page, "narrow")
-    picture(page, "columns")
+    picture(page, "narrow", NARROW)
+    picture(page, "2")
     for name, typed in (("income-bounds", "0, 40"), ("income-sd", "11"), ("age-bounds", "18, 65")):
         page.set(f"f-columns-{name}", typed)
     page.set("f-columns-cash-levels", "0, 1")
     for selector in ("#leave-out", "#never-missing", "#f-header-confirm"):
         page.press(selector)
+    page.step(3)
+    picture(page, "3")
+    page.step(4)
     page.set("f-release-epsilon", "0.5")
+    picture(page, "4")
     page.step(5)
     page.until("document.getElementById('ahead').dataset.complete")
-    picture(page, "outlook")
+    picture(page, "5")
+    page.step(6)
+    page.until("document.getElementById('offer') && !document.getElementById('offer').disabled")
+    page.click("#offer")
+    page.until("document.getElementById('modal').open")
+    page.click("#confirm")
+    page.click("#take")
+    page.until("!document.getElementById('made').hidden")
+    page.until("document.querySelector('#spent svg rect.spent')")
+    picture(page, "6")
 
 
 def main() -> None:
@@ -104,7 +117,8 @@ def main() -> None:
     drive = browsers()
     said: queue.Queue[str] = queue.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        desk = opened(trial(Path(folder)), None)
+        (study := Path(folder) / "study").mkdir()
+        desk = opened(trial(study), None)
         options = {"browser": False, "announce": said.put, "grace": 1.0}
         server = threading.Thread(target=serve, args=(desk, 0), kwargs=options)
         server.start()

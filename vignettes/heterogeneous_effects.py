@@ -142,3 +142,6 @@ print(private.average_interval(part="noise"))
 # needs; the paper ran interpret's defaults, which do not meet them. Its guarantee is claimed and
 # not certified, so that it asks for `accept_uncertified=True`, enters no ledger's total, and says
 # so in all that it prints. `dprct.CATE` is what protects people.
+#
+# **Read next:** [find effects that vary](../docs/heterogeneous_effects.md),
+# [limits](../docs/limits.md).

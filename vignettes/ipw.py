@@ -86,3 +86,7 @@ published = dprct.published.IPW.from_formula(
     "trained ~ age + school", data, schema, outcome="earnings", sampling="replacement"
 )
 print(published.fit(epsilon=0.5, delta=1e-6).guarantee)
+
+# %% [markdown]
+# **Read next:** [weighting and its errors](../docs/ipw.md),
+# [which method](../docs/which_method.md).

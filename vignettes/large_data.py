@@ -118,3 +118,7 @@ release = histogram.fit(epsilon=1)
 turnout = release.protected.groupby("voted_before")["voted"].mean()
 truth = duckdb.sql(f"select voted_before, avg(voted) as voted from '{file}' group by 1 order by 1")
 print(turnout.rename("protected").to_frame().assign(register=truth.df()["voted"].to_numpy()))
+
+# %% [markdown]
+# **Read next:** [work on large tables](../docs/large_data.md),
+# [time and memory](../docs/time_and_memory.md).

@@ -213,3 +213,6 @@ print(published.notes)
 # One budget pays for all tables, and for those that a referee asks for later. At epsilon 4 the
 # noise of an effect is about as large as its sampling error; at epsilon 1 it is several times that,
 # so that only large effects would be seen with 240 people in an arm. The intervals contain both.
+#
+# **Read next:** [several releases on one budget](../docs/several_releases.md),
+# [from a do-file to a package](replication_package.py).

@@ -229,3 +229,7 @@ print(voucher.fit(epsilon=0.5).summary())
 
 # %%
 shutil.rmtree(folder)
+
+# %% [markdown]
+# **Read next:** [all tables on one budget](paper_tables.py),
+# [what a calibrated file is](../docs/calibrated.md).

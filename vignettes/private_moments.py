@@ -144,3 +144,7 @@ with tempfile.TemporaryDirectory() as folder:
     print(path.name, path.stat().st_size, "bytes")
     theirs = dprct.Moments.load(path)
 print(dprct.ols("wage ~ school + age", theirs).params.round(3).to_dict())
+
+# %% [markdown]
+# **Read next:** [answer readers without a server](validation_server.py),
+# [private moments](../docs/private_moments.md).

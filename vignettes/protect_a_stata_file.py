@@ -157,3 +157,6 @@ assert not difference.unexpected
 
 # %%
 shutil.rmtree(folder)
+
+# %% [markdown]
+# **Read next:** [a private effect](private_effects.py), [which method](../docs/which_method.md).

@@ -169,3 +169,7 @@ regenerated(7, 8)
 
 # %%
 shutil.rmtree(out)
+
+# %% [markdown]
+# **Read next:** [which method](../docs/which_method.md),
+# [the papers' numbers and ours](../docs/papers.md).

@@ -217,3 +217,7 @@ print(both.to_latex())
 
 # %%
 shutil.rmtree(folder)
+
+# %% [markdown]
+# **Read next:** [from a do-file to a package](replication_package.py),
+# [check a package](../docs/for_data_editors.md).

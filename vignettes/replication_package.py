@@ -325,3 +325,7 @@ print((monrovia.parent / "STYL_package" / "profile.do").read_text())
 
 # %%
 shutil.rmtree(out)
+
+# %% [markdown]
+# **Read next:** [from do-file to package](../docs/paper_to_package.md),
+# [check a package](../docs/for_data_editors.md).

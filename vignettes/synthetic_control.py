@@ -198,3 +198,7 @@ try:
     placebos.plot("placebos")
 except dprct.errors.MissingDependencyError as error:
     print(error)
+
+# %% [markdown]
+# **Read next:** [synthetic controls](../docs/synthetic_control.md),
+# [choose epsilon](../docs/choosing_epsilon.md).

@@ -143,3 +143,7 @@ corrected = release_of(paper[:1]).fit(epsilon=2, delta=1e-6, accountant=ledger)
 print(corrected.ols(paper[0]).tidy().round(3).to_string())
 print("spent:", ledger.spent, "; left:", ledger.remaining)
 print(ledger)
+
+# %% [markdown]
+# **Read next:** [answer readers without a server](../docs/validation_server.md),
+# [several releases](../docs/several_releases.md).

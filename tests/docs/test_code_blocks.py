@@ -66,7 +66,7 @@ def test_the_readme(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verify(folder / "nsw_protected.dta")
     first_screen = (TOP / "README.md").read_text("utf-8").partition("\n## ")[0]
     assert len(first_screen.splitlines()) <= 45
-    assert len(re.findall(r"\]\((?:docs|r-wrapper)/\w+\.md\)", first_screen)) == 10
+    assert len(re.findall(r"\]\((?:docs|r-wrapper)/\w+\.md\)", first_screen)) == 9
 
 
 def test_the_gallery(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

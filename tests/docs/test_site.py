@@ -33,6 +33,16 @@ def test_every_page_and_vignette_is_in_the_contents(script: ModuleType, checkout
     assert named == docs | vignettes | moved | MADE
 
 
+def test_each_page_ends_with_what_to_read_next(checkout: Path) -> None:
+    pages = {*(checkout / "docs").glob("*.md")} - {checkout / "docs" / "contents.md"}
+    pages |= {*(checkout / "vignettes").glob("*.py")}
+    pages |= {*(checkout / "r-wrapper" / "vignettes").glob("*.Rmd*")}
+    pages |= {checkout / "SECURITY.md", checkout / "r-wrapper" / "README.md"}
+    ends = {page: page.read_text("utf-8").rstrip().splitlines()[-2:] for page in pages}
+    lost = [page.name for page, end in ends.items() if "**Read next:** " not in " ".join(end)]
+    assert lost == []
+
+
 def test_links_lead_to_pages_of_the_site_or_are_only_names(
     script: ModuleType, checkout: Path
 ) -> None:
