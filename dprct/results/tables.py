@@ -617,7 +617,7 @@ class Table:
         """
         quantile = -special.ndtri(checked_alpha(alpha) / 2)
         found: dict[str, dict[str, tuple[float, ...]]] = {}
-        section = ""
+        section, of = "", list(dict.fromkeys(column.over for column in self.columns))
         for row in self.rows:
             section = row.name if row.kind == "section" else section
             if row.key == "Intercept" if keep is None else row.key not in keep:
@@ -628,6 +628,7 @@ class Table:
                     half = quantile * cell.se
                     ends = (cell.value, cell.value - half, cell.value + half, quantile * cell.noise)
                     words = f"{column.group} {column.heading}".strip()
+                    words += f" {column.over}" * (len(of) > 1)
                     found.setdefault(words, {})[name] = ends
         if not found:
             raise ParameterError(
@@ -640,6 +641,7 @@ class Table:
             for cells in found.values()
         ]
         label = f"Estimate, with {100 * (1 - alpha):g}% interval"
+        label += f" (units of {of[0]})" * (len(of) == 1 and of[0] != "")
         names, mark = list(found), self._watermark
         return side_by_side(frames, names, label=label, title=self.title, watermark=mark, ax=ax)
 

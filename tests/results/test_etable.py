@@ -252,6 +252,9 @@ def test_a_table_is_drawn_with_an_interval_per_model():
     )
     assert "Constant" not in [tick.get_text() for tick in table.plot().get_yticklabels()]
     assert not ax.texts
+    other = dprct.etable([FITS[0], dprct.ols("z ~ x", DATA)]).plot()
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["(1) y", "(2) z"]
+    assert ax.get_xlabel() == "Estimate, with 95% interval (units of Earnings)"
     simulated = dprct.etable([dprct.ols("y ~ x", DATA, guarantee=Guarantee.of(
         Budget(1), "replace-one", unit="person").as_simulation())])  # fmt: skip
     assert any("simulation" in text.get_text() for text in simulated.plot().texts)
