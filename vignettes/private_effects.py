@@ -84,7 +84,7 @@ print(table[["noise", "sampling", "std_err", "detectable", "usable"]].round(0))
 
 # %% [markdown]
 # At epsilon = 0.73 noise is as large as sampling error (`equal at` in the plan). Below it, halving
-# epsilon nearly doubles the error; above 2, more epsilon buys hardly anything. We take 1: the
+# epsilon nearly doubles the error; above 2, more epsilon gains hardly anything. We take 1: the
 # standard error is about a third larger than without privacy, and the odds of any statement about
 # one person change by a factor of at most 2.72.
 #
@@ -116,7 +116,7 @@ print(effect.summary())
 #
 # If readers are to run the regression, release a file instead. It draws an effect of its own, for
 # a price of its own, so a paper that releases both has spent both: choose one. Covariates that are
-# in the regression but were not paid for are filled uniformly; they buy the effect nothing.
+# in the regression but were not paid for are filled uniformly; they do not improve the effect.
 
 # %%
 calibrated = dprct.Calibrated.from_formula(

@@ -162,10 +162,10 @@ regenerated(7, 8)
 #
 # ## What follows
 #
-# The published epsilon is the parameter of a noise, not a promise: bin edges and combinations are
+# The published epsilon is the parameter of a noise, not a guarantee: bin edges and combinations are
 # those of real people, the outcome model is confidential (Hybrid), or the noise hides a simulated
 # proxy instead of a person (GenModel). Sections 3.2.1 and 3.2.2 say some of it. A file that is to
-# be published needs a method that keeps its word.
+# be published needs a method whose guarantee holds.
 
 # %%
 shutil.rmtree(out)

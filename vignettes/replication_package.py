@@ -176,7 +176,7 @@ run("check", study)
 #
 # One command protects the file and packs the folder. What is copied is on an allow-list; a log and
 # an older data set, which are put here for the purpose, stay at home. The do-file names a path of
-# another computer. No profile of Stata can mend that, so that the line is listed.
+# another computer. No profile of Stata can fix that, so that the line is listed.
 
 # %%
 (poor / "Regression.log").write_text("mean of ind_fin_el1 = 0.1303558\n")

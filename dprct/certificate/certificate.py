@@ -303,7 +303,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class RegressionWorth:
-    """What one regression of the study's do-files is worth on the protected file."""
+    """Verdict on one regression of the study's do-files."""
 
     file: str
     line: Count
@@ -535,7 +535,7 @@ class Certificate:
     reading : Reading or None
         What Stata and R commands find on a calibrated file.
     regressions : tuple of RegressionWorth
-        What the regressions of the study's do-files are worth on the file, where it names some.
+        Verdicts on the regressions of the study's do-files, where it names some.
     study : str
         SHA-256 of what a study file asked for: method, options, budget and every public fact; empty
         where the release was made without one.
@@ -648,7 +648,7 @@ class Certificate:
             blocks += ["", "What this file is not good for:", *(f"- {x}" for x in self.limits)]
         blocks += [] if self.reading is None else ["", *self.reading.blocks()]
         if self.regressions:
-            said = "What the regressions of the do-files are worth on this file (each in the JSON):"
+            said = "Verdicts on the regressions of the do-files (each in the JSON):"
             blocks += ["", said, *(f"- {line}" for line in worth_by_table(self.regressions))]
         if "sha256" in self.file:
             blocks += ["", f"SHA-256 of the file: {self.file['sha256']}"]

@@ -429,7 +429,7 @@ def _regressions(certificate: Certificate) -> list[str]:
     if not certificate.regressions:
         return []
     lines = items(worth_by_table(certificate.regressions))
-    return [section("What the regressions of the do-files are worth on this file", lines)]
+    return [section("Verdicts on the regressions of the do-files", lines)]
 
 
 def _making(certificate: Certificate) -> dict[str, str]:

@@ -49,7 +49,7 @@ def protect(
         list[Path] | None,
         typer.Option(
             "--do",
-            help="A do-file: certificate and README say what its regressions are worth. "
+            help="A do-file: certificate and README give verdicts on its regressions. "
             "Repeatable; by default those that STUDY names.",
         ),
     ] = None,

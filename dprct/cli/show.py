@@ -58,7 +58,7 @@ def allow_any_text() -> None:
 
 
 def show_verdicts(found: Sequence[Verdict]) -> None:
-    """Print what regressions are worth: by table, and then one by one."""
+    """Print the verdicts on regressions: by table, and then one by one."""
     from dprct.study.verdicts import summary
 
     if not found:

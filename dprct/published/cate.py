@@ -134,11 +134,11 @@ class PublishedCATESpec(Spec[PublishedCATEFacts]):
     def _check_printed(self) -> None:
         if self.base is not None:
             raise ParameterError(
-                "``base=`` is of the mended form; leave it out with ``as_printed=True``"
+                "``base=`` is for the corrected form; leave it out with ``as_printed=True``"
             )
         if self.clip is not None:
             raise ParameterError(
-                "``clip=`` is of the mended form; leave it out with ``as_printed=True``"
+                "``clip=`` is for the corrected form; leave it out with ``as_printed=True``"
             )
 
     def probability(self, facts: Facts) -> Fraction | None:
@@ -271,11 +271,11 @@ class CATE(
 
     Notes
     -----
-    By default this is the paper's algorithm, mended.  The paper ran interpret with "all
+    By default this is the paper's algorithm, corrected.  The paper ran interpret with "all
     hyperparameters set to their default values" (section 5.1.1), which takes ranges and classes
     from the data; ``as_printed=True`` does that.
 
-    Deviations of the mended form from the paper: propensities are a regression of T - 1/2 (the
+    Deviations of the corrected form from the paper: propensities are a regression of T - 1/2 (the
     classifier takes its classes from the data, and shows if nobody in its part was treated);
     targets are clipped and centred; bounds are declared.
 

@@ -1,6 +1,6 @@
 """Bounds on the error of DPSC, from public numbers: its theorems, corollaries and cost of privacy.
 
-They are the paper's, as printed or with the lengths of its noise mended, and say nothing of
+They are the paper's, as printed or with the lengths of its noise corrected, and say nothing of
 privacy.  Everything is for outcomes divided by their public bound, as in its equation (3).
 """
 
@@ -40,7 +40,7 @@ class ControlError:
         within its bound keeps.
     printed : bool
         Whether the lengths of the noise are as printed.  They are too short, and what is printed
-        is then no bound on the error of the algorithms; mended is the default.
+        is then no bound on the error of the algorithms; corrected is the default.
 
     Raises
     ------
@@ -189,7 +189,7 @@ class ControlError:
         It rests on Assumptions 5.2 to 5.4 (low rank, isotropic, bounded) and holds with the
         probability of Lemma 5.6 for T0 above a multiple of k log n that the paper leaves open, so
         that nothing here can check it.  As printed, Lemma 5.6 has ``lam / (2 T0)`` in the place of
-        the ``lam / 2`` that the minimiser of Algorithm 2 has; mended has the latter.
+        the ``lam / 2`` that the minimiser of Algorithm 2 has; the corrected bound has the latter.
 
         Lemma 5.7 takes ``(1 - xi) T0 + lam / 2`` for the smallest eigenvalue of ``X X' +
         (lam / 2) I``.  Of n donors in k < n dimensions the n - k others are ``lam / 2``: it is the
@@ -217,7 +217,7 @@ class ControlError:
             raise ParameterError(f"``xi={given(xi)}``; give a number between 0 and 1")
         if self.printed and outside is not None:
             raise ParameterError(
-                "``outside=`` is of the mended bound; leave it out with ``printed=True``"
+                "``outside=`` is for the corrected bound; leave it out with ``printed=True``"
             )
         beyond = float(not self.printed) if outside is None else outside
         if not 0 <= beyond <= 1:

@@ -1,4 +1,4 @@
-"""interpret's DP-EBM: mended, with everything that its claim needs enforced, and as printed."""
+"""interpret's DP-EBM: corrected, with everything that its claim needs enforced, and as printed."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class PackageNote:
     # Files that are the package's own, with what each does.
     added: Mapping[str, str] = field(default_factory=dict)
     has_rows: bool = True  # whether the release is a file, and not a document of numbers
-    # What the regressions of the do-files are worth on all files of the package.
+    # Verdicts on the regressions of the do-files on all files of the package.
     regressions: tuple[RegressionWorth, ...] = ()
     # Other protected files of the package, each with its own README.
     others: tuple[tuple[str, str], ...] = ()
@@ -360,7 +360,7 @@ def _tables(
 def _regressions(
     found: Sequence[RegressionWorth], released: str, silent: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
-    """Yield what each regression of the do-files is worth, in the order in which they run."""
+    """Yield the verdict on each regression of the do-files, in the order in which they run."""
     if not found:
         return
     yield "## Regressions of the do-files"

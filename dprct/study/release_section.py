@@ -155,7 +155,7 @@ class PackageSpec:
         may be published of it.
     do : list of str
         Do-files, or folders of them, in the order in which they are run; those of ``folder`` if
-        it is not given.  What their regressions are worth goes into certificate and README-data.
+        it is not given.  Certificate and README-data have the verdicts on their regressions.
     public : list of str
         Other files of ``folder`` that may be published as they are: a codebook, or data that are
         public anyway.  Each is read and checked against the confidential files.

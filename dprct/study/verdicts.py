@@ -1,4 +1,4 @@
-"""What each regression of a do-file is worth on a protected file: the rules, in one place."""
+"""Verdicts on the regressions of a do-file on a protected file: the rules, in one place."""
 
 from __future__ import annotations
 

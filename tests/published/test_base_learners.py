@@ -113,7 +113,7 @@ def test_what_is_no_base_learner_is_refused() -> None:
         bound(base=lambda part: {}, propensity=0.5).fit(1, 1e-5, rng=1)
     with pytest.raises(ParameterError, match="return one number per row"):
         bound(base=Short, propensity=0.5).fit(1, 1e-5, rng=1)
-    with pytest.raises(ParameterError, match="base= is of the mended form"):
+    with pytest.raises(ParameterError, match="base= is for the corrected form"):
         bound(base=Mean, as_printed=True)
 
 

@@ -156,7 +156,7 @@ def test_as_printed_errs_less_than_the_mended_form(data):
 
 
 def test_as_printed_refuses_what_is_of_the_mended_form(data):
-    with pytest.raises(ParameterError, match="clip= is of the mended form"):
+    with pytest.raises(ParameterError, match="clip= is for the corrected form"):
         model_of(data, as_printed=True, clip=4)
     with pytest.raises(ParameterError, match="an 'outcome'"):
         model_of(data, as_printed=True, parts={"effect": 1})

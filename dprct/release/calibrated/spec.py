@@ -765,10 +765,10 @@ def _consequences(spec: CalibratedSpec, known: CalibratedFacts, part: Division) 
         if spec.legal == "strict"
         else f"{outcomes}: real numbers stored as double, beyond the original's admissible values"
     )
-    mine = "covariates buy no precision: their coefficients are zero up to noise and mean nothing"
+    mine = "covariates add no precision: their coefficients are zero up to noise and mean nothing"
     if spec.gamma == "moments":
         mine = (
-            "covariates buy no precision: their coefficients are shrunk towards zero by the noise, "
+            "covariates add no precision: their coefficients are shrunk towards zero by the noise, "
             "and the errors printed beside them mean nothing"
         )
     return tuple(line for line in (mine, filled, legal) if line)
