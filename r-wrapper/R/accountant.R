@@ -5,15 +5,15 @@
 #'
 #' @param epsilon,delta The total budget. With the `path` of an accountant that exists, the total
 #'   is read from there.
-#' @param path Name of the file that keeps the ledger; by default it lives as long as the session,
-#'   and an accountant that [saveRDS()] or a cache of \pkg{knitr} saved is refused in another one.
+#' @param path Name of the file that keeps the ledger; by default it is kept in memory, and an
+#'   accountant that [saveRDS()] or a cache of \pkg{knitr} saved is refused in another one.
 #' @param dataset_id Name of the data set, for an accountant in a file.
-#' @param relation A demand on every fit: `"replace-one"`, or `"replace-one-design-public"`, under
+#' @param relation Required of every fit: `"replace-one"`, or `"replace-one-design-public"`, under
 #'   which the assignment is public, as for [private_ate()] and [calibrated()]. A fit that does not
-#'   hold under it is refused. By default every fit is taken, and the sum is stated under the
+#'   hold under it is refused. By default every fit is accepted, and the total is stated under the
 #'   weakest relation among them.
-#' @param unit A demand on every fit: who is protected, such as `"person"`. By default every unit is
-#'   taken, and the sum is stated for what all of them protect.
+#' @param unit Required of every fit: who is protected, such as `"person"`. By default every unit is
+#'   accepted, and the total is stated for what all of them protect.
 #' @param x,object An accountant.
 #' @param ... Not used.
 #' @return `accountant()`: an object of class `dprct_accountant`. `summary()`: a list of `total`,

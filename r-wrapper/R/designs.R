@@ -1,8 +1,8 @@
 #' Randomisation designs
 #'
-#' A design says which columns hold the treatment and by which law rows, or clusters of rows, were
-#' assigned to it. Private estimates and releases use it to draw new assignments for synthetic
-#' rows, and [assign_arms()] to randomise an experiment.
+#' A design states which columns hold the treatment and how rows, or clusters of rows, were assigned
+#' to it. Private estimates and releases use it to draw new assignments for synthetic rows, and
+#' [assign_arms()] to randomise an experiment.
 #'
 #' Designs are plain R objects; they can be saved.
 #'
@@ -12,7 +12,7 @@
 #' @param control_share Probability of the control group, where it is an arm of its own.
 #' @param arm Name of one column of codes.
 #' @param counts How many rows, or clusters, each arm gets exactly.
-#' @param block,cluster Columns that tell blocks or clusters apart.
+#' @param block,cluster Columns that identify blocks or clusters.
 #' @param largest Public upper limit on the rows of a cluster; a method that protects whole clusters
 #'   needs it.
 #' @param icc Public upper bound on the correlation of two people of one cluster, or a list by

@@ -1,6 +1,6 @@
 #' Least squares with Stata's inference
 #'
-#' An ordinary fit without privacy of its own, for released files and for the custodian's view of
+#' An ordinary fit without privacy protection, for released files and for the custodian's view of
 #' the confidential one. On a protected file it knows which of its numbers were released, and says
 #' in its notes what a standard error does not contain.
 #'
@@ -10,8 +10,8 @@
 #' @param data A data frame, tibble or data.table, or a release; or released [moments], whose errors
 #'   contain the privacy noise.
 #'   A release and `protected(release)` bring their guarantee, and so does a protected file that
-#'   [read_dta()] of this package read with its certificate beside it; \pkg{haven} drops what the
-#'   file says of itself, all but its label.
+#'   [read_dta()] of this package read with its certificate beside it; \pkg{haven} drops the file's
+#'   notes and characteristics, and keeps only its label.
 #' @param cov_type `"nonrobust"`, `"HC0"` to `"HC3"`, or `"cluster"` with `cluster`; the other kinds
 #'   by their names in Python.
 #' @param cluster The column of clusters: its name, or a formula such as `~ village`. Two columns,
@@ -456,8 +456,8 @@ given_or_refused <- function(x, what) {
 #' The band of the privacy noise alone
 #'
 #' A synthetic control has no interval for its effect, because nothing is known of the error of its
-#' weights, so that [confint()] refuses it. The band says how far the privacy noise alone may have
-#' moved each number; where donors are unlike the treated unit it seldom holds the effect.
+#' weights, so that [confint()] refuses it. The band shows how far privacy noise alone may have
+#' changed each number; where donors are unlike the treated unit it seldom holds the effect.
 #'
 #' @param object What [fit()] returned for [synthetic_control()].
 #' @param level The probability with which the noise is within the band.

@@ -519,7 +519,7 @@ print.dprct_model <- function(x, ...) {
 
 #' Plan and fit a private method
 #'
-#' `plan()` tells what a fit will cost and how noisy it will be, from public facts alone; it is
+#' `plan()` states what a fit will cost and how noisy it will be, from public facts alone; it is
 #' free. `fit()` spends `epsilon` once, and returns what was released.
 #'
 #' @param object,model A model, such as [calibrated()] or [private_ate()] returns.
@@ -621,9 +621,9 @@ as.data.frame.dprct_plan <- function(x, row.names = NULL, optional = FALSE, ...)
 #'
 #' Algorithms 4 and 5 of "Assessing Utility of Differential Privacy for RCTs" (Karwa and Vadhan
 #' 2017): both look for the fullest bin of a histogram with noisy shares. As printed an empty bin
-#' gets no noise and cannot win, which keeps no promise; `noise_on = "every bin"` is the form whose
-#' privacy is proved, for one value of the sample and for exact draws, which these are not. Nothing
-#' is promised and nothing charged.
+#' gets no noise and cannot win, so that nothing is guaranteed; `noise_on = "every bin"` is the form
+#' whose privacy is proved, for one value of the sample and for exact draws, which these are not.
+#' Nothing is promised and nothing charged.
 #'
 #' @param x A numeric vector without `NA`.
 #' @param epsilon,delta Parameters of the noise.
@@ -667,21 +667,20 @@ parameter_of <- function(kind, x, ours, more, rng, call = sys.call(-1L)) {
 
 #' Textbook noise on numbers of your own
 #'
-#' The Laplace and the Gaussian mechanism, and randomised response. They promise what you say of the
-#' numbers: no schema, data set or ledger is asked, and nothing is charged. The draws are exact, on
-#' a grid 2^20 times finer than the sensitivity; the Gaussian is calibrated at every epsilon
-#' (Balle and Wang 2018). To release estimates of an experiment use [private_ate()] and its
-#' relatives, which prove their sensitivities and keep the ledger.
+#' The Laplace and the Gaussian mechanism, and randomised response. Their guarantee rests on the
+#' sensitivity that you state: no schema, data set or ledger is read, and nothing is charged. The
+#' draws are exact, on a grid 2^20 times finer than the sensitivity; the Gaussian is calibrated at
+#' every epsilon (Balle and Wang 2018). To release estimates of an experiment use [private_ate()]
+#' and its relatives, which prove their sensitivities and keep the ledger.
 #'
 #' @param x A numeric vector without `NA`; for `published_randomized_response()` the answers, a
 #'   factor, or a vector of values among `levels`.
 #' @param epsilon,delta The budget of the draw. For randomised response epsilon is of each answer.
-#' @param sensitivity By how much one person can move `x` as it stands: the sum of the absolute
-#'   differences for Laplace noise, the root of the sum of their squares for Gaussian noise. Your
-#'   claim.
+#' @param sensitivity The most that one person can change `x`: the sum of the absolute differences
+#'   for Laplace noise, the root of the sum of their squares for Gaussian noise. Your claim.
 #' @param levels All answers that can be given, from public knowledge; of a factor its levels.
 #' @param rng A seed, for simulation.
-#' @return The numbers with noise; what is told of each answer, in the form of `x`.
+#' @return The numbers with noise; the randomised answers, in the form of `x`.
 #' @examples
 #' if (dprct_available()) {
 #'   published_laplace(41.5, epsilon = 1, sensitivity = 100 / 5000)

@@ -12,21 +12,21 @@
 #' @param columns What is released besides the columns of the formulas: names, those of factors for
 #'   their levels, `"factor(region)"` of a column that is none, and products such as `"age:female"`
 #'   or `"I(age^2)"`.
-#' @param formulas Regressions to serve best, which are public: an R formula, text, what
-#'   `regression()` returns, or a list of these. One step serves those on a treatment that was
-#'   assigned; any other regression on released columns remains possible.
-#' @param cluster The column of the clusters of a declared regression's errors, or two of them, for
-#'   errors clustered in two ways, which need `neighbors = "replace-one-design-public"`; by default the clusters
-#'   that were assigned.
-#' @param joint Of `regression()`: what a family of regressions is called whose coefficients are tested
-#'   together, as after Stata's `suest`. Of `effects()`: the family whose coefficients are returned, with
+#' @param formulas Regressions to serve with the least noise; they are public: an R formula, text,
+#'   what `regression()` returns, or a list of these. Those on a treatment that was assigned are
+#'   served by one step; any other regression on released columns remains possible.
+#' @param cluster The column by which errors of a declared regression are clustered, or two of them
+#'   for two ways, which need `neighbors = "replace-one-design-public"`; by default, the assigned
+#'   clusters.
+#' @param joint Of `regression()`: label of regressions whose coefficients are tested together, as
+#'   after Stata's `suest`. Of `effects()`: the label of those whose coefficients are returned, with
 #'   their covariance, for [wald_test()] and [lincom()].
 #' @param count_effects Whether errors of a declared regression count the effects after `|` among the
 #'   coefficients, as Stata's `areg` counts those of persons; by default those of blocks count, and
 #'   those of persons do not.
-#' @param name What [ols()] finds a declared regression by; by default its formula.
+#' @param name Name by which [ols()] finds a declared regression; by default, its formula.
 #' @param assignment One of the [designs]; every arm is a group of its own.
-#' @param control The arm to compare with, where the design has no group that is in no arm.
+#' @param control The arm to compare with, if the design assigns every row to an arm.
 #' @param subgroups Columns with levels: every level within every arm is a group.
 #' @param radius Rows whose covariates are further from the centres than this, in units of their
 #'   declared `sd`, are projected to that distance; `"box"` projects none. Outcomes are clipped at their bounds alone.
@@ -41,8 +41,8 @@
 #' @param path Name of the file, such as `"study.moments.json"`.
 #' @param formula An R formula, or text; of [ols()] also the name of a declared regression, or what
 #'   `regression()` returns. With instruments `y ~ age | d ~ z`, or, as text,
-#'   `"y ~ age + [d ~ z]"`: `d` is moved by `z`. Where units have several rows, `y ~ d | person`
-#'   gives each an effect of its own.
+#'   `"y ~ age + [d ~ z]"`: `z` is the instrument of `d`. Where units have several rows,
+#'   `y ~ d | person` takes out fixed effects of persons.
 #' @param family Of `margins()`: `"logit"` or `"poisson"`, whose average marginal effects of treatment as a
 #'   factor a declared regression has: what Stata's `margins, dydx(treat)` prints after it. Of
 #'   `regression()` and `private_glm()`: `"logit"`, `"probit"`, `"cloglog"` or `"poisson"`, whose coefficients are
@@ -56,9 +56,9 @@
 #' @param cov_type Of a release, `"HC1"` (the default) or `"CR1"`: the scores of the regressions in
 #'   `formulas` are released too, for errors that are robust, or robust to dependence within units of
 #'   several rows; `"nonrobust"`: they are not, and errors are classical.
-#'   Of `regression()`: its own errors, where they are not those of the clusters of the design.
-#'   Of a fit, `"scores"`, where they were released; `"by group"` or `"nonrobust"`; by default errors
-#'   have a variance of their own in every group that the formula tells apart.
+#'   Of `regression()`: its errors, if not clustered as the design is. Of a fit, `"scores"`, where
+#'   they were released; `"by group"` or `"nonrobust"`; by default errors have a variance for each
+#'   group that the formula distinguishes.
 #' @param scales,signs Lists by outcome: public standard deviations, by default those of the control
 #'   group as released; -1 where less is better.
 #' @return `regression()`: an object of class `dprct_regression`. `private_moments()`: an object of class `dprct_model`, see [fit()]. `read_moments()`, and

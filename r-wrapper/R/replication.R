@@ -1,4 +1,4 @@
-#' The tables of the papers, made anew
+#' The tables of the papers, reproduced
 #'
 #' Runs the experiments of a paper about these methods again, as `python -m papers` does. They are in
 #' the repository of dprct and in no package: R runs in a checkout of it, or `checkout` says where one

@@ -185,7 +185,7 @@ check_schema <- function(object) {
 #'   `decimals`, `integer`, `missing` (`"never"`, or the missing codes that may occur: `NA` is `"."`,
 #'   and `tagged_na("a")` of \pkg{haven} `".a"`), `role`,
 #'   `fate` (`"modelled"`, `"filler"`, `"withheld"`, `"key"`, `"public"`, `"drop"`), `derived`,
-#'   `made_of` (names of the columns of which it is made, where no expression says how).
+#'   `made_of` (names of other columns from which it is computed, if no expression says how).
 #' @param facts The same as a named list, for columns whose names are arguments here, such as
 #'   `unit`.
 #' @param dataset_id Name under which ledgers know the data set.

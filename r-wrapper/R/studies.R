@@ -3,11 +3,10 @@
 #' A study file (TOML) says what is released, of which data, by which method and at which price. It
 #' is what the command line `dprct` works on; from R, `study()` opens one, `check()` lists what it
 #' lacks, [plan()] says what it costs and how good it can be, `protect()` charges its ledger and
-#' writes its files, [verify()] holds the output against its certificate, and `ledger()` shows what
+#' writes its files, [verify()] checks the output against its certificate, and `ledger()` shows what
 #' was spent. `package()` writes the replication folder that the study names under `[package]`, with
-#' the release (protected files, or moments) in place of the confidential ones, and makes first what is
-#' not made yet;
-#' `docs/do_files.md` of the Python package says what is in it.
+#' the release (protected files, or moments) in place of the confidential ones, and makes first what
+#' is not made yet; `docs/do_files.md` of the Python package says what is in it.
 #' `docs/study_file.md` there explains every key.
 #'
 #' Each function reads the study file again, so that it is always the present one that counts. To
