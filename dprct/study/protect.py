@@ -67,7 +67,7 @@ from dprct.study.results_document import (
 )
 from dprct.study.study import in_brief, load_study
 from dprct.study.verdicts import of_study, of_table
-from dprct.study.wording import plan_in_toml
+from dprct.study.wording import in_toml, plan_in_toml
 
 _MOST_SHOWN = 5
 
@@ -164,7 +164,7 @@ def _merge_problems(study: Study, header: Schema) -> list[str]:
 
 def all_open_points(study: Study) -> list[str]:
     """Open points: of the study, of its ledger, and of its other data sets."""
-    found = in_brief(open_points(study)) + unaffordable(study)
+    found = in_brief(open_points(study)) + [in_toml(one) for one in unaffordable(study)]
     for other in studies_of(study)[1:]:
         found += [f"{other.path.name}: {point}" for point in in_brief(open_points(other))]
     return found

@@ -22,6 +22,7 @@ from dprct.privacy.ledger import ledger_path
 from dprct.release import Marginals, MVHistogram, histogram
 from dprct.schema import Column, Schema
 from dprct.study.protect import (
+    all_open_points,
     bound_model,
     ledger,
     open_points,
@@ -119,6 +120,8 @@ def test_another_data_set_has_another_ledger(folder: Path) -> None:
     protected(load_study(folder / "study.toml"))
     with pytest.raises(LedgerError, match=r"are those of data set 'survey-1' \(epsilon=1 spent\)"):
         protected(edited(folder, ("survey-1", "survey-2")))
+    (point,) = all_open_points(load_study(folder / "study.toml"))
+    assert 'separate = "...", or Accountant.declare_separate)' in point
     why = 'separate = "a reason"'
     made = protected(edited(folder, ("epsilon = 1.5", f"epsilon = 1.5\n{why}")))
     said = "the same data were charged to data set 'survey-1' (epsilon=1 spent), which is not in"
