@@ -450,7 +450,9 @@ def side_by_side(
     >>> plt.close(ax.figure)
     """
     rows = list(dict.fromkeys(str(name) for one in estimates for name in one.index))
-    ax = _axes(ax, (5.0, 1.2 + 0.25 * len(rows) * (1 + len(estimates))))
+    noisy = ["noise" in one and bool(np.isfinite(one["noise"]).any()) for one in estimates]
+    row, legend = 0.25 * (1 + len(estimates)), 0.18 * (len(estimates) + sum(noisy))  # inches
+    ax = _axes(ax, (5.0, 1.2 + row * len(rows) + legend))
     place = {name: float(k) for k, name in enumerate(reversed(rows))}
     ax.axvline(0, color="grey", linestyle="--", linewidth=1)
     step = 0.7 / len(estimates)
@@ -464,15 +466,15 @@ def side_by_side(
             values, at, xerr=around, fmt="o", color=f"C{k}", capsize=3, linewidth=1, markersize=4,
             label=name,
         )  # fmt: skip
-        half = shown["noise"].to_numpy(np.float64) if "noise" in shown else np.array([])
-        if np.isfinite(half).any():
+        if noisy[k]:
+            half = np.nan_to_num(shown["noise"].to_numpy(np.float64))
             ax.errorbar(
-                values, at, xerr=np.nan_to_num(half), fmt="none", ecolor=f"C{k}", elinewidth=5,
-                alpha=0.4, label=f"{name}: {PRIVACY_NOISE}",
+                values, at, xerr=half, fmt="none", ecolor=f"C{k}", elinewidth=5, alpha=0.4,
+                label=f"{name}: {PRIVACY_NOISE}",
             )  # fmt: skip
     ax.set_yticks([place[name] for name in rows], rows)
-    ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.legend(fontsize=8)
+    ax.set_ylim(-0.6, len(rows) - 0.4 + legend / row)
+    ax.legend(fontsize=8, loc="upper left")
     return _labelled(ax, title, label, "", watermark)
 
 
