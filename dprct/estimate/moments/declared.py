@@ -948,7 +948,7 @@ def _check_members(
         if name in outcomes or schema.column(name).role == "outcome" or treatment & made_of.keys():
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "
-                "moved; name columns that were fixed before treatment"
+                "changed; name columns that were fixed before treatment"
             )
 
 

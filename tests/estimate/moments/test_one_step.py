@@ -374,7 +374,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"formulas": [Regression("y ~ t1 | block", where="y > 1")]}, "where= names its outcome"),
     ({"formulas": [Regression("y ~ t1 | block", where="female > 1")]}, "no row counts"),
-    ({"formulas": [Regression("y ~ t1 | block", where="t1 == 1")]}, "cannot be told from each"),
+    ({"formulas": [Regression("y ~ t1 | block", where="t1 == 1")]}, "collinear with each"),
     (
         {"formulas": [Regression("y ~ t1 + x", name="all", where="female == 1")],
          "neighbors": "replace-one", "assignment": dprct.Complete("t1")},
