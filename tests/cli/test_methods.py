@@ -285,7 +285,7 @@ PANEL = [
     ('time = "year"\n', "", "[synthetic_control] time is not given, and the file notes no xtset"),
     ('time = "year"', 'time = "region"', "time 'region' is text; give a column of numbers"),
     ("mean_effect = true", 'noise = "gaussian"', '[release] noise = "gaussian" needs delta > 0'),
-    ("mean_effect = true", 'mean_effect = true\nnoise = "gaussian"', "mean_effect = true buys no"),
+    ("mean_effect = true", 'mean_effect = true\nnoise = "gaussian"', "mean_effect = true gains no"),
     ("epsilon = 8.0", "epsilon = 8.0\ndelta = 1e-6", "[release] delta = 1e-06 gains nothing with"),
     ("epsilon = 8.0", "epsilon = 1e-300", "[release] "),
     ("mean_effect = true", "lam = -1", "[synthetic_control] lam = -1; give a number above 0"),

@@ -309,7 +309,7 @@ def test_a_date_that_is_no_number_says_how_it_is_one() -> None:
         ({"centre": 6, "bounds": (0, 5)}, "lies outside the bounds or levels"),
         ({"centre": 6, "levels": [0, 1]}, "lies outside the bounds or levels"),
         ({"clip": 1}, "clip=1; give true or false"),
-        ({"clip": True}, "moves values"),
+        ({"clip": True}, "clips values"),
     ],
 )
 def test_scales_centres_and_clipping_are_checked(facts: dict[str, Any], says: str) -> None:
