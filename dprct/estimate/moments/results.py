@@ -711,8 +711,8 @@ class Moments(ReleasedMoments):
         for name in names:
             if name in inside:
                 raise ParameterError(
-                    f"{name!r} was released as a covariate, and covariates are projected, so "
-                    "that it cannot be an outcome here; release again with it in "
+                    f"{name!r} was released as a covariate, so that a regression of it would "
+                    "be about projected rows; release again with it in "
                     "``columns=`` or on the left of a formula"
                 )
 

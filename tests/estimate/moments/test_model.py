@@ -301,7 +301,7 @@ def test_the_share_of_clipped_rows_is_released_with_its_error(options: dict[str,
 def test_a_covariate_in_the_ball_is_not_explained() -> None:
     m = model(**CLIPPED, assignment=HALF).fit(epsilon=4, delta=1e-6)
     for ask in (lambda: m.ols("age ~ wage"), lambda: m.effects("age")):
-        with pytest.raises(ParameterError, match="and covariates are projected"):
+        with pytest.raises(ParameterError, match="about projected rows"):
             ask()
     assert "wage clipped to [" in m.summary()
     assert "projected" in m.summary()
