@@ -499,7 +499,7 @@ class Charge:
             )
         if self.measure == "none" and self.budget != Budget(0):
             raise ParameterError(
-                "a release without a guarantee has no budget to charge; give ``Budget(0)`` with "
+                "a release without a guarantee cannot be charged a budget; give ``Budget(0)`` with "
                 "``measure='none'``, or the measure that is proved"
             )
         if self.measure != "none" and not self.budget.epsilon:
