@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,10 @@ from dprct.cli.options import StudyFile
 from dprct.cli.show import complain, say, show_verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dprct.study.study import Study
+    from dprct.study.verdicts import Verdict
 
 
 def say_same_data(study: Study) -> None:
@@ -32,38 +36,59 @@ def check(
             "default those that STUDY names.",
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
 
     The data section of its file is not read, and nothing is charged. The file is hashed if there
     are ledgers next to it, to see whether one of them was charged for the same data.
     """
-    from dprct.errors import DprctError
-    from dprct.study.data_sets import planned_verdicts
-    from dprct.study.declarable import declarable
-    from dprct.study.do_files import read_do
-    from dprct.study.protect import all_open_points, header_and_rows, study_of
+    from dprct.study.protect import all_open_points, study_of
 
     study = study_of(study_file)
     problems = all_open_points(study)
     say_same_data(study)
-    for problem in problems:
-        say(f"- {problem}")
-    points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
-    say(points if problems else "complete: nothing is open; next: dprct plan")
     files = tuple(do) if do else study.do_files
-    if files:
-        try:
-            found = planned_verdicts(study, files)
-        except DprctError:
-            if not problems:
-                raise
-            read_do(files)  # a do-file that is not there is no open point
-            say("the regressions of the do-files are judged once that is closed")
-            raise typer.Exit(1) from None
+    if not as_json:
+        for problem in problems:
+            say(f"- {problem}")
+        points = "1 open point" if len(problems) == 1 else f"{len(problems)} open points"
+        say(points if problems else "complete: nothing is open; next: dprct plan")
+    found = _judged(study, files, any_open=bool(problems)) if files else []
+    more = _more(study, files, found) if found and not problems else []
+    if as_json:
+        judged = None if found is None else [one.to_dict() for one in found]
+        document = {"open": problems, "regressions": judged, "declare": more}
+        say(json.dumps(document, indent=2))
+    elif found is None:
+        say("the regressions of the do-files are judged once that is closed")
+    elif files:
         show_verdicts(found)
-        more = declarable(study, *header_and_rows(study), files, found) if not problems else None
-        for line in () if more is None else more.lines():
+        for line in more:
             say(line)
     if problems:
         raise typer.Exit(1)
+
+
+def _judged(study: Study, files: Sequence[Path], *, any_open: bool) -> list[Verdict] | None:
+    """Return the verdicts on do-files; None where open points keep these from being judged."""
+    from dprct.errors import DprctError
+    from dprct.study.data_sets import planned_verdicts
+    from dprct.study.do_files import read_do
+
+    try:
+        return planned_verdicts(study, files)
+    except DprctError:
+        if not any_open:
+            raise
+        read_do(files)  # a do-file that is not there is no open point
+        return None
+
+
+def _more(study: Study, files: Sequence[Path], found: Sequence[Verdict]) -> list[str]:
+    """Return what a study could declare besides its own regressions, as its file has it."""
+    from dprct.study.declarable import declarable
+    from dprct.study.protect import header_and_rows
+
+    more = declarable(study, *header_and_rows(study), files, found)
+    return [] if more is None else [*more.lines()]

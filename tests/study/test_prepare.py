@@ -266,6 +266,24 @@ def test_regressions_after_the_merge_are_valid(home: Path) -> None:
     assert [one.kind for one in found] == ["valid", "valid"]
 
 
+def test_check_prints_json(home: Path, command_line: Callable[..., Any]) -> None:
+    run = command_line(main)
+    ran = run("check", home / "study.toml", "--json")
+    said = json.loads(ran.out)
+    assert (ran.code, said["open"]) == (0, [])
+    assert [one["verdict"] for one in said["regressions"]] == ["valid", "valid"]
+    assert all(one["obstacles"] == [] for one in said["regressions"])
+    (home / "more.do").write_text("use people\nprobit y treat if age > 30 [pw=km], robust\n")
+    said = json.loads(run("check", home / "study.toml", "--do", home / "more.do", "--json").out)
+    (row,) = said["regressions"]
+    assert len(row["obstacles"]) == 3
+    assert row["obstacles"][0] == {"reason": row["reason"], "remedy": row["remedy"]}
+    open_ = rewritten(home, ("bounds = [0, 20]\n", ""))
+    ran = run("check", open_, "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["open"] != []
+
+
 def test_the_hash_that_is_approved_moves_with_the_file(home: Path) -> None:
     study = study_of(home / "study.toml")
     model = bound_model(study)
