@@ -361,7 +361,8 @@ class Gram:
     Notes
     -----
     2^20 sum v u_j, which one person moves by v 2^41 at most; sum v u_j u_l, by v 2^41;
-    sum v u_j^2, by v 2^40.
+    sum v u_j^2, by v 2^40.  Where it is private who counts, or how much, each row counts as much,
+    and 2^40 sum v is the first of them, which one person moves by v 2^40.
     """
 
     features: tuple[int, ...]  # where they are among those that were read
@@ -369,30 +370,49 @@ class Gram:
     # (C,): public weight v of a row of each cell: 1 or, where weights differ, up to 2^20; 0 where
     # rows do not count.
     loads: Whole
+    holds: NDArray[np.bool_] | None = None
+    weighing: int | None = None
 
     @property
     def entries(self) -> list[tuple[int, int]]:
         """Which products are released; of a covariate and 1, ``ALONE`` first."""
         each = range(len(self.features))
-        return [(ALONE, j) for j in each] + [
-            (j, k) for j in each for k in each if j < k or (j == k and not self.flat[j])
-        ]
+        hides = self.holds is not None or self.weighing is not None
+        return (
+            [(ALONE, ALONE)] * hides
+            + [(ALONE, j) for j in each]
+            + [(j, k) for j in each for k in each if j < k or (j == k and not self.flat[j])]
+        )
+
+    def at(self, j: int, k: int) -> tuple[Any, Any]:
+        """Where an entry is in the matrix of 1 and covariates.
+
+        The first of members is that of 1, and of the squares of what has two values.
+        """
+        if j == k == ALONE:
+            ends = [0, *(1 + place for place, flat in enumerate(self.flat) if flat)]
+            return ends, ends
+        return j + 1, k + 1
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What it is a function of."""
-        return self.features, self.flat, self.loads.tobytes()
+        of_members = b"" if self.holds is None else self.holds.tobytes()
+        return self.features, self.flat, self.loads.tobytes(), of_members, self.weighing
 
     @property
     def on_grid(self) -> OnGrid:
         """The numbers, and what moves them."""
         moved = [GRID**2 * (1 if j == k else 2) for j, k in self.entries]
-        return OnGrid(np.outer(np.array(moved, dtype=object), self.loads.astype(object)))
+        scale = 1 if self.weighing is None else GRID
+        reach = np.outer(np.array(moved, dtype=object), self.loads.astype(object) * scale)
+        return OnGrid(reach, holds=self.holds)
 
     def sums(self, rows: ResidualRows) -> list[int]:
         """The numbers, whole."""
-        u = [rows.feature(one) for one in self.features]
-        products = (u[k] * (GRID if j == ALONE else u[j]) for j, k in self.entries)
+        u: list[Any] = [*(rows.feature(one) for one in self.features), GRID]
+        v = rows.counted(self)
+        products = (u[k] * u[j] * v for j, k in self.entries)
         return [
             _weighted(self.loads[None], by_cell_of(one, rows.cells, len(self.loads)))[0]
             for one in products
@@ -910,9 +930,16 @@ class ResidualRows:
             self._counting[key] = here & self.chosen(score)
         return self._counting[key]
 
-    def chosen(self, score: Score) -> Any:
+    def chosen(self, score: Score | Gram) -> Any:
         """Return which rows the private columns of a regression choose."""
         return True if score.holds is None else score.holds[self.kinds]
+
+    def counted(self, score: Score | Gram) -> Whole:
+        """Return what each row counts by private columns: 0 or 1, or its weight."""
+        found = np.ones(len(self._cells), np.int64)
+        if score.weighing is not None:
+            found = self.weight(score.weighing)
+        return found if score.holds is None else found * score.holds[self.kinds]
 
     @property
     def kinds(self) -> NDArray[np.int32]:
@@ -1015,11 +1042,12 @@ def _found(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def by_cell_of(values: Whole, cells: Whole, size: int) -> list[int]:
-    """Sums of whole numbers below 2^42 by cell; doubles add numbers below 2^53."""
+    """Sums of whole numbers below 2^62 by cell; doubles add numbers below 2^53."""
     here = cells >= 0
-    inside, some = cells[here], values[here]
-    parts = [np.bincount(inside, part, minlength=size) for part in (some >> 20, some & (GRID - 1))]
-    return [GRID * int(a) + int(b) for a, b in zip(*parts, strict=True)]
+    inside, some, low = cells[here], values[here], GRID - 1
+    limbs = some >> 40, (some >> 20) & low, some & low
+    parts = [np.bincount(inside, limb, minlength=size) for limb in limbs]
+    return [(int(a) << 40) + (int(b) << 20) + int(c) for a, b, c in zip(*parts, strict=True)]
 
 
 def _weighted(weights: Numbers, sums: Sequence[int]) -> list[int]:

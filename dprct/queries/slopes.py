@@ -48,6 +48,14 @@ class Slopes(Score):
     if r' = r, the first is 0 and each j adds 4 (b^2 + w^2) 2^40 at most, together
     4 b^2 2^40 (J + 1) at most.  So L^2 = 4 b^2 2^40 sum_k t_kc^2 (1 + J_k): the A are free.
 
+    *Private members and weights.*  A row counts v = 0 or 1, or 0 to 2^20 in units of 2^-20 of the
+    largest weight, and S, A and the sums of products are of v times as much.  Then A_k = w sum v
+    t_k is released as well, for shares of arms among members are private, and the total of
+    residuals is one number.  All are linear in v for given r and u, so that what a person moves
+    them by is largest where each of both v is 0 or 1.  Who stays moves no more than before.  Who
+    comes or goes moves those of treatment k by t_k^2 2^40 (1 + J_k) (b^2 + w^2) at most, half of
+    what is claimed, as w <= b: levels of a partition cost as one.
+
     *Squares.*  Of each row q = (q_1, ..., q_Q), each rounded and clipped to [-2^20, 2^20], whatever
     it was computed from.  Released are sum q_j q_l of all j <= l.  With u = q / 2^20 and v another
     row, the sum over j <= l of (u_j u_l - v_j v_l)^2 is half of
@@ -73,53 +81,81 @@ class Slopes(Score):
         return len(self.terms)
 
     @property
+    def hides(self) -> bool:
+        """Whether it is private who counts, or how much."""
+        return self.holds is not None or self.weighing is not None
+
+    @property
+    def scale(self) -> int:
+        """What a row of the largest private weight counts."""
+        return 1 if self.weighing is None else GRID
+
+    @property
+    def levels_of(self) -> Sequence[tuple[int, int]]:
+        """The terms of which A is released."""
+        return self.terms if self.hides else [(k, j) for k, j in self.terms if j != ALONE]
+
+    @property
     def of_treatment(self) -> list[int]:
         """J_k: by how many covariates each treatment is multiplied."""
         return [
             sum(k == one and j != ALONE for k, j in self.terms) for one in range(len(self.weights))
         ]
 
-    @property
-    def products_of(self) -> list[tuple[int, int]]:
-        """The terms that have a covariate."""
-        return [(k, j) for k, j in self.terms if j != ALONE]
-
     def weight(self, k: int) -> int:
         """W of a treatment that is multiplied by covariates."""
-        return math.isqrt(self.reach**2 // self.of_treatment[k])
+        return math.isqrt(self.reach**2 // max(1, self.of_treatment[k]))
 
     @property
     def lengths(self) -> Numbers:
         """By how much one person moves all numbers of the effects together, squared; (C,)."""
         several = np.array([1 + j for j in self.of_treatment], dtype=object)
         found: Numbers = 4 * self.reach**2 * GRID**2 * (self.weights**2 * several[:, None]).sum(0)
-        return found
+        return found * self.scale**2
 
     @property
     def effects(self) -> OnGrid:
         """The coefficients, and what takes the level of residuals out of them."""
         size = abs(self.weights)
         rows = [2 * self.reach * GRID * size[k] for k, _ in self.terms]
-        rows += [2 * self.weight(k) * GRID * size[k] for k, _ in self.products_of]
-        return OnGrid(np.array(rows, dtype=object), self.lengths)
+        rows += [2 * self.weight(k) * GRID * size[k] for k, _ in self.levels_of]
+        reach = np.array(rows, dtype=object) * self.scale
+        return OnGrid(reach, self.lengths, self.holds, twice=self.hides)
+
+    @property
+    def totals(self) -> OnGrid:
+        """The totals of residuals by block; of members, of all of them."""
+        found = Score(self.reach, self.weights, self.blocks, loads=self.loads).totals
+        if not self.hides:
+            return found
+        return OnGrid(found.reach.sum(axis=0)[None] * self.scale, holds=self.holds)
+
+    def total_sums(self, rows: ResidualRows, residual: int) -> list[int]:
+        """Totals of residuals, whole."""
+        if not self.hides:
+            return Score.total_sums(self, rows, residual)
+        sums = by_cell_of(rows.residuals(residual) * rows.counted(self), rows.cells, self.places)
+        return [sum(self.load(c) * x for c, x in enumerate(sums) if self.blocks[c] >= 0)]
+
+    @property
+    def places(self) -> int:
+        """C."""
+        return len(self.weights.T)
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """S and A, as whole numbers."""
-        r, cells = rows.residuals(residual), rows.cells
-        size = self.weights.shape[1]
-        by_u = [rows.feature(self.features[j]) for j in range(len(self.features))]
-        plain = by_cell_of(r, cells, size)
-        with_r = [by_cell_of(u * r, cells, size) for u in by_u]
-        alone = [by_cell_of(u, cells, size) for u in by_u]
-        found = [
-            sum(int(a) * s for a, s in zip(self.weights[k], part, strict=True))
-            for k, part in [(k, [GRID * x for x in plain] if j == ALONE else with_r[j])
-                            for k, j in self.terms]
-        ]  # fmt: skip
-        return found + [
-            self.weight(k) * sum(int(a) * s for a, s in zip(self.weights[k], alone[j], strict=True))
-            for k, j in self.products_of
-        ]
+        r, v = rows.residuals(residual), rows.counted(self)
+        by_u = [GRID if j == ALONE else rows.feature(self.features[j]) for _, j in self.terms]
+        factors = dict(zip(self.terms, by_u, strict=True))
+
+        def weighted(term: tuple[int, int], values: Whole) -> int:
+            sums = by_cell_of(factors[term] * values * v, rows.cells, self.places)
+            weights = [int(a) for a in self.weights[term[0]]]
+            return sum(a * x for a, x in zip(weights, sums, strict=True))
+
+        found = [weighted(term, r) for term in self.terms]
+        one = np.ones_like(r)
+        return found + [self.weight(term[0]) * weighted(term, one) for term in self.levels_of]
 
     def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
         """The squares of rows or clusters; ``most`` has D of every coefficient."""
@@ -133,7 +169,8 @@ class Slopes(Score):
         ]
         counts = np.array([any(column) for column in self.weights.T], bool).astype(object)
         whole = min(self.size**2 * GRID**4, sum(one * one for one in moved))
-        return OnGrid(np.outer(np.array(moved, dtype=object), counts), whole * counts)
+        reach = np.outer(np.array(moved, dtype=object), counts)
+        return OnGrid(reach, whole * counts, self.holds)
 
     def square_sums(
         self, rows: ResidualRows, residual: int, centre: Any, most: Sequence[int], joint: bool
@@ -142,9 +179,10 @@ class Slopes(Score):
         assert joint
         r, cells = rows.residuals(residual), rows.cells
         counts = np.array([any(column) for column in self.weights.T], bool)
-        here = (cells >= 0) & counts[cells]
+        here = (cells >= 0) & counts[cells] & rows.chosen(self)
         u = [rows.feature(one)[here] / GRID for one in self.features]
-        q = centre.of(r[here].astype(np.float64), u, cells[here], most)
+        v = rows.counted(self)[here] / self.scale
+        q = centre.of(r[here].astype(np.float64), u, cells[here], most, v)
         if self.clusters:
             groups = np.unique(rows.clusters(self)[here], return_inverse=True)[1]
             q = [np.clip(np.bincount(groups, one).astype(np.int64), -GRID, GRID) for one in q]
@@ -173,9 +211,9 @@ class Influence:
     scale: Array  # (Q,): by which it is multiplied before it is rounded
 
     def of(
-        self, r: Array, u: Sequence[Array], cells: Whole, most: Sequence[int]
+        self, r: Array, u: Sequence[Array], cells: Whole, most: Sequence[int], v: Any = 1.0
     ) -> list[NDArray[np.int64]]:
-        """Whole numbers of every row, clipped."""
+        """Whole numbers of every row, clipped; ``v`` is what a row counts, 0 to 1."""
         found = []
         values = [1.0 if j == ALONE else u[j] for _, j in self.terms]
         for p, (k, _) in enumerate(self.terms):
@@ -183,6 +221,6 @@ class Influence:
             for other, value in enumerate(values):
                 away = away + self.slope[p, other] * value
             q = values[p] * (self.rest[k][cells] * (r - self.level[p][cells]) - away)
-            whole = np.rint(np.nan_to_num(q * (self.scale[p] * self.own[cells])))
+            whole = np.rint(np.nan_to_num(q * (self.scale[p] * self.own[cells]) * v))
             found.append(np.clip(whole, -int(most[p]), int(most[p])).astype(np.int64))
         return found

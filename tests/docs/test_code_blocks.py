@@ -252,8 +252,8 @@ def test_the_regressions_as_the_paper_prints_them(
     ("formula", "more", "said"),
     [
         ("income ~ treat:age", {}, "clusters were assigned"),
-        ("income ~ treat*age", {"where": "female == 1"}, "private condition"),
-        ("income ~ treat*age", {"weights": "age"}, "with weights"),
+        ("income ~ [works ~ treat]", {"where": "female == 1"}, "private condition"),
+        ("income ~ [works ~ treat]", {"weights": "age"}, "weights are private"),
         ("income ~ [works ~ treat + age]", {}, "clusters were assigned"),
         ("income ~ treat", {"cluster": "village district"}, "no column 'village district'"),
     ],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import polars as pl
 import pytest
 
 from dprct.queries import Part
+from dprct.queries.kinds import Kinds
 from dprct.queries.one_step import (
     ALONE,
     FINEST,
@@ -74,7 +77,7 @@ def test_sums_are_those_of_the_rows_in_memory_and_in_an_engine() -> None:
     wanted = [sum(int(a) * int(x) * int(y) for a, x, y in zip(t[k], b, r, strict=True))
               for (k, _), b in zip(TERMS, by, strict=True)]  # fmt: skip
     wanted += [one.weight(k) * sum(int(a) * int(x) for a, x in zip(t[k], u[j], strict=True))
-               for k, j in one.products_of]  # fmt: skip
+               for k, j in one.levels_of]  # fmt: skip
     gram = Gram((0, 1), (False, True), np.array([GRID, 0, 7]))
     v = gram.loads[data["cell"]].astype(object)
     x, f = ([int(one) for one in row] for row in u)
@@ -139,6 +142,59 @@ def test_no_pair_of_neighbours_moves_them_by_more_and_some_by_as_much(
     assert largest[0] > 0.999999  # the bound of the effects is attained
     assert largest[1] > 0.05
     assert largest[2] > 0.6  # of a heavy cell and of a light one
+
+
+MEMBER = Column("m", "byte", levels=(0.0, 1.0), **NEVER)
+WEIGHT = Feature((Part(Column("v", bounds=(0.0, 4.0), **NEVER)),), (0.0, 4.0))
+
+
+@pytest.mark.parametrize("clusters", [False, True])
+@pytest.mark.parametrize("weighing", [None, 2])
+def test_who_comes_or_goes_or_has_another_weight_moves_them_no_further(
+    clusters: bool, weighing: int | None
+) -> None:
+    rng, kinds = np.random.default_rng(6), Kinds.of(("m == 1",), {"m": MEMBER})
+    data = frame(rng, 6).assign(m=1.0, v=rng.uniform(0, 4, 6), g=0, cell=1)
+    holds, loads = kinds.holds("m == 1"), np.array([GRID, GRID // 3, 5])
+    one = replace(score(rng, clusters), holds=holds, weighing=weighing, loads=loads)
+    gram = Gram((0, 1), (False, True), loads, holds, weighing)
+    law, most = influence(rng), [GRID // 3 if clusters else GRID] * 5
+    parts = (one.effects, one.totals, gram.on_grid, one.squares(most))
+    people = list(itertools.product((-1.0, 3.0), (-2.0, 6.0), (0.0, 1.0), (0.0, 1.0), (0.0, 4.0)))
+    found = []
+    for person in people:
+        some = data.copy()
+        some.loc[0, ["y", "x", "f", "m", "v"]] = person
+        cells = PublicCells(3, some["cell"].to_numpy(np.int64), some["g"].to_numpy(np.int64))
+        rows = ResidualRows.of(
+            table(some), [Residual(Part(Y))], cells, [AGE, FEMALE, WEIGHT], kinds
+        )
+        v = [int(x) for x in rows.counted(one)]
+        r, x = rows.residuals(0).tolist(), rows.feature(0).tolist()
+        sums = (
+            one.effect_sums(rows, 0), one.total_sums(rows, 0), gram.sums(rows),
+            one.square_sums(rows, 0, law, most, True),
+        )  # fmt: skip
+        assert sums[1] == [int(loads[1]) * sum(map(mul, v, r))]
+        assert sums[2][0] == int(loads[1]) * GRID**2 * sum(v)
+        assert sums[2][1] == int(loads[1]) * GRID * sum(map(mul, v, x))
+        t, w = [int(a) for a in one.weights[:, 1]], one.weight(0)
+        assert sums[0][2] == t[0] * sum(a * b * c for a, b, c in zip(v, r, x, strict=True))
+        assert sums[0][5] == w * t[0] * GRID * sum(v)
+        found.append([np.array(values, object) for values in sums])
+    largest = np.zeros(4)
+    for (k, a), (j, b) in itertools.combinations(enumerate(found), 2):
+        for at, part in enumerate(parts):
+            d = a[at] - b[at]
+            limit = int(sum(part.reach[:, 1] ** 2))
+            limit = limit if part.lengths is None else min(limit, int(part.lengths[1]))
+            goes = at == 0 and people[k][3] != people[j][3]
+            assert int(sum(d * d)) * (1 + goes) <= limit
+            assert (abs(d) <= part.reach[:, 1]).all()
+            largest[at] = max(largest[at], int(sum(d * d)) / max(limit, 1))
+    assert largest[0] > 0.999
+    assert largest[1] > 0.999
+    assert largest[2] > 0.5
 
 
 def test_levels_of_residuals_are_free_and_the_whole_is_shorter_than_its_parts() -> None:

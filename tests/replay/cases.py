@@ -886,6 +886,12 @@ declared("products of treatment and covariates, public weights",
          {"formulas": [dprct.Regression("y ~ t*w + C(x) | block", weights="v")],
           "assignment": dprct.Block("t", block="block")}, public="t block v",
          facts={"v": {"fate": "public", "bounds": (1.0, 8.0)}})  # fmt: skip
+for engine in (False, True):
+    declared("products of treatment and covariates, private weights" + ", in Polars" * engine,
+             {"formulas": [dprct.Regression("y ~ t*w", weights="v"),
+                           dprct.Regression("y ~ t*w", where="x == 1", name="some")],
+              "assignment": dprct.Simple("t")}, private="y w v x", engine=engine,
+             facts={"v": {"bounds": (0.0, 8.0)}})  # fmt: skip
 declared("products of treatment and covariates, villages",
          {"formulas": ["y ~ t*w"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair",

@@ -357,6 +357,9 @@ LOADED = "estimate.PrivateMoments: declared, weights that are public"
 ADJUSTED = "estimate.PrivateMoments: declared, adjusted"
 PRODUCTS = "estimate.PrivateMoments: declared, products of treatment and covariates, villages"
 WEIGHED = "estimate.PrivateMoments: declared, products of treatment and covariates, public weights"
+OWN_PRODUCTS = (
+    "estimate.PrivateMoments: declared, products of treatment and covariates, private weights"
+)
 VILLAGES = "estimate.PrivateMoments: declared, villages that were assigned"
 TWO_WAYS = "estimate.PrivateMoments: declared, errors clustered in two ways"
 EFFECT = "estimate.PrivateATE: two arms"
@@ -413,6 +416,9 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
     ),
     "weighted products with covariates taken to be short": (
         short_products, lambda: declared_moved(WEIGHED), "sum of (shift / sigma)^2",
+    ),
+    "products with covariates by private weights taken to be short": (
+        short_products, lambda: declared_moved(OWN_PRODUCTS), "sum of (shift / sigma)^2",
     ),
     "members taken to stay what they are": (
         members_that_stay, lambda: declared_moved(MEMBERS), "sum of (shift / sigma)^2",

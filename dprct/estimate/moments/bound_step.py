@@ -184,15 +184,16 @@ class BoundStep:
 
     def score(self, reach: int, features: Sequence[Feature] = ()) -> Score:
         """Return its whole weights, of residuals within b."""
-        by = self.by[0] if self.by else 0
+        by, weight = self.by[0] if self.by else 0, self.step.weighing
         if self.step.products:
             whole = np.rint(self.scored * (FINEST / self.longest)).astype(np.int64).astype(object)
             return Slopes(
                 reach, whole, self.blocks, bool(self.clusters), self.loads, terms=self.step.terms,
                 features=tuple(features.index(one) for one in self.step.features), by=by,
+                holds=None if self.chosen is None else self.chosen.holds,
+                weighing=None if weight is None else features.index(weight),
             )  # fmt: skip
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
-        weight = self.step.weighing
         if self.chosen is not None:
             counts = np.any(whole != 0, axis=0)
             return Members(

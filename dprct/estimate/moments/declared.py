@@ -698,14 +698,12 @@ def steps_of(
         return "a person has several rows, and private columns choose people"
     if unit in absorbed and regression.cov_type == "nonrobust":
         return f"each {schema.unit.name} has an effect, which classical errors would take for noise"
-    if members and products:
-        return (
-            f"{products[0][0]} is a product with a covariate, among people of a private condition"
-        )
     if len(regression.ways) > 1 and (why := _in_two_ways(members, products, unit)):
         return f"its errors are clustered in two ways, and {why}"
     several = f"one {schema.unit.name} may have several rows" if unit is not None else ""
-    crossed = f"{products[0][0]} is a product with a covariate" if products else ""
+    crossed = ""
+    if products and (hidden or lacking):
+        crossed = f"{products[0][0]} is a product with a covariate"
     classical = "it has classical errors" if regression.cov_type == "nonrobust" else ""
     classical = classical or "it has errors clustered in two ways" * (len(regression.ways) > 1)
     if hidden and where and named(where) & treatment:

@@ -172,10 +172,12 @@ class Steps:
 
     def gram(self, bound: BoundStep) -> Gram:
         """Moments of the covariates of one regression."""
-        of = bound.step.features
+        of, weight = bound.step.features, bound.step.weighing
         return Gram(
             tuple(self.features.index(one) for one in of), tuple(one.flat for one in of),
             (bound.sizes > 0) * (np.int64(1) if bound.loads is None else bound.loads),
+            None if bound.chosen is None else bound.chosen.holds,
+            None if weight is None else self.features.index(weight),
         )  # fmt: skip
 
 
@@ -671,7 +673,7 @@ def chosen_shares(
         for b in steps.bound
     ]
     parts = (_CENTRE, _WITH_PRODUCTS) if steps.features else (_CENTRE,)
-    if all(bound.chosen is not None for bound in steps.bound):
+    if all(bound.chosen is not None and not bound.step.products for bound in steps.bound):
         parts = (Fraction(0),)  # their effects have the totals
     first = (READ_MOMENTS,) if read else (LEAST_MOMENTS, *(_MOMENTS if any(adjusts) else ()))
     best: tuple[float, Chosen] | None = None
@@ -839,11 +841,9 @@ def _planner(bound: BoundStep, layout: Layout, design: Design | None) -> _Planne
     """Return what plans a regression by a fit's bound, what it keeps, and mu."""
     place = place_of(layout, bound.step.outcome)
     icc = icc_of(design, bound.step.outcome, bound.step.unit in bound.step.clusters)
-    if bound.chosen is not None:
-        return partial(_planned_members, bound, place, icc)
     if bound.step.products:
         return partial(_planned_products, bound, place, slopes_ahead(bound, layout, icc))
-    return partial(_planned_one, bound, place, icc)
+    return partial(_planned_one if bound.chosen is None else _planned_members, bound, place, icc)
 
 
 def _planned_members(
@@ -1055,8 +1055,9 @@ def drawn_steps(
             read_effects.append(law)
             centres.append(_members_centre(score, law))
         elif isinstance(score, Slopes):
-            flat = np.zeros(len(bound.treated))
-            level = _centres(bound, score, of_total.unit / GRID, total, sd, flat)
+            flat, level = np.zeros(len(bound.treated)), [0] * len(bound.sizes)
+            if not score.hides:
+                level = _centres(bound, score, of_total.unit / GRID, total, sd, flat)
             one = read_slopes(
                 bound, score, (part, units, laws[EFFECTS].noise_sd), (of_total, total, sd),
                 of_grams[steps.gram(bound).key], level, np.array(clip.scales),

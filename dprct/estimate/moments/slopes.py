@@ -49,6 +49,17 @@ def variances(bound: BoundStep) -> Array:
     return found
 
 
+def counting(bound: BoundStep) -> tuple[float, float]:
+    """Means over all people of what one counts by private columns, and of its square, as planned.
+
+    Of the largest private weight.
+    """
+    if bound.chosen is None:
+        return 1.0, 1.0
+    mean, square = (bound.chosen.share * one for one in bound.chosen.loads)
+    return mean, square
+
+
 def means_of(bound: BoundStep, layout: Layout) -> tuple[Array, Array]:
     """Planned mean and second moment of 1 and each u, by declared centres and scales; (1 + J,)."""
     known = {place.variable.key: place for place in layout.places}
@@ -77,7 +88,7 @@ def second_moments(mean: Array, square: Array) -> Array:
 def gram_told_above(bound: BoundStep, layout: Layout, gram: Gram, several: float) -> float:
     """Return the mu of moments above which M is planned to be well above its noise."""
     mean, square = means_of(bound, layout)
-    least = float(np.linalg.eigvalsh(second_moments(mean, square))[0])
+    least = counting(bound)[0] * float(np.linalg.eigvalsh(second_moments(mean, square))[0])
     moved = gram.on_grid.unit / GRID**2 * several / float(bound.loaded.sum())
     return _SAFE * moved / least if least > 0 else math.inf
 
@@ -135,13 +146,14 @@ def slopes_ahead(bound: BoundStep, layout: Layout, icc: float) -> SlopesAhead:
     """Take together what all plans of a regression have in common."""
     terms = bound.step.terms
     mean, square = means_of(bound, layout)
+    share, heavy = counting(bound)
     V, M = variances(bound), second_moments(mean, square)
-    basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, M))
+    basis = per_unit(bound) @ np.linalg.inv(gram_of(bound, V, share * M))
     rows, whole = bound.spread.T
     alike = icc * (whole / rows - 1).mean() if bound.clusters else 0.0
     k, j = np.array([one for one, _ in terms]), np.array([one + 1 for _, one in terms])
     longest = np.abs(bound.scored).max(axis=1)[k]
-    W = (bound.scored * bound.sizes) @ bound.scored.T / bound.mass
+    W = heavy * (bound.scored * bound.sizes) @ bound.scored.T / bound.mass
     return SlopesAhead(
         basis,
         gram_of(bound, W, M + alike * np.outer(mean, mean)),
@@ -196,6 +208,7 @@ class ReadSlopes:
     noise: Array  # (Q, Q): covariance of the noise of the sums
     influence: Influence  # of rows, for squares
     usable: bool  # whether the covariates vary by more than the noise of their moments
+    rows: float  # about how many count
 
 
 def read_slopes(
@@ -210,20 +223,24 @@ def read_slopes(
     n, terms, Q = bound.mass, bound.step.terms, len(bound.step.terms)
     whole = float(bound.loaded.sum())
     part, units, sd = effects
-    unit = part.unit / GRID * bound.longest / FINEST / GRID / n
+    unit = part.unit / GRID * bound.longest / FINEST / GRID / n / score.scale
     s, own = np.array(units[:Q], float) * unit, np.full(Q, sd * unit)
     A, other = np.zeros(Q), np.zeros(Q)
-    for units_of_A, (k, j) in zip(units[Q:], score.products_of, strict=True):
+    for units_of_A, (k, j) in zip(units[Q:], score.levels_of, strict=True):
         p, w = terms.index((k, j)), score.weight(k)
         A[p], other[p] = units_of_A * unit / w, sd * unit / w
-    part, units, sd = totals
-    m = float(sum(units)) * part.unit / GRID / whole
-    sd_m = math.sqrt(len(units)) * sd * part.unit / GRID / whole
-    s = s - m * A
     of, part, units, sd = gram
-    M, sd_M = np.eye(1 + len(of.features)), sd * part.unit / GRID**3 / whole
+    unit = part.unit / GRID**3 / whole / score.scale
+    M, sd_M = np.eye(1 + len(of.features)), sd * unit
     for (a, b), value in zip(of.entries, units, strict=True):
-        M[a + 1, b + 1] = M[b + 1, a + 1] = value * part.unit / GRID**3 / whole
+        M[of.at(a, b)] = M[of.at(b, a)] = value * unit
+    part, units, sd = totals
+    count = max(M[0, 0], sd_M)
+    unit = part.unit / GRID / whole / score.scale / count
+    m, sd_m = float(sum(units)) * unit, math.sqrt(len(units)) * sd * unit
+    if score.hides:
+        sd_m, level = math.hypot(sd_m, m * sd_M / count), [m] * len(level)
+    s = s - m * A
     V = variances(bound)
     G = gram_of(bound, V, M)
     usable = bool(np.linalg.eigvalsh(M)[0] > GATE * sd_M and np.linalg.eigvalsh(G)[0] > 0)
@@ -233,7 +250,7 @@ def read_slopes(
     noise = np.diag(own**2 + (m * other) ** 2) + sd_m**2 * np.outer(A, A)
     for a, b in of.entries:
         E = np.zeros_like(M)
-        E[a + 1, b + 1] = E[b + 1, a + 1] = sd_M
+        E[of.at(a, b)] = E[of.at(b, a)] = sd_M
         moved = gram_of(bound, V, E) @ known
         noise = noise + np.outer(moved, moved)
     levels = np.array([np.asarray(level) if j == ALONE else np.full(len(level), m)
@@ -243,7 +260,8 @@ def read_slopes(
         terms, np.asarray(bound.rest, np.float64), np.asarray(bound.own, np.float64), levels,
         V[np.ix_(at, at)] * known[None, :], GRID / scales,
     )  # fmt: skip
-    return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable)
+    rows = bound.n * count / (1.0 if bound.chosen is None else bound.chosen.loads[0])
+    return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable, rows)
 
 
 def drawn_slopes(
@@ -253,7 +271,7 @@ def drawn_slopes(
     """What was released of a regression with products, in units of its outcome."""
     part, units, sd = squares
     Q = len(bound.step.terms)
-    unit = part.unit / GRID**3 / bound.mass**2 * bound.inflation * half**2
+    unit = part.unit / GRID**3 / bound.mass**2 * bound.inflated(read.rows) * half**2
     by = np.outer(scales, scales) * unit
     sampling = np.zeros((Q, Q))
     for (j, k), value in zip(pairs, units, strict=True):
@@ -261,4 +279,5 @@ def drawn_slopes(
     params = per_unit(bound) @ read.theta
     covariance = read.basis @ read.noise @ read.basis.T * half**2
     noise = np.sqrt(np.diag(covariance))
-    return DrawnStep(params * half, sampling, sd * by, noise, read.basis, covariance)
+    rows = read.rows if bound.chosen is not None and read.usable else None
+    return DrawnStep(params * half, sampling, sd * by, noise, read.basis, covariance, rows)

@@ -347,11 +347,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "names 'own', which treatment may have changed",
     ),
     (
-        {"formulas": [Regression("y ~ treat*x", where="own > 3")],
-         "assignment": dprct.Simple("treat")},
-        "treat:x is a product with a covariate, among people of a private condition",
-    ),
-    (
         {"formulas": [Regression("y ~ x + [works ~ treat]", where="own > 3")],
          "assignment": dprct.Simple("treat")},
         "it has an instrument, among people of a private condition",

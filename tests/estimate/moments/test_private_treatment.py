@@ -194,6 +194,32 @@ def test_blocks_of_too_few_people_have_no_coefficient() -> None:
     assert blocked(asked("seen ~ t + x | block")).fit(0.02, 1e-6).ols("it").params.isna().all()
 
 
+@pytest.mark.parametrize(
+    "options", [{"where": "female == 1"}, {"weights": "w"}, {"weights": "w", "where": "wave == 1"},
+                {"where": "x > -1", "weights": "w", "cluster": "village"}],
+)  # fmt: skip
+def test_products_of_people_whom_private_columns_choose_or_weigh(
+    options: Any, tmp_path: Any
+) -> None:
+    one = asked("y ~ t*x + female", **options)
+    public = {"assignment": dprct.Simple("t", shares=SHARE), "attrition": True}
+    m = model(one, neighbors="replace-one-design-public", **public).fit(25, 1e-6)
+    rows = ROWS.query(options.get("where", "t == t"))
+    more = {name: options[name] for name in ("weights", "cluster") if name in options}
+    plain = dprct.ols(
+        one.formula, rows, **({} if "cluster" in more else {"cov_type": "HC1"}), **more
+    )
+    found, names = m.ols("it"), ["t", "t:x"]
+    gap = (found.params[names] - plain.params[names]).abs()
+    assert (gap < 5 * np.hypot(found.bse_noise[names], 0.5 * plain.bse[names])).all()
+    for name, effect in zip(found.params.index, found.laws, strict=True):
+        wanted = plain.bse[name] ** 2
+        assert abs(effect.parts[0] - wanted) < 6 * effect.spreads[0] + 0.5 * wanted
+    assert abs(found.nobs - len(rows)) < 0.1 * len(rows)
+    back = Moments.load(m.save(tmp_path / "study.moments.json"))
+    assert str(back.ols("it")) == str(found)
+
+
 def test_a_release_says_what_is_public_and_what_is_not() -> None:
     m = model(asked(), "seen ~ t").fit(4, 1e-6)
     said = m.guarantee.public_facts
@@ -256,8 +282,8 @@ REFUSED: list[tuple[Regression, dict[str, Any], str]] = [
     (asked(where="wave == 1 & t == 1"), {}, "treatment is private, and its condition names it"),
     (asked("y ~ t*x", where="wave == 1"), {}, "treatment is private, and t:x is a product"),
     (asked("y ~ [seen ~ t]", where="wave == 1"), {}, "private, and it has instruments"),
-    (asked("y ~ t*x", weights="w"), {"neighbors": "replace-one-design-public"},
-     "its weights are private, and t:x is a product with a covariate"),
+    (asked("seen ~ t*x", weights="w"), {"neighbors": "replace-one-design-public"},
+     "it is private who has a value of seen, and t:x is a product with a covariate"),
     (asked(cov_type="nonrobust"), {}, "treatment is private, and it has classical errors"),
     (asked(weights="x"), {}, "needs bounds, 0 or above"),
     (asked("y + w ~ t", weights="w"), {}, "which treatment may have changed"),
