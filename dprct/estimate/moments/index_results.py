@@ -60,6 +60,8 @@ class IndexResults(WithRatios, LinearResults):
     remainder : float
         Half the mean squared change of the index in the last step.
     averages : Averages
+    moved : (k,) array
+        What variances have for another step.
 
     Notes
     -----
@@ -71,6 +73,7 @@ class IndexResults(WithRatios, LinearResults):
     eta2: float
     remainder: float
     averages: Averages
+    moved: Array
 
     @property
     def _family(self) -> str:
@@ -128,13 +131,13 @@ class IndexResults(WithRatios, LinearResults):
             for h in np.eye(len(beta)) * _CLOSE
         ])  # fmt: skip
         index = pd.Index([variable], dtype=object)
-        cov = self.cov.to_numpy(np.float64)
+        cov = self._combined(slopes[None])
         noise = math.nan
         if self.bse_noise is not None:
             noise = math.sqrt(float(slopes**2 @ self.bse_noise.to_numpy(np.float64) ** 2))
         return LinearResults(
             params=pd.Series([self._average(beta, at)], index=index),
-            cov=pd.DataFrame([[float(slopes @ cov @ slopes)]], index=index, columns=index),
+            cov=pd.DataFrame(cov, index=index, columns=index),
             bse_noise=pd.Series([noise], index=index),
             df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
             cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
@@ -193,10 +196,9 @@ class IndexResults(WithRatios, LinearResults):
         w, index = asked.weights[0], pd.Index([asked.texts[0]], dtype=object)
         used = np.flatnonzero(w)
         value = float(w[used] @ self.params.to_numpy()[used]) - float(asked.values[0])
-        variance = float(w[used] @ self.cov.to_numpy()[np.ix_(used, used)] @ w[used])
         return LinearResults(
             params=pd.Series([value], index=index),
-            cov=pd.DataFrame([[variance]], index=index, columns=index),
+            cov=pd.DataFrame(self._combined(asked.weights), index=index, columns=index),
             df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
             cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
             formula=self.formula, layout=(asked.texts[0],),
@@ -207,8 +209,21 @@ class IndexResults(WithRatios, LinearResults):
         """Return the joint test of linear restrictions, such as ``"t1 = t2 = 0"``."""
         asked = restrictions(wanted, list(self.params.index))
         estimate = asked.weights @ self.params.to_numpy() - asked.values
-        cov = asked.weights @ self.cov.to_numpy() @ asked.weights.T
+        cov = self._combined(asked.weights)
         return wald_test(estimate, cov, "; ".join(asked.texts), self.df_inference)
+
+    def _combined(self, weights: Array) -> Array:
+        """Covariance of combinations of coefficients; (m, k) to (m, m).
+
+        Biases of s coefficients, b of each at most, have bb' <= s diag(b^2), which a sum of their
+        variances alone would not bound.
+        """
+        used = np.flatnonzero((weights != 0).any(axis=0))
+        moved = self.moved[used]
+        cov = self.cov.to_numpy(np.float64)[np.ix_(used, used)]
+        cov = cov + np.diag(moved * max(np.count_nonzero(moved) - 1, 0))
+        found: Array = weights[:, used] @ cov @ weights[:, used].T
+        return found
 
     def glance(self) -> pd.DataFrame:
         """Return one row about the fit as a whole."""
@@ -262,7 +277,7 @@ def index_results(
         notes=(*said, *notes, *_unread(drawn, index[~read]),
                *_moved(index[read & (drawn.moved > 0)])),
         family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
-        remainder=drawn.remainder, averages=averages,
+        remainder=drawn.remainder, averages=averages, moved=drawn.moved,
     )  # fmt: skip
 
 
@@ -334,5 +349,5 @@ def saturated_results(
         notes=("Each cell has a coefficient of its own, which follows from its released mean.",
                *linear.notes, *lost),
         family=family, estimated=pd.Series(read, index=index), eta2=eta2, remainder=0.0,
-        averages=averages,
+        averages=averages, moved=np.zeros(len(read)),
     )  # fmt: skip

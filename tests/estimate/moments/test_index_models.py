@@ -218,6 +218,13 @@ def test_errors_have_what_another_step_may_do() -> None:
         if read:
             ratio = found.bse.iloc[at] / before.bse.iloc[at]
             assert ratio == pytest.approx((1 + times**2) ** 0.5 if widened else 1)
+    moved = dataclasses.replace(before, moved=np.full(len(before.params), 0.04))
+    for one, more in (("treat", 0.0), ("treat + x", 0.08), ("treat - 3*x", 0.4)):
+        own = before.lincom(one).bse.iloc[0] ** 2 + more  # |b| + |b'| at most: bb' <= 2 diag(b^2)
+        assert moved.lincom(one).bse.iloc[0] ** 2 == pytest.approx(own)
+    assert moved.margins("treat").bse.iloc[0] > before.margins("treat").bse.iloc[0]
+    asked_of_both = "treat = x = 0"
+    assert moved.wald_test(asked_of_both).statistic < before.wald_test(asked_of_both).statistic
     bias = np.linspace(0, 1, 101)  # the interval covers at every bias of up to an error
     end = 1.959964 * np.sqrt(1 + bias**2)
     assert (special.ndtr(end - bias) - special.ndtr(-end - bias) > 0.9499).all()
