@@ -221,7 +221,7 @@ class IndexResults(WithRatios, LinearResults):
         used = np.flatnonzero((weights != 0).any(axis=0))
         moved = self.moved[used]
         cov = self.cov.to_numpy(np.float64)[np.ix_(used, used)]
-        cov = cov + np.diag(moved * max(np.count_nonzero(moved) - 1, 0))
+        cov = cov + np.diag(moved * max(int(np.count_nonzero(moved)) - 1, 0))
         found: Array = weights[:, used] @ cov @ weights[:, used].T
         return found
 
