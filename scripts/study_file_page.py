@@ -87,7 +87,8 @@ SECTIONS: Mapping[str, str] = {
         "of villages: what a do-file does with `merge m:1 village using villages.dta`. Its columns "
         "are columns of the data from then on; types, bounds, levels and missing codes are those "
         "of the file, unless `[columns.NAME]` declares others, which also gives their fates. One "
-        "is public only if its key is. What is added to a row is a function of the row's own key "
+        'without a fate counts as private, as any other column; `fate = "public"` needs a '
+        "key that is public, too. What is added to a row is a function of the row's own key "
         "and of a public file, so that who is protected, how many rows somebody has, and every "
         "sensitivity stay what they are. All of the file counts as public: certificate, approval "
         "page and package name it with its hash, and a package holds it. So it is no file that "

@@ -128,7 +128,8 @@ def _lacks(
     try:
         alone.served(study.declared(header))
     except DprctError as error:
-        return marked(error) if "bounds" in str(error) or "levels" in str(error) else ""
+        facts = ("bounds", "levels", "it is private who")
+        return marked(error) if any(fact in str(error) for fact in facts) else ""
     problems = replace(study, asked=replace(study.asked, spec=alone)).problems(header, rows)
     served = "is not served by one step"
     return None if not problems else "" if served in problems[0] else problems[0]

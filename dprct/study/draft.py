@@ -239,7 +239,8 @@ def _merged(filled: Prefill) -> list[str]:
     lines = [
         "# The do-files merge these files. One whose every number is public, such as facts of",
         "# villages that nobody's answers made, is merged by the study: give its path from here.",
-        "# Others are merged before, and data names the result.",
+        "# Others are merged before, and data names the result. Regressions after a merge are not",
+        "# drafted: declare one of them, and dprct check prints the others, to be copied.",
     ]
     for name, by in filled.merges:
         keys = by.split()

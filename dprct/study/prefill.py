@@ -137,7 +137,6 @@ def prefilled(
         row
         for row in rows
         if row.command in COMMANDS and row not in margins and _is_of_column(row, known)
-        and len(row.cluster) <= 1
     ]  # fmt: skip
     arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
     late = [

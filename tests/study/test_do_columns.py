@@ -252,6 +252,29 @@ def test_check_ends_with_what_could_be_declared(
     assert "declare th" not in ran.out
 
 
+def test_check_says_which_fact_a_product_with_a_private_missing_outcome_lacks(
+    folder: Path, command_line: Callable[..., Any]
+) -> None:
+    (folder / "more.do").write_text(
+        "use shops, clear\nreg woman grant age, vce(cluster town)\n"
+        "reg woman c.grant##c.age, vce(cluster town)\n"
+    )
+    data, _ = read_dta(folder / "shops.dta")
+    frame = data.assign(town=np.arange(len(data)) % 20.0)
+    write_dta(frame, Schema.from_frame(frame), folder / "shops.dta")
+    text = (folder / "study.toml").read_text()
+    text += '[columns.town]\nfate = "public"\nmissing = "never"\n'
+    head, _, tail = text.partition("[columns.woman]")
+    tail = tail.replace('missing = "never"', 'missing = ["."]\nmissing_policy = "private"', 1)
+    kept = head.replace('[[regression]]\nformula = "lsales ~ grant + woman + grant:woman"\n', "")
+    (folder / "study.toml").write_text(f"{kept}[columns.woman]{tail}")
+    ran = command_line(main)("check", folder / "study.toml", "--do", folder / "more.do")
+    assert ran.code == 0, ran.err
+    assert "could be declared, but for this: woman ~ grant + age + grant:age: " in ran.out
+    assert "(it is private who has a value of woman, and grant:age is a product" in ran.out
+    assert "declare this regression" in ran.out
+
+
 def test_check_offers_no_regression_that_is_declared(
     folder: Path, command_line: Callable[..., Any]
 ) -> None:

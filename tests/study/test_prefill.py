@@ -256,7 +256,7 @@ def test_logits_and_their_like_are_drafted_with_their_family() -> None:
         ran("probit", "t", vce="cluster", cluster=("v",), weights="pweight=w"),
         ran("cloglog", "t", vce="classical"),
         ran("logit", "i.t", vce="robust"),
-        ran("probit", "t", vce="classical", cluster=("v", "g")),
+        ran("probit", "t", vce="cluster", cluster=("v", "g")),
     ]
     found = prefilled(rows, ["y", "t", "age", "v", "g", "w", "girl"])
     assert [regression_lines(one)[1:] for one in found.regressions] == [
@@ -264,6 +264,7 @@ def test_logits_and_their_like_are_drafted_with_their_family() -> None:
         ['formula = "y ~ t + age"', 'family = "logit"', 'where = "girl == 1"'],
         ['formula = "y ~ t + age"', 'family = "probit"', 'weights = "w"', 'cluster = "v"'],
         ['formula = "y ~ t + age"', 'family = "cloglog"', 'cov_type = "nonrobust"'],
+        ['formula = "y ~ t + age"', 'family = "probit"', 'cluster = ["v", "g"]'],
     ]
 
 

@@ -264,10 +264,11 @@ def declared_results(
             else "some arm has fewer people who count than five times the noise of their number"
         )
         notes = (*notes, f"Not estimated, for {why}: {', '.join(lost)}.")
+    each = [_combined(drawn, of, row, 0.0) for row in np.eye(len(of.terms))]
     below = [
         name
-        for name, variance in zip(of.terms, np.diag(drawn.sampling).tolist(), strict=True)
-        if variance <= 0 and name not in lost
+        for name, law in zip(of.terms, each, strict=True)
+        if law.parts[0] <= 0 and name not in lost
     ]
     if below:
         notes = (

@@ -815,7 +815,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         clusters = [n for p in _parts(self.assignment) for n in getattr(p, "cluster_columns", ())]
         if clusters and (clusters != [schema.unit.id] or schema.unit.max_rows == 1 or self.hidden):
             unserved = [
-                r.title
+                (r.title, x)
                 for r, x in self.served(schema).items()
                 if isinstance(x, str) and r.family is None
             ]
@@ -826,7 +826,11 @@ class MomentsSpec(Spec[MomentsFacts]):
                     "``neighbors='replace-one-design-public'`` and people as the schema's unit, "
                     "declare the cluster as the schema's unit with max_rows and "
                     "``cov_type='CR1'``, or use ``PrivateATE``"
-                    + (f" ({unserved[0]!r} is not served by one step)" if unserved else "")
+                    + (
+                        f" ({unserved[0][0]!r} is not served by one step: {unserved[0][1]})"
+                        if unserved
+                        else ""
+                    )
                 )
         self.assignment.groups.check_levels(schema)
         if self.hidden:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import dprct
 from dprct import Moments, Regression
 from dprct.errors import ParameterError
+from dprct.estimate.moments.declared_results import declared_results
 from tests.estimate.moments import test_declared_panels as panels
 from tests.estimate.moments.test_one_step import BLOCKS, ROWS, SCHEMA, VILLAGES, model, within
 
@@ -68,6 +70,20 @@ def test_errors_of_rows_are_released_where_villages_were_assigned() -> None:
         raw = dprct.ols("y ~ treat + x", ROWS, cov_type=kind)
         assert m.ols(kind).bse["treat"] == pytest.approx(raw.bse["treat"], rel=0.06)
     assert m.ols("y ~ treat + x").bse["treat"] > 2 * m.ols("HC1").bse["treat"]
+
+
+def test_a_variance_that_was_drawn_below_0_is_named_by_its_coefficient() -> None:
+    """Of products what is released is of combinations of the coefficients."""
+    asked = "y ~ treat*x"
+    found = model(formulas=[asked], assignment=VILLAGES).fit(30, 1e-6, rng=1).ols(asked)
+    assert found.drawn.basis is not None
+    back = np.linalg.inv(found.drawn.basis)
+    for at, name in enumerate(found.params.index):
+        wanted = np.diag(np.where(np.arange(2) == at, -1.0, 1.0))
+        drawn = replace(found.drawn, sampling=back @ wanted @ back.T)
+        (note,) = (x for x in declared_results(drawn, found.of, found.guarantee).notes
+                   if "drawn at 0" in x)  # fmt: skip
+        assert note.startswith(f"The sampling variance of {name} was drawn at 0 or below")
 
 
 def test_effects_count_as_areg_and_xtreg_count_them() -> None:

@@ -398,7 +398,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"formulas": ["y ~ treat + x"], "assignment": VILLAGES, "cov_type": "HC1"},
         "errors are clustered; say 'CR1'",
     ),
-    ({"formulas": ["y ~ x"], "assignment": VILLAGES}, "is not served by one step"),
+    (
+        {"formulas": ["y ~ x"], "assignment": VILLAGES},
+        "is not served by one step: it does not name the treatment",
+    ),
 ]  # fmt: skip
 
 
