@@ -250,10 +250,12 @@ def _decimals(cells: list[str], lines: str) -> NDArray[np.float64] | None:
         numbers = np.array(list(map(float, cells)))
     except ValueError:
         return None
+    if not np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]):
+        return None
     long = np.any(np.abs(numbers) >= _PLAIN)
     if long and any(abs(int(number)) > _EXACT for number in _LONG_WHOLE.findall(lines)):
         return None
-    return numbers if np.all(np.abs(numbers) <= FLOAT_LIMITS["double"]) else None
+    return numbers
 
 
 def _are_dates(cells: list[str], lines: str) -> bool:

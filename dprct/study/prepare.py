@@ -165,7 +165,7 @@ def public_files(
         where = f"[[prepare]] merge = {part.merge!r}"
         if (home / part.merge).resolve() == data.resolve():
             raise StudyError(f"{where} is the confidential file; name a file of public facts")
-        if unit.name == "person" and unit.id in part.keys:
+        if unit.name == "person" and (part.kind == "1:1" or unit.id in part.keys):
             raise StudyError(
                 f"{where}: a file with a row for each person is confidential; merge it before, and "
                 "name it in [package] merge"

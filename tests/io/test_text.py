@@ -235,6 +235,7 @@ def test_csv_columns_are_numbers_only_if_every_cell_is(tmp_path: Path) -> None:
         "zip": ["00123", "1", "2"],
         "wide": ["9007199254740993", "1", "2"],
         "huge": ["1e999", "1", "2"],
+        "longest": ["1" * 5000, "1", "2"],
         "words": ["NA", "1", "north"],
         "inf": ["inf", "1", "2"],
         "spaced": [" 1", "2", "3"],
@@ -244,7 +245,7 @@ def test_csv_columns_are_numbers_only_if_every_cell_is(tmp_path: Path) -> None:
     rows = [",".join(cells), *(",".join(row) for row in zip(*cells.values(), strict=True))]
     data, schema = read_csv(csv_of(tmp_path / "x.csv", "\n".join(rows) + "\n"))
     kinds = {c.name: c.type for c in schema.columns}
-    text = {"zip", "wide", "huge", "words", "inf", "arabic", "spaced", "lines"}
+    text = {"zip", "wide", "huge", "longest", "words", "inf", "arabic", "spaced", "lines"}
     assert {name for name, kind in kinds.items() if kind == "strL"} == text
     assert data["plain"].tolist() == [1.0, -2.5, 500.0]
     assert missing_numbers(data["codes"]).tolist() == [-1, 0, 26]

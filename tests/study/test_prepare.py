@@ -202,6 +202,7 @@ def test_a_public_column_needs_a_public_key(home: Path) -> None:
         ('merge = "rep/villages.dta"\non = "village"', 'joinby = "a.dta"', "repeats rows"),
         ('on = "village"', 'on = "village"\nkind = "1:m"', "repeats rows"),
         ('on = "village"', 'on = "village"\nkind = "m:m"', "repeats rows"),
+        ('on = "village"', 'on = "id"\nkind = "1:1"', "a row for each person is confidential"),
         ('on = "village"', 'on = "vilage"', "no column 'vilage'"),
         ('on = "village"', 'on = "road"', "its key repeats"),
         ('on = "village"', 'on = "village"\ncolumns = ["kms"]', "no column 'kms'"),

@@ -711,7 +711,12 @@ def steps_of(
     if reason := _secret(hidden, lacking, weighing, several or crossed or classical):
         return reason
     gone = [name for name in lacking if name in parsed.outcome_names]
-    if gone and not hidden and (len(absorbed) > 1 or len(controls) > 1):
+    if gone and hidden and (absorbed or len(controls) > 1):
+        return (
+            f"treatment is private, it is private who has a value of {gone[0]}, and it has blocks "
+            "or public controls: it is served without these, or where treatment is public"
+        )
+    if gone and (len(absorbed) > 1 or len(controls) > 1):
         return (
             f"it is private who has a value of {gone[0]}, and it has public controls, or blocks of "
             "several columns: it is served with blocks of one column, or where who has one is "

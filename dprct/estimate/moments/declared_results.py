@@ -239,6 +239,10 @@ _MEMBERS = (
     "how many do"
 )
 _PRESENT = "Who has a value is private; it is released with noise how many do"
+_NOT_CORRECTED = (
+    "If treatment changed who has a value, and did so by covariates, these do not correct for it: "
+    "the coefficient is then not that of least squares with them"
+)
 _HIDDEN = (
     "Who was treated is private, and so is how many were; the realised shares of the arms are "
     "released with noise"
@@ -284,6 +288,8 @@ def declared_results(
         about = f", about {nobs:,}" if nobs else ""
         about += " by the mean weight that is declared" if about and of.weights else ""
         notes = (*notes, f"{_MEMBERS if of.where else _PRESENT}{about}.")
+        if of.covariates and not of.where:
+            notes = (*notes, f"{_NOT_CORRECTED}.")
         if not of.groups:
             of = replace(of, nobs=max(nobs, of.coefficients + 1))
     elif drawn.rows is not None and guarantee.relation != "replace-one":

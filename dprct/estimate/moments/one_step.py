@@ -1146,7 +1146,10 @@ def _later(
     keys = [tuple(map(int, key)) for key in np.vstack([score.weights, loads, blocks]).T]
     own = read.psi[:, [first.setdefault(key, at) for at, key in enumerate(keys)]]
     length = float(np.sqrt((own**2).sum(axis=0)).max())
-    whole = np.rint(own * (FINEST / length)).astype(np.int64).astype(object)
+    assert isinstance(score, Members)
+    # cells that do not count move nothing, whatever was drawn: so it was claimed
+    whole = np.where(score.counts, np.rint(own * (FINEST / length)), 0)
+    whole = whole.astype(np.int64).astype(object)
     assert bound.chosen is not None
     heavy = bound.chosen.loads[1] / bound.chosen.loads[0]
     rows, of_clusters = (heavy * one for one in _spread_of(bound, min(max(read.share, 1e-6), 1.0)))

@@ -9,9 +9,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from dprct.estimate.moments.layout import GUESS, VIF
-from dprct.estimate.moments.one_step import together
+from dprct.estimate.moments.one_step import TOTALS, together
 from dprct.estimate.moments.release import SCORES, count_noise, gaussian_of
 from dprct.estimate.moments.robust_errors import SHARE
+from dprct.estimate.moments.slopes import gram_told_above
 from dprct.estimate.moments.system import GATE
 from dprct.estimate.moments.variables import (
     INTERCEPT,
@@ -151,7 +152,17 @@ def _of_half(error: float, unadjusted: float, alone: float, kept: float) -> floa
 
 
 def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[str]:
-    """Warn of errors clustered in two ways of which the noise is planned to be larger."""
+    """Warn of what is planned to be lost in noise: errors of two ways, moments of covariates."""
+    for one, bound in zip(facts.declared, facts.steps.bound, strict=True):
+        if bound.step.products:
+            gram, noise = facts.steps.gram(bound), gaussian_of(allocation, TOTALS).noise_sd / GRID
+            if gram_told_above(bound, facts.layout, gram, noise) >= 1:
+                yield (
+                    f"{one.title}: it may not be estimated, for the covariates that treatment is "
+                    "multiplied by vary by less than eight times the planned noise of their "
+                    "moments; raise epsilon, or declare narrower bounds of them"
+                    + (", or leave the weights out" if one.weights else "")
+                )
     for one, errors in zip(facts.declared, allocation.planned, strict=True):
         if errors.doubt > 1:
             yield (

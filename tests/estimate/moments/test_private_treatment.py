@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema
 from dprct.errors import ParameterError
-from dprct.estimate.moments.members import law_of
+from dprct.estimate.moments.members import law_of, planned_law
+from dprct.estimate.moments.one_step import Clips, _later
+from dprct.queries.sums import GRID
 
 NEVER: Any = {"missing": ()}
 BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
@@ -187,6 +190,21 @@ def test_blocks_hold_those_apart_whom_treatment_moved(cluster: str | None) -> No
     assert gap < 5 * np.hypot(found.bse_noise["t"], 0.3 * plain.bse["t"])
     assert 0.8 < found.bse["t"] / plain.bse["t"] < 1.7
     assert "Who has a value is private" in " ".join(found.notes)
+    assert "these do not correct for it" in " ".join(found.notes)
+
+
+def test_cells_that_do_not_count_have_no_squares() -> None:
+    """It is claimed that nobody there moves them, whatever the weights that were released."""
+    m = blocked(asked("seen ~ t | block", cov_type="HC1"))
+    bound, score = m.facts.steps.bound[0], m.facts.steps.bound[0].score(GRID)
+    law = replace(planned_law(bound, GRID, 0.0), least=0.0)
+    assert law.psi.all()
+    counts = np.arange(score.weights.shape[1]) > 0
+    clip = Clips(0, (), (1.0, 0.0))
+    layout = m.spec.layout(m.schema, len(BLOCKED))
+    found, most = _later(bound, replace(score, counts=counts), law, [0], layout, clip)
+    assert [bool(one) for one in found.weights[0]] == counts.tolist()
+    assert not found.squares(most).squared[0]
 
 
 def test_blocks_of_too_few_people_have_no_coefficient() -> None:
@@ -289,6 +307,8 @@ REFUSED: list[tuple[Regression, dict[str, Any], str]] = [
     (asked("y + w ~ t", weights="w"), {}, "which treatment may have changed"),
     (asked("seen ~ t + wave:t + wave", weights="w"), {"neighbors": "replace-one-design-public"},
      "private who has a value of seen, and it has public controls, or blocks of several columns"),
+    (asked("seen ~ t*wave", cluster="village"), {},
+     "treatment is private, it is private who has a value of seen, and it has blocks"),
     (asked(cluster="female"), {}, "who is in which cluster must be public"),
 ]  # fmt: skip
 

@@ -180,3 +180,12 @@ def test_what_is_not_the_coefficient_of_a_population_is_refused() -> None:
     uneven = dprct.Block(["t", "t2"], block="block", shares=shares)
     with pytest.raises(ParameterError, match="shares differ between blocks"):
         model(assignment=uneven, formulas=["y ~ t*female + t2 | block"])
+
+
+def test_a_plan_says_that_covariates_may_drown_in_noise() -> None:
+    """With weights moments are noisier, so that nothing may be left at a small budget."""
+    for weights, epsilon, said in (("w", 40, False), ("w", 0.2, True), (None, 40, False)):
+        asked = model(formulas=[Regression("y ~ t*x", weights=weights)]).plan(epsilon, 1e-6)
+        words = [one for one in asked.warnings if "may not be estimated" in one]
+        assert bool(words) == said
+        assert not said or words[0].endswith("or leave the weights out")
