@@ -139,10 +139,6 @@ def test_the_plan_expects_the_error_that_comes() -> None:
             Regression("y + took ~ t", cluster=("v", "w"), joint="all"), {},
             "has errors clustered in two ways, and no covariances",
         ),
-        (
-            Regression("took ~ t", cluster=("v", "w"), family="logit"), {},
-            "by clusters of one column, not in two ways",
-        ),
     ],
 )  # fmt: skip
 def test_what_is_not_offered_is_refused_by_name(one: Any, options: Any, words: str) -> None:
