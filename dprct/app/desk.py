@@ -190,7 +190,7 @@ class Desk:
             "makes_file": method not in ESTIMATES,
             "roles": dict(roles_of(document, names).found),
             "columns": [self._column(document, now.header, one) for one in now.header.columns],
-            "sections": sections(document, method),
+            "sections": sections(document, method, survey=family_of(document) == "survey"),
             "open": self._open(now, full if method == JOINT else None),
             "do_files": [path.name for path in self._do_files(now)],
             "no_do_files": [path.name for path in self._do_files(now) if not path.exists()],

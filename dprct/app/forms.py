@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.fields import choices_of, shown_value
-from dprct.app.words import HELP, METHOD_NAMES, label, meanings, plain, takes
+from dprct.app.words import HELP, IN_A_SURVEY, METHOD_NAMES, label, meanings, plain, takes
 from dprct.estimate.moments.declared import Regression
 from dprct.schema.columns import Unit
 from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, taken
@@ -101,13 +101,23 @@ def title(name: str) -> str:
     return _TITLES[name]
 
 
-def sections(document: Mapping[str, Any], method: str) -> list[dict[str, Any]]:
-    """Forms of a parsed study file: of what its method reads, and of what every study has."""
+def sections(
+    document: Mapping[str, Any], method: str, *, survey: bool = False
+) -> list[dict[str, Any]]:
+    """Forms of a parsed study file: of what its method reads, and of what every study has.
+
+    In a ``survey`` nobody was treated, and no design is needed.
+    """
     parts = parts_of(method)
     reads = [part for part in parts if part != "formula" and part not in LISTED]
     names = ["package", "study", "unit", "header", "release", *reads, "budget", "declared"]
     names.append("availability")
     found = [_single(name, document, method) for name in dict.fromkeys(names)]
+    for one in found if survey and method in IN_A_SURVEY else ():
+        if one["name"] == method:
+            one["title"] = f"Options of “{IN_A_SURVEY[method][0]}”"
+        if one["name"] == "design":
+            one["fields"] = [{**about, "required": False} for about in one["fields"]]
     always = {"prepare"} if method in ESTIMATES else {"prepare", "table"}
     lists = [name for name in LISTED if name in parts or name in always]
     for name in lists:

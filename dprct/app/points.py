@@ -53,6 +53,9 @@ _SAY: Mapping[tuple[str, str], str] = {
     ("missing_policy", "public"): "It is public who has a value",
     ("missing_policy", "private"): "Who has a value stays private",
 }
+_OF_A_COLUMN = re.compile(r"\[\w+\] missing_policy = \S+ of '([^']+)'")
+"""What a method says of the missing values of a column, whose field settles it."""
+
 _LEAVES = ("missing", "fate", "kind")
 """Keys for which the answer is a person's knowledge, and no button gives it."""
 
@@ -137,6 +140,9 @@ def _place(point: str, names: set[str], keys: Mapping[str, Collection[str]]) -> 
         return HEADER
     if point.startswith(REFUSED):
         return ("release", "confirm")
+    policy = _OF_A_COLUMN.match(point)
+    if policy is not None and policy[1] in names:
+        return ("columns", policy[1], "missing_policy")
     section = re.match(r"\[+(\w+)\]+ ?(.*)", point)
     if section is not None:
         name = section[1]
@@ -162,7 +168,8 @@ def _remedies(
         options = listed[1].split(", ")
         return tuple(_button([*at], one) for one in options[:_MOST_BUTTONS])
     found = {}
-    for key, value, section in _REMEDY.findall(point):
+    offered = point.rpartition(" is not offered ")[2]  # what comes before is what was refused
+    for key, value, section in _REMEDY.findall(offered):
         where = "release" if key == "method" else section or (at[0] if at else "")
         if where == "columns" and key in DECLARABLE and key not in _LEAVES:
             found[where, key, value] = _button([*at[:2], key], value.strip('"'))

@@ -24,7 +24,7 @@ from dprct.results.base import HoldsRows
 from dprct.schema.columns import Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -565,14 +565,18 @@ def _exact(share: float) -> Fraction:
     return near if abs(float(near) - share) <= _SAME else Fraction(share)
 
 
-def check_sample(schema: Schema) -> None:
-    """Refuse what a plain difference in means would get wrong: weights, surveys, panels."""
+def check_sample(schema: Schema, used: Collection[str | None] = ()) -> None:
+    """Refuse what a plain difference in means would get wrong: weights, surveys, panels.
+
+    Weights that the estimate has ``used`` are no reason.
+    """
     kept = {name for _, name, _ in schema.file.characteristics}
-    weighted = [column.name for column in schema.columns if column.role == "weight"]
+    roles = {column.name for column in schema.columns if column.role == "weight"}
+    weighted = roles.difference(used)
     if weighted or any(name.startswith("_svy") for name in kept):
         raise SchemaError(
-            "the schema declares sampling weights or a survey design, which a private difference "
-            "in means does not use; drop the declaration if everybody is to count the same"
+            "sampling weights or a survey design are declared, which this estimate does not use; "
+            "give the column of weights another role if everybody is to count the same"
         )
     if schema.unit.id is None and kept & {"iis", "_TSpanel"}:
         raise SchemaError(

@@ -98,6 +98,7 @@ class Served:
     arms: frozenset[str] = frozenset()
     # Logits, probits and Poisson regressions by private scoring.
     models: tuple[ServedModel, ...] = ()
+    weights: str = ""  # the column by which all released sums are weighted
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -129,6 +130,7 @@ class Served:
             ),
             withheld=spec.withheld(schema),
             models=planned_models(spec, schema),
+            weights=spec.weights or "",
         )
 
     @classmethod
@@ -179,10 +181,17 @@ class Served:
             withheld=moments.withheld,
             arms=frozenset(term for one in moments.declared if one.average for term in one.terms),
             models=released_models(moments.models),
+            weights=moments.weights or "",
         )
 
     def verdict(self, row: Regression, terms: tuple[str, ...]) -> Answer:
         """Verdict on a regression, its reason, and what would change it or how it is read off."""
+        if self.weights and sampling_weights(row) == self.weights:
+            # as all that is released; with pweights Stata's errors are robust
+            kind = "robust" if row.vce == "classical" else row.vce
+            row = replace(row, weights="", vce=kind)
+        elif self.weights and not row.weights:
+            return "artefact", f"the moments are weighted by {self.weights}, and it is not", ""
         if row.command in COMMANDS and (index := self._index(row, terms)) is not None:
             return index_verdict(index, row, self.file)
         if row.command in COMMANDS and (formula := self._saturated(row, terms)) is not None:

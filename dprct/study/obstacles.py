@@ -105,7 +105,7 @@ def _lifted(row: Regression, released: Any) -> Iterator[tuple[Regression, Any]]:
         yield replace(row, steps=(), merges=(), sources=row.sources[:1]), released
     if not row.intercept:
         yield replace(row, intercept=True), released
-    if row.weights:
+    if row.weights and not (released.served and released.served.weights):
         yield replace(row, weights=""), released
     if row.sample or row.groups:
         yield replace(row, sample="", groups="", remade=()), released

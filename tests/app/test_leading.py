@@ -165,6 +165,9 @@ def test_points_lead_to_their_fields() -> None:
         f"column 'age': type byte {FROM_FILE}": ("header", "confirm"),
         "[release] epsilon = -1; give more": ("release", "epsilon"),
         "[design] lacks kind; write kind = ...": ("design", "kind"),
+        "[calibrated] missing_policy = \"private\" of 'age' is not offered": (
+            "columns", "age", "missing_policy",
+        ),
         "something else": (),
     }  # fmt: skip
     keys = {"release": {"epsilon"}, "design": {"kind"}}
@@ -182,6 +185,9 @@ def test_a_plan_that_refuses_names_what_would_go_on() -> None:
     ]  # fmt: skip
     (control,) = explained(["[cate] control is open; give one of: a, b"], (), {"cate": {"control"}})
     assert [button["changes"][0]["typed"] for button in control.remedies] == ["a", "b"]
+    said = "[calibrated] missing_policy = \"private\" of 'y' is not offered with clusters; say "
+    (one,) = explained([said + 'missing_policy = "public" or a number'], ["y"], {})
+    assert [button["label"] for button in one.remedies] == ["It is public who has a value"]
 
 
 def test_words_of_the_page_are_no_code(desk: Desk) -> None:
@@ -293,3 +299,25 @@ def test_a_survey_with_too_many_combinations_is_led_to_what_can_be_released(desk
     assert desk.state()["proposals"]["survey"]["method"] == "marginals"
     assert point["remedies"][0]["changes"][0]["typed"] == "marginals"
     assert _edited(desk, {("release", "method"): "marginals"}) == []
+
+
+def test_a_survey_has_weights_in_its_regressions_and_no_design(desk: Desk) -> None:
+    facts: dict[tuple[Any, ...], str] = {
+        **_SURVEY,
+        ("release", "method"): "moments",
+        ("columns", "treat", "role"): "weight",
+        ("columns", "treat", "fate"): "",
+        ("columns", "treat", "bounds"): "0, 4",
+        ("columns", "age", "bounds"): "15, 80",
+        ("columns", "income", "bounds"): "0, 20000",
+        ("columns", "got", "levels"): "0, 1",
+        **{("columns", name, "missing"): "never" for name in ("age", "income", "got", "treat")},
+        ("header", "confirm"): "true",
+    }
+    assert _edited(desk, facts) == []
+    assert 'weights = "treat"' in desk.path.read_text("utf-8")
+    sections = {one["name"]: one for one in desk.state()["sections"]}
+    assert sections["moments"]["title"] == "Options of “Regressions, as numbers”"
+    assert not any(one["required"] for one in sections["design"]["fields"])
+    (point,) = _edited(desk, {("moments", "weights"): ""})
+    assert "give the column of weights another role" in point["words"]

@@ -526,3 +526,36 @@ def test_a_logit_with_plain_treatment_is_not_served_where_its_factor_is_declared
     assert (kind, remedy) == ("artefact", "write i.aid")
     probit = Regression("a.do", 1, "probit", regressors=("i.aid", "age"), **run)
     assert 'formula = "work ~ C(aid) + age"' in served.verdict(probit, ("C(aid)", "age"))[2]
+
+
+def test_moments_with_weights_serve_regressions_with_these_weights_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({name: rng.uniform(0, 4, 900) for name in ("trust", "age", "w", "v")})
+    write_dta(frame, Schema.from_frame(frame), tmp_path / "poll.dta")
+    (tmp_path / "poll.toml").write_text(
+        'version = 1\ndataset_id = "poll"\ndata = "poll.dta"\n'
+        '[release]\nmethod = "moments"\nepsilon = 20.0\ndelta = 1e-6\n'
+        '[moments]\nformulas = ["trust ~ age"]\nweights = "w"\n[header]\nconfirm = true\n'
+        + "".join(
+            f'[columns.{name}]\nbounds = [0, 4]\nmissing = "never"\n' for name in ("trust", "age")
+        )
+        + '[columns.w]\nbounds = [0, 4]\nmissing = "never"\nrole = "weight"\n'
+    )
+    cases = {
+        "reg trust age [pw=w]": ("valid", ""),
+        "reg trust age [aw=w], robust": ("valid", ""),
+        "reg trust age, robust": ("artefact", "weighted by w, and it is not"),
+        "reg trust age [pw=v]": ("artefact", "it is weighted (pweight=v)"),
+        "reg trust i.age [pw=w]": ("artefact", "age"),
+    }
+    (tmp_path / "poll.do").write_text("".join(f"use poll, clear\n{text}\n" for text in cases))
+    study = study_of(tmp_path / "poll.toml")
+    before = of_study([tmp_path / "poll.do"], study)
+    model = bound_model(study)
+    written_files(study, model, protected(study, model))
+    after = of_file([tmp_path / "poll.do"], tmp_path / "poll.moments.json")
+    for found in (before, after):
+        for (text, (kind, reason)), one in zip(cases.items(), found, strict=True):
+            assert (one.kind, text) == (kind, text), str(one)
+            assert reason in one.reason
+            assert not [said for said in one.further if "and it is not" in said]

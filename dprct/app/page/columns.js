@@ -224,7 +224,7 @@ function filtered() {
   $("leave-out").textContent = without === 1 ? "Leave out the column without a role" : `Leave out the ${without} columns without a role`;
   $("leave-out").hidden = !without || without === state.columns.length;
   const asked = unsaid().length;
-  $("never-missing").textContent = `Never missing: all ${asked} columns in use`;
+  $("never-missing").textContent = `Never missing: ${asked} columns in use`;
   $("never-missing").hidden = asked < 2;
 }
 
@@ -252,7 +252,7 @@ export function startColumns() {
   $("leave-out").addEventListener("click", () =>
     all(state.columns.filter((one) => !roleOf(one)), () => ({ fate: "drop" }), "The other columns are left out."));
   $("never-missing").addEventListener("click", () =>
-    all(unsaid(), () => ({ missing: "never" }), "No column in use is ever missing: it is saved."));
+    all(unsaid(), () => ({ missing: "never" }), `${unsaid().length} columns in use are never missing: it is saved.`));
   $("bulk-set").addEventListener("click", setMany);
   $("bulk-labels").addEventListener("click", takeLabels);
   const choices = () => $("bulk-choices").replaceChildren(

@@ -100,7 +100,7 @@ function judge(one) {
   const open = openAt(one.id);
   const refused = whyUnsaved(one.id);
   const words = refused ? `Not saved: ${refused}`
-    : isUnsaved(one.id) || one.about.flag ? "" : open.map((point) => asked(point)).join(" ");
+    : isUnsaved(one.id) || one.about.flag ? "" : [...new Set(open.map((point) => asked(point)))].join(" ");
   if (one.wrong.textContent !== words) one.wrong.textContent = words;
   const invalid = Boolean(refused || (open.length && one.input.value));
   one.input.toggleAttribute("data-open", open.length > 0);

@@ -79,12 +79,14 @@ export function showOpen(place, points) {
   for (const point of points) {
     const key = point.column ? `columns:${point.at[2]}` : idOf(point.at);
     if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push(point);
+    if (!groups.get(key).some((one) => point.column && asked(one) === asked(point) && one.column === point.column)) {
+      groups.get(key).push(point);
+    }
   }
   const items = [...groups.values()].flatMap((some) => {
     if (some[0].at[0] === "header") {
       return [element("li", {}, link(some[0], some.length === 1 ? some[0].words
-        : `Names, types, formats and labels of ${some.length} columns are to be confirmed.`), why(some[0]))];
+        : "Names, types, formats and labels are to be confirmed."), why(some[0]))];
     }
     if (some[0].column && some.length > 1) {
       const what = state.labels[some[0].at[2]];

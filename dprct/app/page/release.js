@@ -211,7 +211,7 @@ function showMade(found) {
       element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],
         rows.map((one) => [one.name, one.estimate, one.error, one.low, one.high]))));
   }
-  for (const text of found.tables) parts.push(element("pre", { text }));
+  for (const text of found.tables) parts.push(element("pre", { class: "numbers", tabindex: "0", role: "region", "aria-label": "Results", text }));
   parts.push(element("h4", { text: "Files" }), element("ul", { id: "files" }, ...files));
   parts.push(element("h4", { text: "What to do next" }), element("ul", { id: "next" }, ...found.next.map(nextStep)));
   if (found.notes.length) parts.push(element("h4", { text: found.makes_file ? "What this is not good for" : "How to read it" }),

@@ -459,8 +459,8 @@ def uncountable(column: Column) -> ParameterError:
     """Return the refusal of a design in which values of an outcome cannot be counted."""
     return ParameterError(
         f"``missing_policy='private'`` of {column.name!r} is not offered with clusters or "
-        "weighted blocks, where too few have a value in each; say ``blocks='ignore'`` where shares "
-        "are the same everywhere, or ``missing_policy='public'`` or a number"
+        "weighted blocks, where too few have a value in each; say ``missing_policy='public'`` or a "
+        "number, or, without clusters, ``blocks='ignore'`` where shares are the same everywhere"
     )
 
 

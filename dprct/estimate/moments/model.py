@@ -789,7 +789,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         yield lambda: self.clipped_share
         yield lambda: self.weight(schema)
         yield lambda: _check_rows(facts.n)
-        yield lambda: check_sample(schema)
+        yield lambda: check_sample(schema, {self.weights, *(one.weights for one in self.declared)})
         yield self.comparison
         yield lambda: check_subgroups(self.subgroups, schema, self.assignment)
         yield lambda: check_unit_effects(
