@@ -99,6 +99,7 @@ def _verify_package(folder: Path, ledger: Path | None, *, as_json: bool) -> None
     from dprct.study.package import packed
     from dprct.study.package_checks import checked_releases
 
+    folder = folder if folder.name else folder.absolute()  # of "." there is no name to print
     with working("verifying"):
         found = packed(folder)
         if found.changed is not None:

@@ -197,7 +197,9 @@ def test_its_numbers_are_those_that_are_read_off(packed: Path, run: Callable[...
     assert "expected 1.5" in again.err
 
 
-def test_a_whole_package_is_verified(packed: Path, tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_a_whole_package_is_verified(
+    packed: Path, tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = packed / "wells_package"
     whole = run("verify", package)
     assert whole.code == 0
@@ -212,6 +214,9 @@ def test_a_whole_package_is_verified(packed: Path, tmp_path: Path, run: Callable
     assert "'tables.do' was changed" in changed.err
     (other / "note.txt").write_text("more")
     assert "'note.txt' was added" in run("verify", other).err
+    monkeypatch.chdir(other)
+    assert "'other' is not the package as it was written" in run("verify", ".").err
+    monkeypatch.undo()
     (other / "run.py").unlink()
     assert "'run.py' is not in it" in run("verify", other).err
     (other / "package.json").unlink()

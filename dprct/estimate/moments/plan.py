@@ -152,7 +152,7 @@ def _of_half(error: float, unadjusted: float, alone: float, kept: float) -> floa
 
 
 def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[str]:
-    """Warn of what is planned to be lost in noise: errors of two ways, moments of covariates."""
+    """Warn of what is planned to be lost in noise: people, errors of two ways, covariates."""
     for one, bound in zip(facts.declared, facts.steps.bound, strict=True):
         if bound.step.products:
             gram, noise = facts.steps.gram(bound), gaussian_of(allocation, TOTALS).noise_sd / GRID
@@ -164,6 +164,12 @@ def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[
                     + (", or leave the weights out" if one.weights else "")
                 )
     for one, errors in zip(facts.declared, allocation.planned, strict=True):
+        if not errors.enough:
+            yield (
+                f"{one.title} is likely not estimated at this n and budget: an arm, or an arm of a "
+                "block, is planned to have fewer people who count than 5 times the noise of their "
+                "number; spend more, declare fewer regressions, or leave out blocks or weights"
+            )
         if errors.doubt > 1:
             yield (
                 f"{one.title}: the noise of its variance, clustered in two ways, is planned to be "

@@ -228,6 +228,7 @@ def test_few_people_are_not_estimated_and_the_plan_says_so() -> None:
     plan = asked.plan(0.5, 1e-6)
     assert plan.value("people") < 100
     assert "will probably not be estimated" in " ".join(str(plan).split())
+    assert any("is likely not estimated at this n and budget: an arm" in x for x in plan.warnings)
     found = asked.fit(0.5, 1e-6).ols("old")
     assert found.params.isna().all()
     assert any("some arm has fewer people" in note for note in found.notes)
