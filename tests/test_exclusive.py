@@ -88,11 +88,16 @@ def test_a_member_is_zero_or_one_and_never_missing(facts: dict[str, object]) -> 
         MVHistogram(table(), declared)
 
 
-@pytest.mark.parametrize("fate", ["public", "filler"])
-def test_a_group_is_modelled_or_public_as_a_whole(fate: str) -> None:
+@pytest.mark.parametrize(
+    ("fate", "said"), [("public", "modelled or public"), ("filler", "filler or modelled")]
+)
+def test_a_group_is_modelled_or_public_as_a_whole(fate: str, said: str) -> None:
     apart = {"levels": [0, 1], "missing": "never", "exclusive": "arm", "fate": fate}
-    with pytest.raises(SchemaError, match="'arm' has columns of different fates"):
+    with pytest.raises(SchemaError, match=f"'arm' has columns whose fate is {said}, so"):
         MVHistogram(table(), schema(cash=apart))
+    filled = {**apart, "fate": "filler"}
+    with pytest.raises(SchemaError, match="'arm' has columns whose fate is filler, so"):
+        MVHistogram(table(), schema(cash=filled, therapy=filled, both=filled))
     given = {**apart, "fate": "public"}
     public = schema(cash=given, therapy=given, both=given)
     found = MVHistogram(table(), public).fit(20).protected[list(ARMS)]

@@ -195,7 +195,7 @@ def check_fates(schema: Schema, rows: int) -> None:
 
 
 def _check_groups(schema: Schema) -> None:
-    """Refuse an exclusive group whose columns have different fates: rows could be in several."""
+    """Refuse an exclusive group that is neither modelled nor public: rows could be in several."""
     groups: dict[str, set[str | None]] = {}
     for column in schema.columns:
         if column.exclusive is not None and column.fate in ("modelled", "public", "filler"):
@@ -203,8 +203,9 @@ def _check_groups(schema: Schema) -> None:
     for group, fates in groups.items():
         if fates not in ({"modelled"}, {"public"}):
             raise SchemaError(
-                f"the exclusive group {group!r} has columns of different fates "
-                f"({', '.join(sorted(map(str, fates)))}); model all of them, or make all public"
+                f"the exclusive group {group!r} has columns whose fate is "
+                f"{' or '.join(sorted(map(str, fates)))}, so that a row could be in several of "
+                "them; model all of them, or make all public"
             )
 
 

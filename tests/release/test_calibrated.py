@@ -503,6 +503,18 @@ def test_the_protected_table_is_legal_in_its_schema(
     assert not release.protected["age"].isna().any()  # a missing value would cost the reader rows
 
 
+def test_who_has_the_protected_table_can_change_it(
+    trial: pd.DataFrame, trial_schema: Schema
+) -> None:
+    model, before = calibrated(trial, trial_schema), trial.copy()
+    table = model.fit(epsilon=2).protected
+    for name in table:  # an array that is read-only, or another column's, would show here
+        others = table.drop(columns=name)
+        table.loc[0, name] = table[name].iloc[-1]
+        assert table.drop(columns=name).equals(others)
+    assert trial.equals(before)
+
+
 def test_releases_pickle_and_hold_no_confidential_value(
     trial: pd.DataFrame, trial_schema: Schema, secrets: tuple[bytes, ...]
 ) -> None:

@@ -128,7 +128,9 @@ class Carried:
         for name, mask in there.items():
             level = next(aim.level for aim in aims if aim.regression.outcome == name)
             _fill(values[name], mask, level, rng)
-        given = {name: first[name].to_numpy() for name in first.columns} | values
+        rest = (name for name in first.columns if name not in values)
+        # copies, for views of a frame are read-only, and who has the released one may change it
+        given = {name: first[name].to_numpy(copy=True) for name in rest} | values
         table = assembled(layout.schema, {}, {}, n, rng, given=given)
         return cls(layout, table, tuple(int(there[name].sum()) for name in names), tuple(told))
 

@@ -440,7 +440,9 @@ class Calibration:
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
         }
-        known = {name: first[name].to_numpy() for name in first.columns} | values
+        rest = (name for name in first.columns if name not in values)
+        # copies, for views of a frame are read-only, and who has the released one may change it
+        known = {name: first[name].to_numpy(copy=True) for name in rest} | values
         table = assembled(layout.schema, {}, {}, n, rng, given=known)
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
