@@ -158,8 +158,9 @@ declared_text <- function(x, data = NULL) {
 #' @export
 regression <- function(formula, where = NULL, weights = NULL, cluster = NULL, name = NULL, joint = NULL,
                        cov_type = NULL, count_effects = NULL, family = NULL) {
+  names_of <- function(x) if (inherits(x, "formula")) all.vars(x) else x # ~ village + year, as for ols()
   said <- list(
-    where = where, weights = weights, cluster = cluster, name = name, family = family, joint = joint,
+    where = where, weights = names_of(weights), cluster = names_of(cluster), name = name, family = family, joint = joint,
     cov_type = cov_type, count_effects = count_effects
   )
   structure(

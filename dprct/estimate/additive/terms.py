@@ -17,7 +17,7 @@ from dprct.queries import Block, feature_codes
 from dprct.schema.tables import eager
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +38,8 @@ class Terms:
     pairs: tuple[tuple[int, int], ...] = ()  # features whose interaction is in the model
     # Features whose joint counts alone are released, for the projection.
     crossed: tuple[tuple[int, int], ...] = ()
+    # Of every encoding, public value labels by code.
+    value_labels: tuple[Mapping[Any, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,9 +114,9 @@ class Terms:
         return float(cells[-1][-1] - cells[0][0]) / 2 or 1.0
 
     def labels(self, j: int) -> list[str]:
-        """Names of the levels of an encoding."""
+        """Names of the levels of an encoding: value labels, where these are public."""
         encoding = self.encodings[j]
-        cells = _labels(_cells(encoding))
+        cells = _labels(_cells(encoding), self.value_labels[j] if self.value_labels else {})
         missing = [str(code) for code in getattr(encoding, "missing", ())]
         rest = [f"level {k}" for k in range(len(cells) + len(missing), encoding.size)]
         return [*cells, *missing, *rest]
@@ -167,7 +169,10 @@ def terms_of(
     crossed = tuple(itertools.combinations(sorted(found.place(name) for name in projected), 2))
     for name in projected:
         _check_number(found, name)
-    return Terms(found.encodings, found.smooth, found.features, _pairs(found, pairs), crossed)
+    labels = tuple(_public_labels(schema, encoding) for encoding in found.encodings)
+    return Terms(
+        found.encodings, found.smooth, found.features, _pairs(found, pairs), crossed, labels
+    )
 
 
 def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
@@ -217,10 +222,20 @@ def _is_number(encoding: Coded) -> bool:
     return bool(_cells(encoding)) and not encoding.columns[0].is_text
 
 
-def _labels(cells: Sequence[tuple[Any, ...]]) -> list[str]:
+def _public_labels(schema: Schema, encoding: Coded) -> dict[Any, str]:
+    """Return the labels of a column that tell its levels apart, if they are known to be public."""
+    if len(encoding.columns) > 1 or not encoding.columns[0].confirmed:
+        return {}
+    labels = dict(schema.labels_of(encoding.name))
+    return labels if len({*labels.values()}) == len(labels) else {}
+
+
+def _labels(cells: Sequence[tuple[Any, ...]], known: Mapping[Any, str]) -> list[str]:
     """Return names of levels, or of bins by their edges."""
     if not cells or len(cells[0]) == 1:
-        return [cell[0] if isinstance(cell[0], str) else f"{cell[0]:g}" for cell in cells]
+        return [
+            code if isinstance(code, str) else known.get(code, f"{code:g}") for (code,) in cells
+        ]
     edges = [cells[0][0], *(cell[1] for cell in cells)]
     return [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(edges)]
 

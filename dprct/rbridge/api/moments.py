@@ -20,12 +20,11 @@ from dprct.rbridge.api.spelling import spelled
 from dprct.rbridge.convert import Record
 from dprct.rbridge.names import r_name_of, r_words
 from dprct.rbridge.registry import export, revives
+from dprct.schema import Schema
 from dprct.schema.columns import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from dprct.schema import Schema
 
 
 def moments_record(moments: Moments) -> Record:
@@ -109,7 +108,7 @@ def moments_effects(
             "these effects are not of private_ate() with delta, which has subgroups; give what "
             "its fit() returned"
         )
-    found = spelled(result.effects(outcomes, where=_groups(where)), None)
+    found = spelled(result.effects(outcomes, where=_groups(where, result)), None)
     return estimate_record(found, "dprct_private")
 
 
@@ -127,7 +126,7 @@ def moments_fit(
         raise ParameterError(f"there is no fit {kind!r}; allowed: ols, iv")
     fit: Any = moments.ols if kind == "ols" else moments.iv
     (asked,) = declared_of(formula)
-    result = fit(asked, cov_type=cov_type, where=_groups(where))
+    result = fit(asked, cov_type=cov_type, where=_groups(where, moments))
     found = spelled(result, spelling)
     if isinstance(result, RegressionResults) and " | " not in result.formula:
         live = Fitted(result, found, _levels_of(result.formula, moments.schema), dated=False)
@@ -169,7 +168,7 @@ def moments_table(
     where: Mapping[str, Any] | None = None,
 ) -> Record:
     """Return the effects in the layout of experimental papers."""
-    found = moments.itt_table(outcomes, arms=arms, adjust=adjust, where=_groups(where))
+    found = moments.itt_table(outcomes, arms=arms, adjust=adjust, where=_groups(where, moments))
     return table_record(found, estimates=found.tidy())
 
 
@@ -227,15 +226,22 @@ def moments_index(
 ) -> Record:
     """Return the effects on the mean of outcomes, each in units of its scale."""
     directions = None if signs is None else {name: int(sign) for name, sign in signs.items()}
-    found = moments.outcome_index(outcomes, scales=scales, signs=directions, where=_groups(where))
+    found = moments.outcome_index(
+        outcomes, scales=scales, signs=directions, where=_groups(where, moments)
+    )
     return estimate_record(spelled(found, None), "dprct_private")
 
 
-def _groups(where: Any) -> Any:
-    """Return a condition of R's, whose whole numbers and logicals are levels of the release."""
+def _groups(where: Any, released: Any) -> Any:
+    """Return a condition of R's, whose labels, whole numbers and logicals are levels."""
     if where is None or isinstance(where, str):
         return where
-    return {
-        name: level if isinstance(level, str) or level is None else float(level)
-        for name, level in where.items()
-    }
+    schema = released.schema if isinstance(released, Moments) else Schema(())
+    return {name: _level(schema, name, level) for name, level in where.items()}
+
+
+def _level(schema: Schema, name: str, level: Any) -> Any:
+    if isinstance(level, str) and name in schema.names:
+        codes = {words: code for code, words in schema.labels_of(name).items()}
+        level = codes.get(level, level)
+    return level if isinstance(level, str) or level is None else float(level)

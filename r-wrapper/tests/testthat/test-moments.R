@@ -248,6 +248,33 @@ test_that("declared regressions are served by one step, by name, formula or what
   )
 })
 
+test_that("a regression names its clusters and weights by formulas, too", {
+  expect_identical(
+    unclass(regression(y ~ x, cluster = ~ village + year, weights = ~w)),
+    unclass(regression(y ~ x, cluster = c("village", "year"), weights = "w"))
+  )
+})
+
+test_that("a group is named by the label of a factor", {
+  skip_without_python()
+  n <- 2000L
+  d <- data.frame(t = rep(0:1, n / 2L), area = factor(rep(c("north", "south"), each = n / 2L)))
+  d$y <- 40 + 5 * d$t * (d$area == "south") + sin(1:n)
+  d <- declare(d,
+    y = list(bounds = c(0, 100), sd = 5, centre = 45, missing = "never"),
+    t = list(levels = 0:1, missing = "never"),
+    area = list(levels = c("north", "south"), missing = "never")
+  )
+  m <- fit(private_moments(d,
+    columns = "y", subgroups = "area", assignment = design_simple("t", shares = 0.5)
+  ), epsilon = 20, delta = 1e-6)
+  by_code <- effects(m, where = list(area = 2))
+  expect_identical(coef(effects(m, where = list(area = "south"))), coef(by_code))
+  expect_error(effects(m, where = list(area = "west")), "levels are", class = "dprct_error")
+  shape <- fit(private_additive(y ~ area, d), epsilon = 20)
+  expect_identical(tidy(shape)$term, c("average", "area north", "area south"))
+})
+
 test_that("instruments and effects are declared as R writes them", {
   skip_without_python()
   n <- 2000

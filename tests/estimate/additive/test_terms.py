@@ -7,6 +7,7 @@ import pytest
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.estimate.additive.terms import terms_of
 from dprct.queries import Block
+from dprct.schema import Column, FileFacts, Schema
 
 FEATURES = ["x", "age", "year", "town"]
 
@@ -33,6 +34,20 @@ def test_blocks_are_everybody_features_subgroups_and_pairs(schema):
 def test_joint_counts_alone_for_a_projection(schema):
     terms = terms_of(schema, ["x", "age", "year"], bins=4, projection=["year", "x"])
     assert terms.blocks()[-1] == Block((0, 2), (4, 4), sums=False)
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "words", "named"),
+    [
+        (True, {1: "north", 2: "south", ".a": "moved"}, ["north", "south", "3"]),
+        (True, {1: "north", 2: "north"}, ["1", "2", "3"]),
+        (False, {1: "north", 2: "south"}, ["1", "2", "3"]),
+    ],
+)
+def test_levels_have_value_labels_where_these_are_public_and_differ(confirmed, words, named):
+    area = Column("area", levels=(1, 2, 3), missing=(), value_label="a", confirmed=confirmed)
+    schema = Schema((area,), FileFacts(value_labels={"a": words}))
+    assert terms_of(schema, ["area"], bins=4).labels(0) == named
 
 
 def test_levels_have_names_middles_and_an_order(schema):
