@@ -228,7 +228,7 @@ def _unmet(one: Regression, schema: Schema) -> str:
         ]  # fmt: skip
         lost = [atom for atom in atoms if atom.value is not None and atom.value not in held]
         if levels[name] and (lost or len(held) < 2):
-            return f"where ``where=`` holds {name} has not all of its levels in the formula"
+            return f"{name} has not all of its levels where ``where=`` holds; leave it out"
     there = here.any() and possible(one.condition, columns)
     return "" if there else "``where=`` holds for nobody, whatever a row has"
 
