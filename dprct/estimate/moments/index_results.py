@@ -298,9 +298,11 @@ def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
 
 
 def _moved(names: pd.Index[Any]) -> tuple[str, ...]:
-    """Whose errors have what another step may move them by, in words."""
+    """Whose errors include what another step may move them by, in words."""
     said = ", ".join(str(name) for name in names)
-    return (f"Errors of {said} have what another step of the fit may do.",) * bool(len(names))
+    return (f"Errors of {said} include what another step of the fit may change.",) * bool(
+        len(names)
+    )
 
 
 SURE = 3.0

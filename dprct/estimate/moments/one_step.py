@@ -439,6 +439,8 @@ def _bound(
     blocks = np.array([-1 if level is None else places[level] for level in told], np.int64)
     n = np.where(counts, sizes, 0)
     own = np.where(counts, own, 0.0) / own[counts].max()
+    if step.within:  # arms of blocks are told apart by weights over loads, which are on the grid
+        own = np.rint(own * GRID) / GRID
     wanted, assigned, owner = clustered
     rest, rank = _less_public(step, T, W, n * own, levels, counts)
     if owner is not None and step.unit in step.absorbed and step.counted:

@@ -163,6 +163,7 @@ def test_without_noise_blocks_of_those_who_are_seen_are_exact(weights: str | Non
     bound, cells = steps.bound[0], steps.cells.codes
     assert bound.chosen is not None
     assert bound.chosen.within is not None
+    assert len(bound.chosen.more) == 3 * 2  # arms of blocks, whatever the weights of their rows
     g, a = BLOCKED["seen"].notna().to_numpy(), bound.weights[:, cells]
     v = np.ones(len(g)) if weights is None else BLOCKED["v"].to_numpy() / 3
     r, more = np.nan_to_num(BLOCKED["seen"] - 1), bound.chosen.more[:, cells]
