@@ -253,7 +253,9 @@ def served_until(data: Path, moment: str) -> Iterator[tuple[str, Path, subproces
     """A server of its own process, which halts at a moment of the release, and is killed."""
     reached = data.with_name(f"{moment}.reached")
     command = [sys.executable, "-c", HELD, str(data), str(reached), moment]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # where R was loaded in this process before, its libraries come before Python's own
+    env = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip(), reached, process
