@@ -100,12 +100,18 @@ def new_folder(study: Study) -> list[dict[str, Any]]:
     name = _new_folder(study)
     if not name:
         raise FileError("the folder is there already, or there are no do-files; reload the page")
-    texts = {path.name: path.read_bytes() for path in study.do_files}
-    place = study.path.parent / name
-    with disk.writing_into(study.path.parent):
-        place.mkdir()
-    for own, text in texts.items():
-        (place / own).write_bytes(text)
+    files, home = {path.name: path for path in study.do_files}, study.path.parent
+    if len(files) < len(study.do_files):
+        raise FileError("two of the do-files have one name; put all into one folder, and give that")
+    try:
+        texts = {own: path.read_bytes() for own, path in files.items()}
+        with disk.writing_into(home), disk.drafts(home) as place:
+            (place / name).mkdir()
+            for own, text in texts.items():
+                (place / name / own).write_bytes(text)
+            (place / name).rename(home / name)
+    except OSError as error:
+        raise disk.file_error(error, home / name, "written") from None
     named = ", ".join(f'"{name}/{own}"' for own in texts)
     changes = {"folder": name, "do": named}
     return [{"at": ["package", key], "typed": typed} for key, typed in changes.items()]

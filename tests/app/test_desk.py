@@ -314,6 +314,14 @@ def test_a_package_is_made_and_verified_as_by_its_commands(desk: Desk, command_l
     steps = {one["deed"]: one for one in made["next"]}
     assert "package" not in steps
     assert next(one["new"] for one in made["next"] if "new" in one) == "survey_replication"
+    (home / "other").mkdir()
+    (home / "other" / "tables.do").write_text("* the same name\n")
+    both = [{"at": ["package", "do"], "typed": '"tables.do", "other/tables.do"'}]
+    desk.edit(desk.revision(), both)
+    with pytest.raises(FileError, match="have one name"):
+        desk.make_folder(desk.revision())
+    assert not (home / "survey_replication").exists()
+    desk.edit(desk.revision(), [{"at": ["package", "do"], "typed": "tables.do"}])
     desk.make_folder(desk.revision())
     assert desk.study().package.do == ("survey_replication/tables.do",)  # type: ignore[union-attr]
     before = desk.state()["ledger"]
