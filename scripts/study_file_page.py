@@ -80,7 +80,7 @@ SECTIONS: Mapping[str, str] = {
         "plan say so, and rows outside it are not read by any method. It is for protected files. "
         'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
         "whose cells are private. Files about the same people are merged before: `[study.merge]` "
-        "is refused, and says with which command."
+        "is refused, and the refusal names the command."
     ),
     "prepare": (
         "One for each file of public facts that is merged into the data by its key, such as facts "
@@ -91,8 +91,8 @@ SECTIONS: Mapping[str, str] = {
         "key that is public, too. What is added to a row is a function of the row's own key "
         "and of a public file, so that who is protected, how many rows somebody has, and every "
         "sensitivity stay what they are. All of the file counts as public: certificate, approval "
-        "page and package name it with its hash, and a package holds it. So it is no file that "
-        "was computed from the participants, such as means of villages over them. What repeats "
+        "page and package name it with its hash, and a package holds it. It must not be "
+        "computed from the participants, as village means are. What repeats "
         "rows or computes over people (`1:m`, `append`, `reshape`, `collapse`) is refused, with "
         "what to do instead."
     ),

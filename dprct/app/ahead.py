@@ -1,7 +1,6 @@
-"""Open points that would be found once those of now are settled: all are shown at once.
+"""Points that would open only once the current ones are settled, so that all are shown at once.
 
-Each point is answered by a value of its kind, in a copy of the study that nobody sees, and what is
-then still open is asked for, too.
+Each open point gets a placeholder in a copy of the study; what is then still open is added.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def all_points(
     answered: dict[str, Any] = copy.deepcopy({**document})
     now = found
     for _ in range(_ROUNDS):
-        if not any([_is_answered(answered, one, header) for one in now]):
+        if not any([_answer(answered, one, header) for one in now]):
             break
         now = explained(_points(answered, path, header, rows), header.names, keys())
         new = [one for one in now if one.at not in asked and _can_follow(one, document)]
@@ -57,7 +56,7 @@ def all_points(
 
 
 def _is_early(one: Point, asked: set[tuple[str, ...]], document: Mapping[str, Any]) -> bool:
-    """Whether it is about missing values of a column of which nobody said that it has any."""
+    """Whether it asks how to treat missing values that the column is not declared to have."""
     if one.at[2:] != ("missing_policy",) or (*one.at[:2], "missing") not in asked:
         return False
     return "missing" not in document.get("columns", {}).get(one.column, {})
@@ -71,15 +70,15 @@ def _points(answered: dict[str, Any], path: Path, header: Schema, rows: int | No
 
 
 def _can_follow(one: Point, document: Mapping[str, Any]) -> bool:
-    """Whether a point is about what nobody has said yet, and not about a made-up answer."""
+    """Whether a point asks for what is not declared yet, and is not about a placeholder."""
     if one.at in (HEADER, _KIND):
         return True
     facts = document.get("columns", {}).get(one.column, {})
     return bool(one.column) and one.at[-1] in _ANSWERS and one.at[-1] not in facts
 
 
-def _is_answered(answered: dict[str, Any], one: Point, header: Schema) -> bool:
-    """Answer a point in place; false where there is no answer to it, or it was given before."""
+def _answer(answered: dict[str, Any], one: Point, header: Schema) -> bool:
+    """Put in a placeholder; false where there is none for the point, or it is there already."""
     if one.at == _KIND:
         answered.setdefault("design", {})["kind"] = "simple"
         return True

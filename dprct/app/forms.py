@@ -104,7 +104,7 @@ def title(name: str) -> str:
 def sections(
     document: Mapping[str, Any], method: str, *, survey: bool = False
 ) -> list[dict[str, Any]]:
-    """Forms of a parsed study file: of what its method reads, and of what every study has.
+    """Forms of a parsed study file: the sections of its method, and those of every study.
 
     In a ``survey`` nobody was treated, and no design is needed.
     """

@@ -298,7 +298,7 @@ def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str
 
     Notes
     -----
-    A factor is no block before a person says so: blocks are published as they are.
+    A factor becomes a block only if a person says so, since blocks are published as they are.
 
     Examples
     --------
@@ -405,8 +405,8 @@ def proposals(
         many = "" if full is None else f" with {full.cells:,} combinations for {full.rows:,} rows"
         survey = Proposal(
             "marginals",
-            f"You have {len(modelled)} columns{many}: too many for a file of how they go together. "
-            "In this one each column is right by itself. For how answers go together, take "
+            f"You have {len(modelled)} columns{many}: too many for a file of all combinations. "
+            "In this one each column is right on its own. For relations between answers, take "
             "“Regressions, as numbers”.",
         )
     else:

@@ -82,7 +82,7 @@ def crowded(document: Mapping[str, Any], path: Path, header: Schema, rows: int) 
 
 
 def _is_refused(asked: Mapping[str, Any], path: Path, header: Schema, rows: int) -> bool:
-    """Whether only the plan stands against it; what else is open is asked for first."""
+    """Whether only the plan refuses it; other open points are asked for first."""
     found = study_from({**asked}, path).problems(header, rows, confirm=False)
     return any(point.startswith("[release]") for point in found)
 
@@ -100,7 +100,7 @@ def _with(asked: Mapping[str, Any], names: tuple[str, ...], bins: int) -> dict[s
 
 
 def narrowed(point: Point, found: Crowded | None) -> Point:
-    """Say an open point about the plan as what is too much, with buttons that narrow it."""
+    """Replace an open point about the plan by what is too much, with buttons that narrow it."""
     if found is None or point.at != ("release", "confirm"):
         return point
     return replace(point, words=found.words, remedies=tuple(found.remedies()))

@@ -13,7 +13,14 @@ from dprct.errors import FileError, StudyError
 from dprct.privacy.ledger import ledger_path
 from dprct.release.verify import verify
 from dprct.study.moments_tables import moments_path
-from dprct.study.package import cautions, check_package, packed, said, write_package
+from dprct.study.package import (
+    cautions,
+    check_package,
+    package_folder,
+    packed,
+    said,
+    write_package,
+)
 from dprct.study.package_checks import checked_releases
 from dprct.study.protect import check_places
 from dprct.study.several_studies import to_be_made
@@ -46,14 +53,14 @@ def next_steps(study: Study) -> Iterator[dict[str, Any]]:
 def _package_steps(study: Study, name: str) -> Iterator[dict[str, Any]]:
     if not study.is_packed or study.data.suffix.lower() != ".dta":
         why = (
-            "your data are no Stata file"
+            "your data are not a Stata file"
             if study.is_packed
             else "this method makes no file of rows"
         )
         what = f"Give the files above to the journal ({why}, so that no do-file runs on them)"
         yield _step(what, "")
         return
-    what, target = "Make the folder that goes to the journal", _target(study)
+    what, target = "Make the folder that goes to the journal", package_folder(study)
     if study.package is None or study.package.folder is None:
         asks = "from which folder of do-files?" if study.do_files else (
             "it holds the release and the do-files that run on it"
@@ -71,11 +78,6 @@ def _package_steps(study: Study, name: str) -> Iterator[dict[str, Any]]:
 
 def _step(what: str, command: str, deed: str = "", button: str = "") -> dict[str, Any]:
     return {"what": what, "do": command, "deed": deed, "button": button}
-
-
-def _target(study: Study) -> Path:
-    named = None if study.package is None else study.package.output
-    return study.path.parent / (named or f"{study.data.stem}_package")
 
 
 def _folders(home: Path) -> list[str]:
@@ -144,7 +146,7 @@ def packaged(study: Study) -> dict[str, Any]:
 
 def verified_package(study: Study) -> dict[str, Any]:
     """What ``dprct verify FOLDER`` says of the package."""
-    folder = _target(study)
+    folder = package_folder(study)
     found = packed(folder)
     if found.changed is not None:
         said = f"{folder.name!r} is not the package as it was written{found.changed}"

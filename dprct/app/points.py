@@ -65,7 +65,7 @@ class Point:
     """One thing that keeps the study from being released."""
 
     point: str  # what ``dprct check`` says
-    words: str  # the same beside its field, in the words of the page
+    words: str  # what the page says of it beside the field
     # The field that settles it, as a path of the study file; empty where it is about none.
     at: tuple[str, ...]
     why: str

@@ -163,15 +163,15 @@ HELP: Mapping[tuple[str, str], str] = {
     (
         "package",
         "unread",
-    ): "Such files that cannot be searched, as a PDF or a picture: you looked at "
+    ): "Such files that cannot be searched, like a PDF or a picture: you looked at "
     "each, and vouch that it holds no rows of people.",
     ("package", "output"): "The folder that goes to the journal. If empty, it is named after the "
     "data.",
-    ("package", "studies"): "Of other confidential data about the same people, next to these. All "
+    ("package", "studies"): "Study files of other data about the same people, next to these. All "
     "are charged to one ledger.",
     ("package", "merge"): "The confidential files that were merged, one row for each person, to "
     "make these data. Readers get files of the same names.",
-    ("package", "disjoint"): "Such as: two states. Each data set then has a budget of its own.",
+    ("package", "disjoint"): "For example: two states. Each data set then has a budget of its own.",
     ("package", "published"): "A .csv next to the data with columns file, line, outcome, term, "
     "estimate and error. They are set beside the released ones.",
     ("design", "kind"): "It decides which errors are valid.",

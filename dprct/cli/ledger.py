@@ -45,8 +45,8 @@ def ledger(
         none = (
             f"there is no ledger {place.name!r} yet: nothing was charged"
             if study.data.exists()
-            else f"neither {study.data.name!r} nor its ledger {place.name!r} is here: what was "
-            "charged, those who keep the data can say"
+            else f"neither {study.data.name!r} nor its ledger {place.name!r} is here; ask "
+            "those who keep the data what was charged"
         )
         say(json.dumps({"dataset_id": study.dataset_id, "ledger": None}) if as_json else none)
         return

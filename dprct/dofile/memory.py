@@ -18,7 +18,7 @@ _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
-"""Conditions on a merge that hold of rows of the data that found their key, or of all of them."""
+"""Conditions on ``_merge`` that hold for rows that found their key, or (``all``) for all rows."""
 _MERGED = frozenset({"_merge", "_merg", "_mer", "_me", "_m"})
 
 

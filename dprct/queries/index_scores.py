@@ -169,10 +169,10 @@ class IndexMap:
     A row of weight u in [0, 1] has e u, rounded, of size u E + 1/2 at most, and never above E, and
     w u, rounded, within 0 and W.  The sum of e v has m numbers beside it, of rows that count and of
     their weights, a of each, with m a^2 <= 3 E^2 B^2.  Without weights who stays moves by 2 E B and
-    no number, and who comes or goes by (E^2 B^2 + a^2)^.5, which is no more.  With weights u and u'
-    the square of what moves is ((u + u') E + 1)^2 B^2 + a^2 (u - u')^2 at most, and a^2 more where
-    one of the rows is left out, whose u is 0.  That is convex in both, and (2 E + 1)^2 B^2 or less
-    at every corner: numbers cost nothing.
+    no number, and who joins or leaves by (E^2 B^2 + a^2)^.5, which is no more.  With weights u and
+    u' the square of what moves is ((u + u') E + 1)^2 B^2 + a^2 (u - u')^2 at most, and a^2 more
+    where one of the rows is left out, whose u is 0.  That is convex in both, and (2 E + 1)^2 B^2 or
+    less at every corner: numbers cost nothing.
 
     *Information.*  A row adds the matrix w v v' of all k^2 entries, positive semi-definite, of
     Frobenius norm w |v|^2 at most W B^2.  Replaced it moves the sum by A - B with

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.one_step import OnGrid, Score, square_move
+from dprct.queries.one_step import OnGrid, Score, square_move, sums_by_cell, weighted_sums
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ class Members(Score):
 
     Notes
     -----
-    With g = 1 of members and 0 of others, a the weights and v the load of a cell: released are
-    S_j = sum g a_j r and R = w_R sum g v r, A_j = w_A sum g a_j, N = w_N sum g v, and E = w_E sum
-    g e of each further function.  A person keeps the cell c, since arm, block and cluster are
-    public.  *Who stays a member* moves r by 2 b at most and nothing else: the square of what
-    S and R move by is 4 b^2 (|a_c|^2 + w_R^2 v_c^2), at most L^2 = 4 b^2 |a|^2 (1 + 1/10), with
-    |a| the longest column and w_R^2 = |a|^2 / 10.  *Who comes or goes* moves S and R by half of
-    that at most, a quarter of L^2, and A, N and E by what they are: these weights are public, and
-    chosen so that it is L^2 together, or L^2 / 2 where a person may leave one regression and join
-    another (``twice``).  So numbers of members cost nothing.
+    With g = 1 of members and 0 of others, a the weights and v the load of a cell: released are S_j
+    = sum g a_j r and R = w_R sum g v r, A_j = w_A sum g a_j, N = w_N sum g v, and E = w_E sum g e
+    of each further function.  A person keeps the cell c, since arm, block and cluster are public.
+    *Who stays a member* moves r by 2 b at most and nothing else: the square of what S and R move by
+    is 4 b^2 (|a_c|^2 + w_R^2 v_c^2), at most L^2 = 4 b^2 |a|^2 (1 + 1/10), with |a| the longest
+    column and w_R^2 = |a|^2 / 10.  *Who joins or leaves* moves S and R by half of that at most, a
+    quarter of L^2, and A, N and E by what they are: these weights are public, and chosen so that it
+    is L^2 together, or L^2 / 2 where a person may leave one regression and join another
+    (``twice``).  So numbers of members cost nothing.
 
     *Within blocks* R is as many numbers as there are blocks, with w_R^2 = |a|^2 / 4, and E has the
     members of each arm of each block.  A cell is in one of either: a person, who keeps the cell,
@@ -62,7 +62,7 @@ class Members(Score):
     *Private weights.*  A row counts u = 0 to 2^20 in place of g, in units of 2^-20 of the largest
     weight.  All of S, R, A, N and E are then linear in u for given r, and what a person moves them
     by is convex in both of its u, and so longest where each is 0 or 2^20: who has another weight
-    moves no more than who has another residual, comes or goes.
+    moves no more than who has another residual, joins or leaves.
 
     *Squares.*  e = r - m_c, or e u / 2^20 rounded to a whole number, is clipped to C_c, and its
     square, 0 of others, moves by C_c^2 at most whether a person comes, stays or goes, and with one
@@ -133,7 +133,7 @@ class Members(Score):
         )
 
     def _between_arms(self, of_r: int) -> int:
-        """Return the square of w_A with which who changes the arm moves no more than who stays."""
+        """Return w_A^2 such that changing the arm moves no more than staying in it."""
         most = 4 * self.reach**2 * self.longest * (self.tau + 1) // self.tau
         parts = self._by_arm(np.vstack([self.weights, self._of_loads(of_r)]))
         return min(
@@ -195,22 +195,10 @@ class Members(Score):
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """S, R, A, N and E, whole."""
-        cells, size = rows.cells, self.weights.shape[1]
-        here = (cells >= 0) & rows.chosen(self)
-        r, g = rows.residuals(residual)[here], None
-        if self.weighing is not None:
-            g = rows.weight(self.weighing)[here]
-            r = r * g
-        # at most 2^42 and so in two parts, of which doubles add 2^11 and more
-        high, low = (np.bincount(cells[here], part, minlength=size)
-                     for part in (r >> 20, r & (GRID - 1)))  # fmt: skip
-        total = [GRID * int(x) + int(y) for x, y in zip(high, low, strict=True)]
-        number = [int(x) for x in np.bincount(cells[here], g, minlength=size)]
-        return [
-            sum(int(a) * x for a, x in zip(row, sums, strict=True))
-            for part, sums in ((self.of_residuals, total), (self.of_members, number))
-            for row in part
-        ]
+        cells, size, v = rows.cells, self.weights.shape[1], rows.counted(self)
+        total = sums_by_cell(rows.residuals(residual) * v, cells, size)
+        number = sums_by_cell(v, cells, size)
+        return weighted_sums(self.of_residuals, total) + weighted_sums(self.of_members, number)
 
     @property
     def totals(self) -> OnGrid:

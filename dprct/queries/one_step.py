@@ -212,7 +212,7 @@ class OnGrid:
     lengths: Numbers | None = None
     # (J,): kinds of people that count, where private columns choose them.
     holds: NDArray[np.bool_] | None = None
-    # Whether ``lengths`` is at least twice the square of what somebody moves who comes or goes.
+    # Whether ``lengths`` is at least twice what entering or leaving moves, squared.
     twice: bool = False
 
     @property
@@ -414,7 +414,7 @@ class Gram:
         v = rows.counted(self)
         products = (u[k] * u[j] * v for j, k in self.entries)
         return [
-            _weighted(self.loads[None], by_cell_of(one, rows.cells, len(self.loads)))[0]
+            weighted_sums(self.loads[None], sums_by_cell(one, rows.cells, len(self.loads)))[0]
             for one in products
         ]
 
@@ -540,7 +540,7 @@ class Score:
 
     def effect_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """Sum of a r of every coefficient, whole."""
-        return _weighted(self.weights, rows.sums(residual, self.weights.shape[1]))
+        return weighted_sums(self.weights, rows.sums(residual, self.weights.shape[1]))
 
     def total_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """Totals of residuals by block, whole."""
@@ -1041,7 +1041,7 @@ def _found(key: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(None if x is None or x != x else x for x in key)
 
 
-def by_cell_of(values: Whole, cells: Whole, size: int) -> list[int]:
+def sums_by_cell(values: Whole, cells: Whole, size: int) -> list[int]:
     """Sums of whole numbers below 2^62 by cell; doubles add numbers below 2^53."""
     here = cells >= 0
     inside, some, low = cells[here], values[here], GRID - 1
@@ -1050,6 +1050,6 @@ def by_cell_of(values: Whole, cells: Whole, size: int) -> list[int]:
     return [(int(a) << 40) + (int(b) << 20) + int(c) for a, b, c in zip(*parts, strict=True)]
 
 
-def _weighted(weights: Numbers, sums: Sequence[int]) -> list[int]:
+def weighted_sums(weights: Numbers, sums: Sequence[int]) -> list[int]:
     """Return the sums over cells of weights times whole numbers, exactly; one for each row."""
     return [sum(int(a) * s for a, s in zip(row, sums, strict=True)) for row in weights]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.one_step import ALONE, OnGrid, Score, by_cell_of, square_move
+from dprct.queries.one_step import ALONE, OnGrid, Score, square_move, sums_by_cell, weighted_sums
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Slopes(Score):
     *Private members and weights.*  A row counts v = 0 or 1, or 0 to 2^20 in units of 2^-20 of the
     largest weight, and S, A and the sums of products are of v times as much.  Then A_k = w sum v
     t_k is released as well, for shares of arms among members are private, and the total of
-    residuals is one number.  All are linear in v for given r and u, so that what a person moves
-    them by is largest where each of both v is 0 or 1.  Who stays moves no more than before.  Who
-    comes or goes moves those of treatment k by t_k^2 2^40 (1 + J_k) (b^2 + w^2) at most, half of
-    what is claimed, as w <= b: levels of a partition cost as one.
+    residuals is one number.  All are linear in v for given r and u, so that a person moves
+    them most where v before and v after are both 0 or 1.  Who counts in both tables moves no more
+    than before.  Who counts in one moves those of treatment k by t_k^2 2^40 (1 + J_k) (b^2 + w^2)
+    at most, half of what is claimed, as w <= b: disjoint rows together cost as much as one set.
 
     *Squares.*  Of each row q = (q_1, ..., q_Q), each rounded and clipped to [-2^20, 2^20], whatever
     it was computed from.  Released are sum q_j q_l of all j <= l.  With u = q / 2^20 and v another
@@ -134,7 +134,7 @@ class Slopes(Score):
         """Totals of residuals, whole."""
         if not self.hides:
             return Score.total_sums(self, rows, residual)
-        sums = by_cell_of(rows.residuals(residual) * rows.counted(self), rows.cells, self.places)
+        sums = sums_by_cell(rows.residuals(residual) * rows.counted(self), rows.cells, self.places)
         return [sum(self.load(c) * x for c, x in enumerate(sums) if self.blocks[c] >= 0)]
 
     @property
@@ -149,9 +149,8 @@ class Slopes(Score):
         factors = dict(zip(self.terms, by_u, strict=True))
 
         def weighted(term: tuple[int, int], values: Whole) -> int:
-            sums = by_cell_of(factors[term] * values * v, rows.cells, self.places)
-            weights = [int(a) for a in self.weights[term[0]]]
-            return sum(a * x for a, x in zip(weights, sums, strict=True))
+            sums = sums_by_cell(factors[term] * values * v, rows.cells, self.places)
+            return weighted_sums(self.weights[[term[0]]], sums)[0]
 
         found = [weighted(term, r) for term in self.terms]
         one = np.ones_like(r)

@@ -237,10 +237,10 @@ def _merged(filled: Prefill) -> list[str]:
     if not filled.merges:
         return []
     lines = [
-        "# The do-files merge these files. One whose every number is public, such as facts of",
-        "# villages that nobody's answers made, is merged by the study: give its path from here.",
-        "# Others are merged before, and data names the result. Regressions after a merge are not",
-        "# drafted: declare one of them, and dprct check prints the others, to be copied.",
+        "# The do-files merge these files. If all of a file is public, such as facts of villages",
+        "# that were not computed from answers, the study merges it: give its path from here.",
+        "# Merge others beforehand, and let data name the result. Regressions after a merge are",
+        "# not drafted: declare one of them, and dprct check prints the others, to be copied.",
     ]
     for name, by in filled.merges:
         keys = by.split()

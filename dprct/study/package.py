@@ -116,6 +116,12 @@ class Contents:
     published: tuple[Published, ...] = ()  # numbers that the paper prints
 
 
+def package_folder(study: Study) -> Path:
+    """The folder to which the package of a study is written."""
+    named = None if study.package is None else study.package.output
+    return study.path.parent / (named or f"{study.data.stem}_package")
+
+
 def contents_of(study: Study, target: Path | None = None) -> Contents:
     """Planned contents of the package of a study; nothing is written or charged."""
     _check_has_file(study)  # first, lest somebody makes a folder for nothing
@@ -152,7 +158,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     _check_do_files(files, folder)
     places = [name for one in held for name in (one.place, *one.parts)]
     there = [*places, *folder.copied]
-    target = home / (spec.output or f"{study.data.stem}_package") if target is None else target
+    target = package_folder(study) if target is None else target
     _check_target(target, home, root, study.dataset_id)
     used = {source for row in reading for source in (*row.sources, row.dataset) if source}
     data = [*places, *(one.data.name for one in studies)]

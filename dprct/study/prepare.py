@@ -1,8 +1,8 @@
 """Rows as a study prepares them: public facts of villages and the like, merged by their key.
 
-What it adds to a row is a function of the row's own key and of a file that is public.  So of two
-neighbours only the rows of the replaced person have other values in an added column, as in every
-other column, and none has where the keys are public: no sensitivity changes.
+What is added to a row is a function of the row's own key and of a public file.  Two neighbouring
+tables thus differ in an added column only in the rows of the replaced person, as in every other
+column, and not even there if the keys are public: no sensitivity changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from dprct import disk
 from dprct.dofile.memory import Merged
@@ -26,6 +25,8 @@ from dprct.study.sections import Names, section
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     from dprct.dofile.memory import Merges
     from dprct.schema.columns import Column, Unit
@@ -41,7 +42,7 @@ _INSTEAD = {
     "joinby": "it repeats rows: merge a file with one row for each key",
     "expand": "it repeats rows: declare weights",
 }
-"""What is not carried out, and what to do about it."""
+"""What a study does not do, and what to do instead."""
 _REPEATS = ("1:m", "m:m")
 
 
@@ -56,7 +57,7 @@ class Preparation:
     on : str or tuple of str
         The columns of its key: it has one row for each of their values.
     kind : {"m:1", "1:1"}
-        As Stata says it: many rows of the data, or one, for each row of the file.
+        As in Stata: many rows of the data, or one, for each row of the file.
     columns : tuple of str
         Those that are taken; all of them if not given.
     complete : bool
@@ -74,6 +75,11 @@ class Preparation:
     def keys(self) -> tuple[str, ...]:
         """The columns of the key."""
         return (self.on,) if isinstance(self.on, str) else self.on
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"[[prepare]] merge = {self.merge!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +102,6 @@ class PublicFile:
     columns: tuple[Column, ...]
     rows: Mapping[tuple[Any, ...], int]
 
-    @property
-    def where(self) -> str:
-        """What messages call it."""
-        return f"[[prepare]] merge = {self.part.merge!r}"
-
     def holds(self, keys: Sequence[Column]) -> bool:
         """Whether by public facts every row of the data finds its key in the file."""
         if self.part.complete:
@@ -118,13 +119,9 @@ class PublicFile:
 
 
 def _taken(values: pd.Series[Any], place: np.ndarray[Any, Any]) -> Any:
-    """Return the values of some rows of a public column; missing at -1."""
+    """Return the values of a public column at some rows; missing at -1."""
     gone = "" if values.dtype == object else tagged([0])[0]
-    listed = np.append(values.to_numpy(), [gone]) if values.dtype != object else None
-    if listed is not None:
-        return listed[place]
-    texts = [*values.tolist(), gone]
-    return pd.Series([texts[at] for at in place], dtype=object).to_numpy()
+    return np.append(values.to_numpy(), [gone])[place]
 
 
 def prepare_from(document: Mapping[str, Any]) -> tuple[Preparation, ...]:
@@ -162,19 +159,18 @@ def public_files(
 ) -> tuple[PublicFile, ...]:
     """Return the files of a study's ``[[prepare]]`` sections; ``home`` is the study's folder."""
     for part in parts:
-        where = f"[[prepare]] merge = {part.merge!r}"
         if (home / part.merge).resolve() == data.resolve():
-            raise StudyError(f"{where} is the confidential file; name a file of public facts")
+            raise StudyError(f"{part.where} is the confidential file; name a file of public facts")
         if unit.name == "person" and (part.kind == "1:1" or unit.id in part.keys):
             raise StudyError(
-                f"{where}: a file with a row for each person is confidential; merge it before, and "
-                "name it in [package] merge"
+                f"{part.where}: a file with a row for each person is confidential; merge it "
+                "before, and name it in [package] merge"
             )
     return tuple(_public_file(home, part) for part in parts)
 
 
 def _public_file(home: Path, part: Preparation) -> PublicFile:
-    path, where = home / part.merge, f"[[prepare]] merge = {part.merge!r}"
+    path, where = home / part.merge, part.where
     if path.is_symlink() or not path.resolve().is_relative_to(home.resolve()):
         raise FileError(f"{where} is a link, or lies outside the folder of the study file; put "
                         "the file itself there")  # fmt: skip
@@ -182,14 +178,13 @@ def _public_file(home: Path, part: Preparation) -> PublicFile:
         raise StudyError(f"{where}: on is empty; name the columns of its key")
     try:
         stat = path.stat() if path.is_file() else None
-        found = _read(path, part, (0, 0) if stat is None else (stat.st_mtime_ns, stat.st_size))
+        return _read(path, part, None if stat is None else (stat.st_mtime_ns, stat.st_size))
     except DprctError as error:
         raise type(error)(f"{where}: {marked(error)}") from None
-    return found
 
 
 @functools.lru_cache(maxsize=32)
-def _read(path: Path, part: Preparation, _: tuple[int, int]) -> PublicFile:
+def _read(path: Path, part: Preparation, _: tuple[int, int] | None) -> PublicFile:
     data, schema = read(path)
     for name in (*part.keys, *part.columns):
         if name not in schema.names:
@@ -236,16 +231,16 @@ def with_added(
         for key in file.keys:
             if key.name not in declare:
                 known = ColumnError.unknown(key.name, tuple(declare), "the data")
-                raise StudyError(f"{file.where}: on: {known}")
+                raise StudyError(f"{file.part.where}: on: {known}")
             if declare[key.name].is_text != key.is_text:
                 raise StudyError(
-                    f"{file.where}: {key.name!r} is text in one of the files and numbers in the "
-                    "other; make both the same"
+                    f"{file.part.where}: {key.name!r} is text in one of the files and numbers in "
+                    "the other; make both the same"
                 )
         if twice := [one.name for one in file.columns if one.name in declare]:
             raise StudyError(
-                f"{file.where}: the data have {twice[0]!r}, too; name those that are to be added: "
-                "columns = [...]"
+                f"{file.part.where}: the data have {twice[0]!r}, too; name those that are to be "
+                "added: columns = [...]"
             )
         complete = file.holds([declare[name] for name in file.part.keys])
         added = [_as_added(one, complete=complete) for one in file.columns]
@@ -265,10 +260,10 @@ def _as_added(column: Column, *, complete: bool) -> Column:
 
 
 def fate_problems(files: Sequence[PublicFile], schema: Schema) -> list[str]:
-    """Added columns that are public although the key is not, in words."""
+    """Refusals of added columns that are public although their key is not."""
     return [
-        f"{file.where}: column {one.name!r} has fate 'public', and its key {key!r} has not, which "
-        f"it would tell; give it another fate, or make {key!r} public"
+        f"{file.part.where}: column {one.name!r} has fate 'public', and its key {key!r} has not, "
+        f"so that it would reveal the key; give it another fate, or make {key!r} public"
         for file in files
         for one in file.columns
         if schema.column(one.name).fate == "public"

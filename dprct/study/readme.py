@@ -385,7 +385,7 @@ def _regressions(
         yield f"| {place} | {plain(one.table)} | {command} | {plain(said)} |"
     yield ""
     if silent:
-        yield "Of these regressions some coefficients have no number, since the noise hides them:"
+        yield "Some coefficients of these regressions have no number, because the noise hides them:"
         yield ""
         for told, names in silent.items():
             yield f"- {code(told)}: {', '.join(map(code, names))} not estimated"

@@ -240,8 +240,8 @@ outcome_index <- function(moments, outcomes, scales = NULL, signs = NULL, where 
 #' are in both.
 #'
 #' @param object Released moments, or what [effects()] or [ols()] returned.
-#' @param hypothesis Text such as `"t1 = t2"` or `"t1 = t2 = 0"`, or several of them; of released moments,
-#'   and of regressions that are tested together, that all are 0 if it is left out.
+#' @param hypothesis Text such as `"t1 = t2"` or `"t1 = t2 = 0"`, or several of them. Left out, it
+#'   is that all are 0, for released moments and regressions that are tested together.
 #' @param combination Text such as `"t1 - t2"`, or weights by name: `c(t1 = 1, t2 = -1)`. A name
 #'   with signs or blanks in it, such as `(Intercept)`, is written in backquotes.
 #' @return `wald_test()`: an object of class `dprct_wald`, a list with `statistic`, `p.value`, `df`,

@@ -189,7 +189,7 @@ def test_the_ledger_is_shown(
     (package / study.name).write_bytes(study.read_bytes())
     ran = dprct("ledger", package / study.name)
     assert (ran.code, "nothing was charged" in ran.out) == (0, False)
-    assert "those who keep the data can say" in ran.out
+    assert "ask those who keep the data what was charged" in ran.out
     dprct("protect", study, "--yes")
     accountant = ledger_of(folder)
     accountant.note_unprotected(method="published.X (Algorithm 1)", reason="it looks at the data")

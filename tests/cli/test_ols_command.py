@@ -128,7 +128,7 @@ def test_declared_regressions_are_found_by_condition_and_by_name(
         moments.ols("iv")
     for asked in ("ivv", "kids ~ aid, where grl == 1"):
         ran = dprct("ols", path, asked)
-        assert (ran.code, "is the name of no declared regression" in ran.err) == (2, True)
+        assert (ran.code, "is neither a declared regression nor a formula" in ran.err) == (2, True)
         assert "did you mean '" in ran.err
 
 

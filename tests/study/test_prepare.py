@@ -62,32 +62,17 @@ cluster = "village"
 confirm = true
 [package]
 folder = "rep"
-[columns.village]
-fate = "public"
-levels = [LEVELS]
-missing = "never"
-[columns.treat]
-fate = "public"
-levels = [0, 1]
-missing = "never"
-[columns.age]
-fate = "modelled"
-bounds = [18, 80]
-missing = "never"
-[columns.y]
-fate = "modelled"
-bounds = [0, 20]
-sd = 3
-missing = "never"
-[columns.km]
-fate = "public"
-[columns.road]
-fate = "public"
-[columns.town]
-fate = "public"
-[columns.far]
-fate = "public"
+[columns]
+village = {fate = "public", levels = [LEVELS], missing = "never"}
+treat = {fate = "public", levels = [0, 1], missing = "never"}
+age = {fate = "modelled", bounds = [18, 80], missing = "never"}
+y = {fate = "modelled", bounds = [0, 20], sd = 3, missing = "never"}
+km = {fate = "public"}
+road = {fate = "public"}
+town = {fate = "public"}
+far = {fate = "public"}
 """.replace("LEVELS", ", ".join(map(str, range(1, 51))))
+PRIVATE_KEY = ('village = {fate = "public"', 'village = {fate = "modelled"')
 DO = """\
 use people.dta, clear
 gen older = age > 40
@@ -152,7 +137,7 @@ def test_facts_are_those_of_the_public_file(home: Path) -> None:
     assert schema.column("road").levels == (0.0, 1.0)
     assert schema.column("town").levels == ("Ada", "Bo")
     assert all(schema.column(name).missing == () for name in ("km", "road"))
-    declared = rewritten(home, ("[columns.km]\n", "[columns.km]\nbounds = [0, 50]\n"))
+    declared = rewritten(home, ("km = {", "km = {bounds = [0, 50], "))
     study = study_of(declared)
     assert study.declared(read_header(study)).column("km").bounds == (0.0, 50.0)
 
@@ -172,9 +157,7 @@ def test_a_key_that_is_not_in_the_file_leaves_values_missing(home: Path) -> None
 
 def test_only_the_replaced_row_has_other_values(home: Path) -> None:
     """Every pair of neighbours of a small table: the rows of others stay, bit for bit."""
-    study = study_of(
-        rewritten(home, ('fate = "public"\nlevels = [1', 'fate = "modelled"\nlevels = [1'))
-    )
+    study = study_of(rewritten(home, PRIVATE_KEY))
     data = people().iloc[:12].reset_index(drop=True)
     before = study.with_prepared(data)
     for row in range(len(data)):
@@ -187,7 +170,7 @@ def test_only_the_replaced_row_has_other_values(home: Path) -> None:
 
 
 def test_a_public_column_needs_a_public_key(home: Path) -> None:
-    private = rewritten(home, ('fate = "public"\nlevels = [1', 'fate = "modelled"\nlevels = [1'))
+    private = rewritten(home, PRIVATE_KEY)
     assert any(
         "'km' has fate 'public', and its key 'village'" in x for x in open_points(study_of(private))
     )
@@ -279,7 +262,7 @@ def test_check_prints_json(home: Path, command_line: Callable[..., Any]) -> None
     (row,) = said["regressions"]
     assert len(row["obstacles"]) == 3
     assert row["obstacles"][0] == {"reason": row["reason"], "remedy": row["remedy"]}
-    open_ = rewritten(home, ("bounds = [0, 20]\n", ""))
+    open_ = rewritten(home, ("bounds = [0, 20], ", ""))
     ran = run("check", open_, "--json")
     assert ran.code == 1
     assert json.loads(ran.out)["open"] != []

@@ -133,7 +133,7 @@ class CATESpec(ShapesSpec):
         if needless or self.known(facts) is not None:
             why = f"``learner={self.learner!r}`` needs none" if needless else "it is known here"
             raise ParameterError(
-                f"``propensity_model={self.propensity_model!r}`` is of a propensity that is "
+                f"``propensity_model={self.propensity_model!r}`` is for a propensity that is "
                 f"estimated, and {why}; leave it out"
             )
 

@@ -92,16 +92,16 @@ PART = "{} of model {}"
 FAMILIES = ("logit", "probit", "cloglog", "poisson")
 
 SMALL_REMAINDER = 0.5
-"""In errors of a coefficient, by how much the step after the last may move it and be left out."""
+"""How far a further step may move a coefficient, in its errors, for that to be negligible."""
 
 MOST_REMAINDER = 1.0
-"""In errors of a coefficient, by how much the step after the last may move it."""
+"""How far a further step may move a coefficient, in its errors."""
 
 FEWEST = 3
 """Clusters that errors need."""
 
 FEWEST_OF_WAYS = 10
-"""The same of each way, where errors are clustered in two."""
+"""Clusters of each way that errors clustered in two ways need."""
 
 TYPICAL_ICC = 0.1
 _FARTHEST_STEP = 3.0
@@ -166,8 +166,8 @@ def unserved(one: Regression, schema: Schema) -> str:
     parsed = one.parsed
     if one.joint is not None:
         return (
-            f"``joint=``: scores of a {one.family} are added without tests across regressions; of "
-            "effects on the mean there is one: declare ``joint=`` without ``family=`` as well"
+            f"``joint=``: a {one.family} has no tests across regressions, effects on the mean do; "
+            "declare ``joint=`` without ``family=`` as well"
         )
     if one.count_effects is not None:
         return "``count_effects=`` is of effects after ``|``"

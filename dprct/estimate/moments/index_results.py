@@ -53,19 +53,19 @@ class IndexResults(WithRatios, LinearResults):
     family : {"logit", "probit", "cloglog", "poisson"}
     estimated : (k,) Series of bool
         Whether a coefficient is read: the noise of the information passes the gate, and another
-        step would move it by less than its error.  Where that may be more than half of the error,
-        the error has it besides, which keeps the level of intervals.
+        step would move it by less than its error.  Where it may move it by more than half of that,
+        the error allows for it, so that intervals keep their coverage.
     eta2 : float
         Noise of the information against itself; coefficients are read up to 0.1.
     remainder : float
         Half the mean squared change of the index in the last step.
     averages : Averages
     moved : (k,) array
-        What variances have for another step.
+        What the variances contain for another step.
 
     Notes
     -----
-    What is not estimated is NaN; no data decide that but released ones.  Inference is normal.
+    What is not estimated is NaN, which only released numbers decide.  Inference is normal.
     """
 
     family: Family
@@ -104,11 +104,10 @@ class IndexResults(WithRatios, LinearResults):
 
         Notes
         -----
-        Averages are over an index of normal law: of the variance that the released moments of the
-        regressors give it, and of the mean at which the model's mean is that of the outcome, as it
-        is in every fit with a constant.  Of a model of some rows, or of weighted ones, they are
-        over these, whose means and variances follow from the information, at the level that the
-        constant has.  Nothing new is released.
+        Averages are over a normal index.  Its variance follows from the released moments of the
+        regressors, its mean from that of the outcome, which the model reproduces as every fit with
+        a constant does.  A model of some rows, or with weights, is averaged over these: means and
+        variances follow from the information, the level from the constant.  No more is released.
         """
         names = [str(name) for name in self.params.index]
         if variable not in names[1:]:
@@ -292,17 +291,15 @@ def _unread(drawn: DrawnIndex, names: pd.Index[Any]) -> tuple[str, ...]:
     if not len(names):
         return ()
     return (
-        "Not estimated, for another step of the fit may move them by more than their errors: "
+        "Not estimated, because another step of the fit may move them by more than their errors: "
         f"{', '.join(str(name) for name in names)}.",
     )
 
 
 def _moved(names: pd.Index[Any]) -> tuple[str, ...]:
-    """Whose errors include what another step may move them by, in words."""
+    """Note on the coefficients whose errors allow for another step, if there are any."""
     said = ", ".join(str(name) for name in names)
-    return (f"Errors of {said} include what another step of the fit may change.",) * bool(
-        len(names)
-    )
+    return (f"Errors of {said} allow for another step of the fit.",) * bool(said)
 
 
 SURE = 3.0

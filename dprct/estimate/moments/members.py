@@ -289,14 +289,14 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
 
 
 def _typical(counts: Array) -> Array:
-    """By how much a plan takes arms of blocks to be lost more, or less, than others."""
+    """How many more members, or fewer, a plan takes arms of blocks to lose than others."""
     found: Array = np.sqrt(_LOST * (1 - _LOST) * counts / 2)
     found[1::2] *= -1
     return found
 
 
 def _lost(bound: BoundStep) -> Law:
-    """What is left where nothing can be told."""
+    """NaN for all that is not estimated."""
     q = len(bound.weights)
     lost, nothing = np.full((q, q), math.nan), np.zeros_like(bound.weights)
     return Law(lost[0], lost, nothing[0], nothing, math.nan, math.inf, lost)

@@ -1149,7 +1149,7 @@ def _later(
     own = read.psi[:, [first.setdefault(key, at) for at, key in enumerate(keys)]]
     length = float(np.sqrt((own**2).sum(axis=0)).max())
     assert isinstance(score, Members)
-    # cells that do not count move nothing, whatever was drawn: so it was claimed
+    # cells that do not count move nothing, as was claimed before the draw
     whole = np.where(score.counts, np.rint(own * (FINEST / length)), 0)
     whole = whole.astype(np.int64).astype(object)
     assert bound.chosen is not None

@@ -158,7 +158,7 @@ def doubtful_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[
             gram, noise = facts.steps.gram(bound), gaussian_of(allocation, TOTALS).noise_sd / GRID
             if gram_told_above(bound, facts.layout, gram, noise) >= 1:
                 yield (
-                    f"{one.title}: it may not be estimated, for the covariates that treatment is "
+                    f"{one.title}: it may not be estimated, since the covariates that treatment is "
                     "multiplied by vary by less than eight times the planned noise of their "
                     "moments; raise epsilon, or declare narrower bounds of them"
                     + (", or leave the weights out" if one.weights else "")

@@ -737,7 +737,7 @@ class Moments(ReleasedMoments):
             names += [one.title for one in self.models]
             if names and ("~" not in formula or "," in formula):
                 raise ParameterError(
-                    f"{shortened(formula)} is the name of no declared regression, nor a formula "
+                    f"{shortened(formula)} is neither a declared regression nor a formula "
                     f"such as 'y ~ x'; {instead_of(formula, names)}"
                 ) from None
             raise

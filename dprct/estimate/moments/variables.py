@@ -244,7 +244,7 @@ def checked_column(schema: Schema, name: str) -> Column:
     if column.bounds is None and column.levels is None:
         if name == schema.unit.id:
             raise SchemaError(
-                f"column {name!r} identifies units, and has no levels; it is no column of a "
+                f"column {name!r} identifies units, and has no levels; it cannot be a column of a "
                 f"release, only ``| {name}`` at the end of a formula, for fixed effects of units "
                 "with several rows (docs/panels.md)"
             )

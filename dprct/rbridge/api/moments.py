@@ -179,8 +179,8 @@ def moments_wald(result: Any, hypothesis: Any) -> Record:
     first = next(iter(inspect.signature(found.wald_test).parameters.values()))
     if hypothesis is None and first.default is first.empty:
         raise ParameterError(
-            "``hypothesis=`` is missing, and only of released moments and of regressions that are "
-            "tested together it is that all are 0; give one, such as 'treat = 0', or several"
+            "``hypothesis=`` is missing, and defaults to all being 0 only for released moments and "
+            "regressions that are tested together; give one, such as 'treat = 0', or several"
         )
     test = found.wald_test(hypothesis)
     return Record(
