@@ -260,7 +260,9 @@ def read_slopes(
         terms, np.asarray(bound.rest, np.float64), np.asarray(bound.own, np.float64), levels,
         V[np.ix_(at, at)] * known[None, :], GRID / scales,
     )  # fmt: skip
-    rows = bound.n * count / (1.0 if bound.chosen is None else bound.chosen.loads[0])
+    rows = float(bound.n)
+    if bound.chosen is not None and not bound.chosen.everybody:
+        rows *= count / bound.chosen.loads[0]
     return ReadSlopes(theta, per_unit(bound) @ inverse, noise, influence, usable, rows)
 
 
