@@ -562,6 +562,10 @@ def opened(
     desk = Desk(path, do)
     if path.exists():
         named = read_toml(path, StudyError).get("data")
+        if isinstance(named, str) and _is_same(path, data):
+            raise FileError(
+                f"{data.name!r} is a study file; give the data that it names, {named!r}"
+            )
         if isinstance(named, str) and not _is_same(path.parent / named, data):
             raise FileError(
                 f"{path.name!r} is the study file of {named!r}, not of {data.name!r}; "

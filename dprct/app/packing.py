@@ -124,9 +124,15 @@ def verified(study: Study) -> dict[str, Any]:
     files = [study.output]
     if study.release.method == "moments":
         files.append(moments_path(study.output))
-    found = [verify(path) for path in files]
+    found = [verify(path, ledger=_ledger(study)) for path in files]
     lines = dict.fromkeys(line for one in found for line in str(one).splitlines())
     return {"ok": all(found), "lines": [*lines]}
+
+
+def _ledger(study: Study) -> Path | None:
+    """The ledger of the data, which may be in another folder than what was released."""
+    path = ledger_path(study.data, study.dataset_id)
+    return path if path.exists() else None
 
 
 def packaged(study: Study) -> dict[str, Any]:
@@ -151,8 +157,7 @@ def verified_package(study: Study) -> dict[str, Any]:
     if found.changed is not None:
         said = f"{folder.name!r} is not the package as it was written{found.changed}"
         return {"ok": False, "lines": [said]}
-    ledger = ledger_path(study.data, study.dataset_id)
-    checked = checked_releases(found, ledger if ledger.exists() else None)
+    checked = checked_releases(found, _ledger(study))
     first = f"every file of {folder.name} is as it was written"
     return {
         "ok": all(checked),

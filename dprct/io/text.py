@@ -185,7 +185,10 @@ def _refusing(path: Path) -> Iterator[None]:
             f"{path.name!r} is not UTF-8 text (first at byte {error.start}); save it as UTF-8"
         ) from None
     except csv.Error as error:
-        raise FileError(f"{path.name!r} is not a comma-separated file ({error})") from None
+        raise FileError(
+            f"{path.name!r} is not a comma-separated file ({error}); close every quote, or save it "
+            "again as .csv"
+        ) from None
 
 
 def _chunks(path: Path) -> Iterator[tuple[list[str], list[tuple[str, ...]]]]:

@@ -186,9 +186,20 @@ def _public_file(home: Path, part: Preparation) -> PublicFile:
 @functools.lru_cache(maxsize=32)
 def _read(path: Path, part: Preparation, _: tuple[int, int] | None) -> PublicFile:
     data, schema = read(path)
+    for asked, names in (("on", part.keys), ("columns", part.columns)):
+        if len({*names}) < len(names):
+            raise StudyError(f"{asked} names a column twice; name each once")
     for name in (*part.keys, *part.columns):
         if name not in schema.names:
             raise ColumnError(str(ColumnError.unknown(name, tuple(schema.names), path.name)))
+    if not len(data):
+        raise FileError(f"{path.name!r} has names but no rows; give a file with data")
+    for name in part.keys:
+        if data[name].isna().any():
+            raise StudyError(
+                f"column {name!r} of its key is missing in some row; leave that row out: a row of "
+                "the data without a key finds none"
+            )
     rows: dict[tuple[Any, ...], int] = {}
     for at, key in enumerate(zip(*(data[name].tolist() for name in part.keys), strict=True)):
         if rows.setdefault(key, at) != at:

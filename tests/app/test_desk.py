@@ -400,6 +400,8 @@ def test_a_study_file_of_other_data_is_refused(desk: Desk, survey: Path) -> None
     shutil.copy(survey, other)
     with pytest.raises(FileError, match="--study"):
         opened(other, desk.path)
+    with pytest.raises(FileError, match="is a study file; give the data that it names, 'survey"):
+        opened(desk.path, None)
 
 
 def test_every_fact_of_a_column_can_be_declared(desk: Desk) -> None:

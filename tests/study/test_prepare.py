@@ -188,6 +188,8 @@ def test_a_public_column_needs_a_public_key(home: Path) -> None:
         ('on = "village"', 'on = "id"\nkind = "1:1"', "a row for each person is confidential"),
         ('on = "village"', 'on = "vilage"', "no column 'vilage'"),
         ('on = "village"', 'on = "road"', "its key repeats"),
+        ('on = "village"', 'on = ["village", "village"]', "on names a column twice"),
+        ('on = "village"', 'on = "village"\ncolumns = ["km", "km"]', "columns names a col"),
         ('on = "village"', 'on = "village"\ncolumns = ["kms"]', "no column 'kms'"),
         ('"rep/villages.dta"', '"rep/people.dta"', "confidential file"),
         ('"rep/villages.dta"', '"../villages.dta"', "outside the folder"),
@@ -210,6 +212,18 @@ def test_files_of_persons_and_of_other_keys_are_refused(home: Path) -> None:
         write_dta(other, Schema.from_frame(other), home / "rep" / "villages.dta")
         with pytest.raises(DprctError, match=words):
             read_header(study_of(home / "study.toml"))
+
+
+def test_files_without_rows_and_with_missing_keys_are_refused(home: Path) -> None:
+    """A missing key matches another one in Stata, and nothing here."""
+    path, all_of_them = home / "rep" / "villages.dta", villages()
+    some = all_of_them.assign(village=[np.nan, *all_of_them["village"][1:]])
+    write_dta(some, Schema.from_frame(some), path)
+    with pytest.raises(DprctError, match="'village' of its key is missing in some row; leave"):
+        read_header(study_of(home / "study.toml"))
+    write_dta(all_of_them.iloc[:0], Schema.from_frame(all_of_them), path)
+    with pytest.raises(DprctError, match="has names but no rows"):
+        read_header(study_of(home / "study.toml"))
 
 
 def rows_of(home: Path, do: str, *, complete: bool = True) -> list[Any]:
