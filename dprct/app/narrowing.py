@@ -76,7 +76,7 @@ def crowded(document: Mapping[str, Any], path: Path, header: Schema, rows: int) 
         binned = tuple(name for name in found.columns if _has_bins(document, name))
         enough = (b for b in _BINS if not _is_refused(_with(asked, binned, b), path, header, rows))
         bins = next(enough, 0) if binned else 0
-    except DprctError:  # something else is open: that is said
+    except DprctError:  # something else is open, and is reported
         return None
     return Crowded(found.cells, found.threshold, found.rows, bins, binned)
 

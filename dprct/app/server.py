@@ -338,8 +338,8 @@ def serve(
 ) -> None:
     """Serve a desk until its last window is closed, or the process is interrupted.
 
-    Port 0 takes any that is free.  ``announce`` is told the address, once it answers.  ``grace`` is
-    for how many seconds there may be no window.
+    Port 0 takes any free one.  ``announce`` is called with the address once it answers.  ``grace``
+    is for how many seconds no window need be open.
     """
     import uvicorn
 

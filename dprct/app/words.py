@@ -301,7 +301,7 @@ def in_fields(said: str, keys: Container[str]) -> str:
 
 
 def label(key: str, section: str = "") -> str:
-    """Label of a field, which a section may have of its own.
+    """Label of a field, for which a section may have its own.
 
     Examples
     --------

@@ -170,7 +170,7 @@ def named(text: str) -> set[str]:
 
 
 def in_signs(text: str, missing: str = "missing") -> str:
-    """A condition with the signs of Stata and R, whose order of operations is another.
+    """A condition with the operators of Stata and R, whose precedence differs.
 
     Examples
     --------

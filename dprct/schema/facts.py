@@ -291,7 +291,7 @@ CellKind = Literal["text", "date"]
 
 
 def cell_kind(declared: Mapping[str, Any]) -> CellKind | None:
-    """What declared levels or bounds say that the cells of a column are; None of numbers.
+    """What the cells of a column are by its declared levels or bounds; None for numbers.
 
     Examples
     --------

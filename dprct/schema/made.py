@@ -63,7 +63,7 @@ def made_columns(
     """The columns that are made of others, with what follows of their values.
 
     Each expression uses columns of the file, as declared, and those before it; ``declare`` adds
-    what is declared of such a column besides.
+    what else is declared of such a column.
 
     Examples
     --------

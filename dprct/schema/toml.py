@@ -101,7 +101,7 @@ def merge(document: Any, facts: Mapping[str, Any]) -> None:
 
 
 def _comments_below(table: Table) -> list[Any]:
-    r"""Take the comments off a table that a blank line parts from it: they are about what follows.
+    r"""Remove the comments after a blank line at the end of a table: they are about what follows.
 
     Examples
     --------

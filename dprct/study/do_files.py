@@ -33,7 +33,7 @@ def read_do(
     """List the estimations that do-files run, without running anything.
 
     Do-files are in the order in which they are run, or in folders.  With the header of the data,
-    ranges, wildcards and abbreviations are written out, and names that it does not have are said;
+    ranges, wildcards and abbreviations are written out, and names that it lacks are reported;
     it is that of ``dataset``, by default of every file that the do-files do not make themselves.
     ``treatments`` are by default the columns whose role is that in the schema; ``others`` has the
     columns of other data files that the do-files use, by name, and ``merges`` those that

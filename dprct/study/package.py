@@ -124,7 +124,7 @@ def package_folder(study: Study) -> Path:
 
 def contents_of(study: Study, target: Path | None = None) -> Contents:
     """Planned contents of the package of a study; nothing is written or charged."""
-    _check_has_file(study)  # first, lest somebody makes a folder for nothing
+    _check_has_file(study)  # first, so that nobody makes a folder in vain
     spec = study.package
     if spec is None or spec.folder is None:
         raise StudyError(

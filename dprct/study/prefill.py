@@ -103,7 +103,7 @@ def prefilled(
     """Facts of a file's columns by the regressions with a treatment.
 
     ``treatments`` are given where do-files make them themselves.  Regressions at ``places``, by
-    default all, are told as they are printed.
+    default all, are reported as they are printed.
 
     Examples
     --------

@@ -106,7 +106,7 @@ class FactsOfFile(NamedTuple):
     empty: frozenset[str] = frozenset()
 
     def of_study(self, study: Study) -> Schema:
-        """Schema of a study's rows: it says what cells of a .csv are, and merges public files."""
+        """Schema of a study's rows, with its types of the cells of a .csv and its public files."""
         if study.data.suffix.lower() != ".csv":
             return study.prepared(self.schema)
         kinds = study.kinds_of(self.schema.names)

@@ -514,7 +514,7 @@ class DrawnIndex:
     """What was released of one model of an index, in units of its regressors."""
 
     params: Array  # (k,)
-    # sampling, noise: (k, k), parts of its covariance: sampling, as raised for its own noise, and
+    # sampling, noise: (k, k), parts of its covariance: sampling, inflated for its own noise, and
     # noise of the scores.
     sampling: Array
     noise: Array
@@ -543,7 +543,7 @@ class DrawnIndex:
 
     @property
     def moved(self) -> Array:
-        """What errors have besides, squared: :attr:`left`, where it is not small.
+        """What variances have added for another step: :attr:`left` squared, if that is not small.
 
         A bias of b errors at most, and b^2 in the variance: the 95 % interval covers .95 of draws
         or more at every b.

@@ -155,7 +155,7 @@ class ReducedForm(AndersonRubin):
     d: Array
     excluded: NDArray[np.intp]  # (K,): places of the instruments among the regressors
     by_cell: bool
-    kap: float  # by which residual variances are raised, in every direction
+    kap: float  # by which residual variances are inflated, in every direction
 
     def statistic(self, angle: float) -> float:
         """Return the chi-square(K) of the instruments in the direction of an angle."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating[Any]]
 
 _LOST = 0.2
-"""Share of people that a plan takes not to have a value, where who has one is private."""
+"""Share of people whom a plan assumes to have no value, where who has one is private."""
 
 GATE = 5.0
 """Standard deviations of its noise that the number of members of every arm must be above."""

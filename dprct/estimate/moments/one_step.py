@@ -706,7 +706,7 @@ def chosen_shares(
 
 
 def told_above(steps: Steps, layout: Layout) -> list[float]:
-    """Return from which mu on covariates that treatment is multiplied by are told from noise."""
+    """Return the mu above which covariates multiplied by treatment stand out from noise."""
     several = math.sqrt(len(steps.bound) + len(steps.grams()))
     return [
         gram_told_above(bound, layout, steps.gram(bound), several)

@@ -50,9 +50,9 @@ def variances(bound: BoundStep) -> Array:
 
 
 def counting(bound: BoundStep) -> tuple[float, float]:
-    """Means over all people of what one counts by private columns, and of its square, as planned.
+    """Planned means over all people of what a row counts by private columns, and of its square.
 
-    Of the largest private weight.
+    Both are in units of the largest private weight.
     """
     if bound.chosen is None:
         return 1.0, 1.0
