@@ -7,17 +7,22 @@ allows, fails ``test_completeness.py`` until a case here gives it.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 
 import dprct
+from dprct import Column
 from dprct.schema.made import made_columns, with_made
+from dprct.study.prepare import Preparation, PublicFile, with_added
 from dprct.study.sections import Scope
 
 from .neighbours import (
     DELTAS,
+    FIELDS,
     HUGE,
     LARGE,
     MOST,
@@ -29,7 +34,7 @@ from .neighbours import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 CASES: dict[str, Case] = {}
 GIVEN: dict[type, list[dict[str, Any]]] = {}
@@ -38,11 +43,12 @@ GIVEN: dict[type, list[dict[str, Any]]] = {}
 
 def case(method: Any, name: str, *, private: str, public: str = "", given: dict[str, Any],
          engine: bool = False, sample: str | None = None, derived: Mapping[str, str] | None = None,
-         **facts: Any) -> None:  # fmt: skip
+         merged: PublicFile | None = None, **facts: Any) -> None:  # fmt: skip
     """Register a case; ``private`` and ``public`` are names of columns, with spaces between.
 
-    Of a ``sample``, the method gets the rows that a study file with this condition gives it, and
-    with ``derived`` the columns that a study file makes by these expressions.
+    Of a ``sample``, the method gets the rows that a study file with this condition gives it, with
+    ``derived`` the columns that a study file makes by these expressions, and with ``merged`` those
+    that it merges from a public file.
     """
     GIVEN.setdefault(method, []).append(given)
     words = f"{method.__module__.split('.')[1]}.{method.__name__}: {name}"
@@ -50,6 +56,8 @@ def case(method: Any, name: str, *, private: str, public: str = "", given: dict[
     def make(table: Any, schema: Any) -> Any:
         scope = Scope(sample=sample)
         table, schema = scope.sampled(table), replace(schema, sample=scope.condition)
+        if merged is not None:
+            table, schema = _with_merged(table, schema, merged)
         if derived is not None:
             table, schema = _with_derived(table, schema, derived)
         data = pl.from_pandas(table, nan_to_null=True).lazy() if engine else table
@@ -68,6 +76,23 @@ def _with_derived(table: Any, schema: Any, derived: Mapping[str, str]) -> tuple[
     made = made_columns(derived, schema.columns, lambda one: replace(one, fate="modelled"))
     table = with_made(table, derived, {column.name: column for column in schema.columns})
     return table, replace(schema, columns=(*schema.columns, *made))
+
+
+def _with_merged(table: Any, schema: Any, file: PublicFile) -> tuple[Any, Any]:
+    """Return a table with the columns that a study merges into it, and their schema."""
+    known = {column.name: column for column in schema.columns}
+    whole = with_added(schema, [file], known)
+    fate = known[file.keys[0].name].fate
+    same = {one.name: {"fate": fate} for one in file.columns} if fate else {}
+    return file.added_to(table), whole.declare(**same)
+
+
+def _public_file(key: Column, *columns: Column, **values: Sequence[float]) -> PublicFile:
+    """Return a file of public facts, a row for each level of its key, as a study has read it."""
+    data = pd.DataFrame({key.name: key.levels, **values})
+    rows = {(level,): at for at, level in enumerate(data[key.name].tolist())}
+    part = Preparation("facts.dta", key.name)
+    return PublicFile(part, Path(part.merge), "0" * 64, data, (key,), columns, rows)
 
 
 def _scales(**sd: float) -> dict[str, dict[str, float]]:
@@ -696,6 +721,15 @@ for engine in (False, True):
                          dprct.Regression("took ~ w", family="logit", where="x >= 1", weights="v")],
             "assignment": dprct.Simple("t")}, private="took w t g x v", least=0.0, engine=engine,
            facts={"v": {"bounds": (0.0, 8.0)}})  # fmt: skip
+scores("logit of some people of clusters in two ways, with weights",
+       {"formulas": [dprct.Regression("took ~ t + w", family="logit", cluster=("pair", "year"),
+                                      where="x >= 1", weights="v")],
+        "assignment": dprct.Simple("t"), "neighbors": "replace-one-design-public",
+        "attrition": True},
+       private="took w x v", public="t pair year", least=0.0,
+       facts={"v": {"bounds": (0.0, 7.0)},
+              **{one: {"levels": None, "type": "int", "fate": "public"}
+                 for one in ("pair", "year")}})  # fmt: skip
 scores("probit, nonrobust, missing private",
        {"formulas": [dprct.Regression("took ~ w", family="probit")], "cov_type": "nonrobust"},
        private="took w", may_miss={"w": "private"}, facts=_policies(w="private"),
@@ -729,6 +763,18 @@ declared("columns that the study makes",
          {"formulas": ["y ~ t + w2", "sum ~ t", dprct.Regression("y ~ t + w", where="late == 1")],
           "assignment": dprct.Simple("t")},
          derived=MADE)  # fmt: skip
+IN_X = _public_file(FIELDS["x"], Column("km", bounds=(0.3, 7.0), missing=()),
+                    Column("road", "byte", levels=(0.0, 1.0), missing=()),
+                    km=(0.3, 7.0, 2.1), road=(1.0, 0.0, 1.0))  # fmt: skip
+declared("columns that the study merges by a private key",
+         {"formulas": ["y ~ t + km", "km ~ t", dprct.Regression("y ~ t + w", where="road == 1")],
+          "assignment": dprct.Simple("t")},
+         merged=IN_X, derived={"far": "where(km > 2, 1, 0)"})  # fmt: skip
+IN_BLOCK = _public_file(FIELDS["block"], Column("km", bounds=(1.0, 7.0), missing=()), km=(7.0, 1.7))
+declared("weights that the study merges by a public key",
+         {"formulas": [dprct.Regression("y ~ t + w | block", weights="km")],
+          "assignment": dprct.Block("t", block="block")},
+         public="t block", facts={"block": {"fate": "public"}}, merged=IN_BLOCK)  # fmt: skip
 for engine in (False, True):
     declared("conditions on public columns" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", where="pair >= 200 & pair < 450"),
@@ -792,6 +838,16 @@ for engine in (False, True):
               "assignment": dprct.Block("t", block="block")},
              private="y w x", public="t block", may_miss={"y": "private"},
              facts=_policies(y="private"), engine=engine)  # fmt: skip
+for unit in ("people", "villages"):
+    own = {} if unit == "people" else {"cluster": "pair"}
+    declared(f"values that are private, within blocks, public weights, {unit}",
+             {"formulas": [dprct.Regression("y ~ t + w | block", weights="v", **own),
+                           dprct.Regression("y ~ t | block", weights="v", where="x == 1", **own)],
+              "assignment": dprct.Block("t", block="block")},
+             public="t block v pair", may_miss={"y": "private"},
+             facts=_together(_policies(y="private"), {
+                 "v": {"fate": "public", "bounds": (1.0, 7.0)},
+                 "pair": {"levels": None, "type": "int", "fate": "public"}}))  # fmt: skip
 for hidden in (False, True):
     declared("weights that are private" + ", as is treatment" * hidden,
              {"formulas": [dprct.Regression("y ~ t + w", weights="v")],
@@ -892,6 +948,11 @@ for engine in (False, True):
                            dprct.Regression("y ~ t*w", where="x == 1", name="some")],
               "assignment": dprct.Simple("t")}, private="y w v x", engine=engine,
              facts={"v": {"bounds": (0.0, 8.0)}})  # fmt: skip
+declared("products of some people of villages, private weights",
+         {"formulas": [dprct.Regression("y ~ t*w", weights="v", where="x >= 1", cluster="pair")],
+          "assignment": dprct.Simple("t")}, private="y w v x", public="t pair",
+         facts={"v": {"bounds": (0.0, 7.0)},
+                "pair": {"levels": None, "type": "int", "fate": "public"}})  # fmt: skip
 declared("products of treatment and covariates, villages",
          {"formulas": ["y ~ t*w"], "assignment": dprct.Cluster("t", cluster="pair")},
          private="y w", public="t pair",

@@ -152,11 +152,28 @@ def test_errors_of_clusters_in_two_ways_are_those_of_rows(tmp_path: Any) -> None
         dprct.PrivateMoments(data.assign(team=data["team"] % 5), schema, formulas=[asked], **PUBLIC)
 
 
+def weighted_errors(data: Any, outcome: str, family: str, beta: Any) -> Any:
+    """Robust errors of a regression on treat and x with the weights w, by their definition."""
+    X = sm.add_constant(data[["treat", "x"]]).to_numpy(float)
+    index, y, w = X @ beta.to_numpy(), data[outcome].to_numpy(), data["w"].to_numpy()
+    mean = {"logit": special.expit, "probit": special.ndtr, "poisson": np.exp}[family](index)
+    e, at = y - mean, mean if family == "poisson" else mean * (1 - mean)
+    if family == "probit":
+        d = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi)
+        e, at = e * d / at, d * d / at
+    A = np.linalg.inv((X.T * (w * at)) @ X)
+    return np.sqrt(np.diag(A @ (X.T * (w * e) ** 2) @ X @ A))
+
+
 @pytest.mark.parametrize("family", ["logit", "probit", "poisson"])
 def test_conditions_and_weights_are_those_of_rows(family: Any, tmp_path: Any) -> None:
     """Of some rows, with weights, against maximum likelihood of these rows."""
     outcome = "visits" if family == "poisson" else "y"
-    data = ROWS.assign(w=np.random.default_rng(2).uniform(1, 4, N))
+    rng = np.random.default_rng(2)
+    data = ROWS.assign(w=rng.uniform(1, 4, N))
+    # three times the variance of a Poisson law: errors that are not robust are too small
+    mean = np.exp(0.3 + 0.3 * data["treat"] + 0.2 * data["x"])
+    data["visits"] = (3 * rng.poisson(mean / 3)).clip(0, 12)
     schema = dprct.Schema((*SCHEMA.columns, dprct.Column("w", bounds=(0, 4), **NEVER)))
     asked = [
         Regression(f"{outcome} ~ treat + x", family=family, **more)
@@ -172,9 +189,10 @@ def test_conditions_and_weights_are_those_of_rows(family: Any, tmp_path: Any) ->
         assert (abs(found.params - raw.params) < 4 * found.bse_noise + 0.1 * raw.bse).all()
         if one.where:
             assert abs(found.nobs / (data["f"] == 1).sum() - 1) < 0.02
-        if not one.weights:
-            sampling = np.sqrt(found.bse**2 - found.bse_noise**2)
-            np.testing.assert_allclose(sampling, raw.bse, rtol=0.15)
+        own = data[data["f"] == 1] if one.where else data
+        wanted = raw.bse if not one.weights else weighted_errors(own, outcome, family, raw.params)
+        sampling = np.sqrt(found.bse**2 - found.bse_noise**2)
+        np.testing.assert_allclose(sampling / wanted, 1.1, rtol=0.15)
         for name in ("treat", "x"):  # over these rows
             effect, other = found.margins(name), raw.margins(name, rows)
             assert abs(effect.params[name] - other.params[name]) < 4 * effect.bse[name]
@@ -218,6 +236,11 @@ def test_errors_have_what_another_step_may_do() -> None:
         if read:
             ratio = found.bse.iloc[at] / before.bse.iloc[at]
             assert ratio == pytest.approx((1 + times**2) ** 0.5 if widened else 1)
+    error = np.sqrt(np.diag(drawn.sampling))
+    loud = dataclasses.replace(drawn, noise=3 * drawn.sampling)  # an error is twice that of rows
+    loud = dataclasses.replace(loud, remainder=1.5 * float((error * drawn.range).min()))
+    assert loud.estimated.all()
+    assert loud.moved.any()
     moved = dataclasses.replace(before, moved=np.full(len(before.params), 0.04))
     for one, more in (("treat", 0.0), ("treat + x", 0.08), ("treat - 3*x", 0.4)):
         own = before.lincom(one).bse.iloc[0] ** 2 + more  # |b| + |b'| at most: bb' <= 2 diag(b^2)
@@ -228,6 +251,28 @@ def test_errors_have_what_another_step_may_do() -> None:
     bias = np.linspace(0, 1, 101)  # the interval covers at every bias of up to an error
     end = 1.959964 * np.sqrt(1 + bias**2)
     assert (special.ndtr(end - bias) - special.ndtr(-end - bias) > 0.9499).all()
+
+
+def test_what_another_step_may_do_follows_from_the_last_one() -> None:
+    """Half the mean squared change of the index, in three steps of Newton's method by hand."""
+    rng = np.random.default_rng(4)
+    index = -2.5 + 0.8 * ROWS["treat"] + 1.2 * ROWS["x"]
+    data = ROWS.assign(y=(rng.random(N) < special.expit(index)).astype(float))
+    data = pd.concat([data] * 8, ignore_index=True)
+    asked = Regression("y ~ treat + x", family="logit")
+    drawn = model(asked, data=data).fit(*LARGE, rng=1).drawn.models[0]
+    X, y = sm.add_constant(data[["treat", "x"]]).to_numpy(float), data["y"].to_numpy()
+    q = y.mean()
+    beta = np.linalg.lstsq(X, y - q, rcond=None)[0] / (q * (1 - q))
+    beta[0] += special.logit(q)
+    for _ in range(2):
+        p = special.expit(X @ beta)
+        step = np.linalg.solve((X.T * p * (1 - p)) @ X, X.T @ (y - p))
+        beta = beta + step
+    left = np.square(X @ step).mean() / 2
+    assert drawn.remainder == pytest.approx(left, rel=0.25)
+    end = sm.Logit(y, X).fit(disp=0).params
+    assert (abs(beta - end) < drawn.left).all()
 
 
 def test_treatment_may_be_private_and_there_need_be_none() -> None:

@@ -141,6 +141,7 @@ def in_blocks(n: int = 6000) -> pd.DataFrame:
     block, t = village % 3, (village // 3 % 2).astype(float)
     x = rng.normal(size=n).clip(-3, 3)
     y = block + 0.3 * x + t * (0.2 + 0.3 * block) + rng.normal(size=n)
+    y += 0.5 * np.random.default_rng(8).normal(size=1 + village.max())[village]
     gone = rng.random(n) < 0.1 + 0.25 * np.where(t == 1, block, 2 - block)
     return pd.DataFrame({
         "seen": np.where(gone, np.nan, y.clip(-4, 6)), "t": t, "x": x, "block": block * 1.0,
@@ -157,6 +158,34 @@ def blocked(*formulas: Any, design: Any = VILLAGES) -> PrivateMoments:
                  neighbors="replace-one-design-public")  # fmt: skip
 
 
+def sums_in_blocks(bound: Any, cells: Any, weights: str | None) -> Any:
+    """S, R of every block, A, N and the members of each arm of a block."""
+    g, a = BLOCKED["seen"].notna().to_numpy(), bound.weights[:, cells]
+    v = np.ones(len(g)) if weights is None else BLOCKED["v"].to_numpy() / 3
+    r, more = np.nan_to_num(BLOCKED["seen"] - 1), bound.chosen.more[:, cells]
+    of_blocks = [(g * v * r)[bound.blocks[cells] == b].sum() for b in range(3)]
+    own = (g * a).sum(axis=1), (g * v).sum(keepdims=True), (g * more).sum(axis=1)
+    return np.concatenate([(g * a * r).sum(axis=1), of_blocks, *own])
+
+
+@pytest.mark.parametrize("weights", [None, "v"])
+def test_the_noise_of_blocks_is_that_of_the_coefficient(weights: str | None) -> None:
+    """Of numbers whose noise is large, each part by itself: the error it gives and no bias."""
+    steps = blocked(asked("seen ~ t | block", weights=weights, cov_type="HC1")).facts.steps
+    bound = steps.bound[0]
+    sums, rng = sums_in_blocks(bound, steps.cells.codes, weights), np.random.default_rng(5)
+    right = law_of(bound, sums, np.full(len(sums), 1e-9)).theta[0]
+    scale = float(np.abs(bound.weights).max())
+    for s, r, c in ((60.0, 0.1, 0.1), (0.1, 60.0, 0.1), (0.1, 0.1, 60.0), (0.1, 60.0, 60.0)):
+        sds = np.array([s * scale, *[r] * 3, c * scale, c, *[c] * 6])
+        noise = rng.normal(size=(2000, len(sds))) * sds
+        laws = [law_of(bound, sums + one, sds) for one in noise]
+        found = np.array([one.theta[0] for one in laws])
+        error = float(np.sqrt(np.mean([one.covariance[0, 0] for one in laws])))
+        assert error == pytest.approx(found.std(), rel=0.07), (s, r, c)
+        assert abs(found.mean() - right) < 0.1 * error
+
+
 @pytest.mark.parametrize("weights", [None, "v"])
 def test_without_noise_blocks_of_those_who_are_seen_are_exact(weights: str | None) -> None:
     steps = blocked(asked("seen ~ t | block", weights=weights, cov_type="HC1")).facts.steps
@@ -164,12 +193,10 @@ def test_without_noise_blocks_of_those_who_are_seen_are_exact(weights: str | Non
     assert bound.chosen is not None
     assert bound.chosen.within is not None
     assert len(bound.chosen.more) == 3 * 2  # arms of blocks, whatever the weights of their rows
-    g, a = BLOCKED["seen"].notna().to_numpy(), bound.weights[:, cells]
+    g, r = BLOCKED["seen"].notna().to_numpy(), np.nan_to_num(BLOCKED["seen"] - 1)
     v = np.ones(len(g)) if weights is None else BLOCKED["v"].to_numpy() / 3
-    r, more = np.nan_to_num(BLOCKED["seen"] - 1), bound.chosen.more[:, cells]
-    of_blocks = [(g * v * r)[bound.blocks[cells] == b].sum() for b in range(3)]
-    sums = [(g * a * r).sum(), *of_blocks, (g * a).sum(), (g * v).sum(), *(g * more).sum(axis=1)]
-    law = law_of(bound, np.array(sums), np.full(len(sums), 1e-9))
+    sums = sums_in_blocks(bound, cells, weights)
+    law = law_of(bound, sums, np.full(len(sums), 1e-9))
     formula, kept = "seen ~ t + C(block)", BLOCKED.dropna()
     plain = dprct.ols(formula, kept, cov_type="HC1", **({"weights": "v"} if weights else {}))
     assert law.theta[0] == pytest.approx(plain.params["t"], rel=1e-6)
@@ -190,6 +217,8 @@ def test_blocks_hold_those_apart_whom_treatment_moved(cluster: str | None) -> No
     gap = abs(found.params["t"] - plain.params["t"])
     assert gap < 5 * np.hypot(found.bse_noise["t"], 0.3 * plain.bse["t"])
     assert 0.8 < found.bse["t"] / plain.bse["t"] < 1.7
+    rows = dprct.ols("seen ~ t + x + C(block)", BLOCKED.dropna(), cov_type="HC1").bse["t"]
+    assert not cluster or plain.bse["t"] > 1.5 * rows
     assert "Who has a value is private" in " ".join(found.notes)
     assert "these do not correct for it" in " ".join(found.notes)
 
