@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.app.ahead import all_points
+from dprct.app.categories import chosen, factors, recast
 from dprct.app.fields import CHOICES, fact, section_value, shown_fact
 from dprct.app.forms import KINDS, LISTED, keys, sections
 from dprct.app.leading import (
@@ -283,6 +284,7 @@ class Desk:
             "offered": {"levels": shown_fact(codes), "missing": " ".join(missing)} if codes else {},
             "text": column.is_text,
             "refused": _refused(column, facts),
+            "recast": recast(document, header, column.name),
         }
 
     # -- changes -------------------------------------------------------------------------------
@@ -305,7 +307,8 @@ class Desk:
             self._check_revision(revision)
             before = read_toml(self.path, StudyError)
             now = self._now(before)
-            followed = implied(before, now.header.names, now.rows)
+            own = chosen(before, now.header)
+            followed = _implied(before, now, own)
             document = copy.deepcopy(before)
             for change in sorted(changes, key=_is_no_method):
                 _change(document, change, self._put_aside, followed)
@@ -314,7 +317,7 @@ class Desk:
             follow(
                 document,
                 followed,
-                implied(document, now.header.names, now.rows),
+                _implied(document, now, own),
                 [tuple(change["at"]) for change in changes if change["typed"].strip()],
             )
             self._write(merged(self.path, document, StudyError))
@@ -604,6 +607,14 @@ def _refused(column: Column, facts: object) -> str:
     except DprctError as error:
         return str(error)
     return ""
+
+
+def _implied(
+    document: Mapping[str, Any], now: _Now, own: Mapping[str, bool]
+) -> dict[tuple[str, ...], Any]:
+    """What a study file implies, where ``own`` says which covariates are groups."""
+    of = factors(document, now.header, own)
+    return implied(document, now.header.names, now.rows, of)
 
 
 def _kind(column: Column) -> str:

@@ -15,7 +15,7 @@ from dprct.study.asked import parts_of
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from dprct.app.narrowing import Crowded
     from dprct.study.prefill import Prefill
@@ -45,6 +45,7 @@ _FATES: Mapping[str, str] = {
 }
 _OF_DESIGN = ("treatment", "block", "cluster")
 _FEW_OUTCOMES, _FEW_COLUMNS = 2, 8
+_OF_CATEGORIES = ("calibrated", "moments", "ipw", "cate")  # which have a dummy of each value
 _IN_NUMBERS = ("ipw", "cate")  # whose treatment is a column of 0 and 1
 _NAME_THE_GROUP = ("private_ate", *_IN_NUMBERS)  # whose formulas have its column as it is
 _UNTREATED = ("no", "none", "never", "control", "control group", "placebo", "untreated")
@@ -140,12 +141,22 @@ def _has_fates(document: Mapping[str, Any]) -> bool:
     return any(fate != "withheld" for fate in said)
 
 
-def implied(document: Mapping[str, Any], names: Iterable[str], rows: int | None) -> dict[Path, Any]:
-    """What method and roles imply, by its place in the study file."""
+def implied(
+    document: Mapping[str, Any],
+    names: Iterable[str],
+    rows: int | None,
+    factors: Container[str] = (),
+) -> dict[Path, Any]:
+    """What method and roles imply, by its place in the study file.
+
+    ``factors`` are covariates whose values name groups.
+    """
     method, declared = method_of(document), roles_of(document, names)
     parts = parts_of(method)
     found, roles = _in_numbers(declared) if method in _IN_NUMBERS else ({}, declared)
     outcomes, arms, covariates = (roles.of(role) for role in ("outcome", "treatment", "covariate"))
+    if method in _OF_CATEGORIES:
+        covariates = tuple(f"C({name})" if name in factors else name for name in covariates)
     terms = (f"C({arms[0]})",) if roles.group and method not in _NAME_THE_GROUP else arms
     designed = "design" in parts and (method != "moments" or "design" in document)
     if "formula" in parts:

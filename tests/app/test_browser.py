@@ -22,7 +22,7 @@ from dprct.app.desk import Desk, opened
 from dprct.disk import read_toml
 from dprct.errors import StudyError
 from dprct.privacy.accountant import find_ledger
-from dprct.schema import Column, Schema
+from dprct.schema import Column, FileFacts, Schema
 from dprct.study.draft import draft
 
 from .conftest import LOUD
@@ -336,6 +336,54 @@ def test_a_csv_with_text_arms(
     assert desk.study().asked.spec.control == "none"
     release(page)
     assert "plea" in page.text("#made")
+
+
+def test_a_survey_with_labelled_answers(
+    tmp_path: Path, serving: Callable[..., Served], chromium: Chromium
+) -> None:
+    """Regressions with their categories, then the file that is proposed, with fewer bins."""
+    rng = np.random.default_rng(12)
+    data = pd.DataFrame(
+        {
+            "trust": rng.integers(0, 11, 900).astype(float),
+            "region": rng.integers(1, 5, 900).astype(float),
+            "age": rng.integers(18, 90, 900).astype(float),
+        }
+    )
+    labels = {"region": {1: "north", 2: "south", 3: "east", 4: "west"}}
+    columns = (
+        Column("trust", "byte"),
+        Column("region", "byte", value_label="region"),
+        Column("age", "int"),
+    )
+    path = tmp_path / "survey.dta"
+    dprct.write_dta(data, Schema(columns, FileFacts(value_labels=labels)), path)
+    desk = opened(path, None)
+    page = chromium.window(serving(desk).address)
+    page.ready()
+    page.press("#family-survey")
+    page.step(2)
+    page.roles(trust="outcome", region="covariate", age="covariate")
+    declare(page, trust_bounds="0, 10", age_bounds="18, 90", trust_bins="10", age_bins="12")
+    page.press("[aria-label='The labelled codes are all: 1, 2, 3, 4 (region)']")
+    end(page)
+    page.step(3)
+    page.press("#method-moments")
+    assert "because its numbers are codes (1 north" in page.text("#categories")
+    page.press("#categories button")
+    assert desk.study().asked.spec.formulas == ("trust ~ region + age",)
+    page.press("#categories button")
+    assert desk.study().asked.spec.formulas == ("trust ~ C(region) + age",)
+    page.press("#method-mv_histogram")
+    assert "combinations of answers for 900 rows" in page.text("#open-5")
+    page.step(5)
+    page.press("#open-5 button")
+    page.until("document.getElementById('ahead').dataset.complete")
+    release(page)
+    assert "survey_protected.dta" in page.text("#files")
+    page.press("#after-verify")
+    page.until("document.querySelector('#next .answer')")
+    assert page.js("document.querySelectorAll('#next .answer.bad').length") == 0
 
 
 def test_labels_are_text_and_nothing_else(page: Window) -> None:

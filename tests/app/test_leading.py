@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 
+import dprct
+from dprct.app.desk import opened
 from dprct.app.leading import follow, implied, proposals, small_delta
 from dprct.app.points import explained
 from dprct.app.words import label, plain
+from dprct.disk import read_toml
 from dprct.errors import StudyError
+from dprct.schema import Column, FileFacts, Schema
 from dprct.study.methods import METHODS
 from dprct.study.study import FROM_FILE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dprct.app.desk import Desk
 
 NAMES = ("treat", "got", "age", "income")
@@ -321,3 +328,42 @@ def test_a_survey_has_weights_in_its_regressions_and_no_design(desk: Desk) -> No
     assert not any(one["required"] for one in sections["design"]["fields"])
     (point,) = _edited(desk, {("moments", "weights"): ""})
     assert "give the column of weights another role" in point["words"]
+
+
+def test_labelled_answers_are_categories_unless_a_person_says_otherwise(tmp_path: Path) -> None:
+    names = ("y", "region", "age", "kids", "city")
+    data = pd.DataFrame({name: [1.0, 2.0, 3.0] for name in names[:-1]} | {"city": ["a", "b", "c"]})
+    labels = {
+        "region": {1: "north", 2: "south", 3: "east"},
+        "age": {97: "refused", 98: "unknown", 99: "not asked"},
+    }
+    columns = [Column(n, "byte", value_label=n if n in labels else "") for n in names[:-1]]
+    schema = Schema((*columns, Column("city", "str1")), FileFacts(value_labels=labels))
+    dprct.write_dta(data, schema, tmp_path / "s.dta")
+    desk = opened(tmp_path / "s.dta", None)
+
+    def formulas() -> list[str]:
+        found: list[str] = read_toml(desk.path, StudyError)["moments"]["formulas"]
+        return found
+
+    edit(desk, {("release", "method"): "moments"})
+    roles(desk, y="outcome", **dict.fromkeys(names[1:], "covariate"))
+    assert formulas() == ["y ~ C(region) + C(age) + kids + C(city)"]
+    edit(desk, {("columns", "age", "bounds"): "0, 99"})  # an amount with a few labelled codes
+    edit(desk, {("columns", "kids", "levels"): "0, 1, 2, 3"})
+    assert formulas() == ["y ~ C(region) + age + C(kids) + C(city)"]
+    recast = {one["name"]: one["recast"] for one in desk.state()["columns"]}
+    assert recast["y"] is recast["age"] is recast["city"] is None
+    assert "its numbers are codes (1 north, 2 south and so on)" in recast["region"]["words"]
+    for name in ("region", "kids"):
+        desk.edit(desk.revision(), recast[name]["changes"])
+        recast = {one["name"]: one["recast"] for one in desk.state()["columns"]}
+    assert formulas() == ["y ~ region + age + kids + C(city)"]
+    roles(desk, city="")  # what was chosen stays when the formula follows
+    assert formulas() == ["y ~ region + age + kids"]
+    (region,) = [one for one in desk.state()["columns"] if one["name"] == "region"]
+    desk.edit(desk.revision(), region["recast"]["changes"])
+    assert formulas() == ["y ~ C(region) + age + kids"]
+    edit(desk, {("release", "method"): "calibrated", ("columns", "city", "role"): "treatment"})
+    release = read_toml(desk.path, StudyError)["release"]
+    assert release["formula"] == "y ~ city + C(region) + age + kids"

@@ -104,8 +104,8 @@ function factField(name, fact, help) {
 // what can be said by one press
 function offers(one, column) {
   const facts = column.facts, name = column.name, made = [];
-  const set = (words, changes) => made.push(button(words, () =>
-    edit(Object.entries(changes).map(([fact, typed]) => ({ at: ["columns", name, fact], typed })),
+  const set = (words, changes, others) => made.push(button(words, () =>
+    edit(others || Object.entries(changes).map(([fact, typed]) => ({ at: ["columns", name, fact], typed })),
       `${words} (${name}) is saved.`), { "aria-label": `${words} (${name})` }));
   if (!facts.levels && !facts.bounds && column.offered.levels) {
     set(`The labelled codes are all: ${column.offered.levels}`, { levels: column.offered.levels });
@@ -116,10 +116,12 @@ function offers(one, column) {
     set("Never missing", { missing: "never" });
     if (!column.text) set("May be missing", { missing: column.offered.missing || "." });
   }
+  if (column.recast) set(column.recast.button, {}, column.recast.changes);
   made.push(button("More", () => openMore(name), { "aria-label": `more about ${name}` }));
-  const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column)]);
+  const shape = JSON.stringify([facts.levels, facts.bounds, facts.role, facts.missing, facts.integer, asks(column),
+    column.recast]);
   const order = facts.role === "treatment" && !facts.levels && column.text ? "Write the control group first. " : "";
-  const said = order + state.more.filter((fact) => facts[fact] && !asks(column).includes(fact)
+  const said = order + (column.recast ? `${column.recast.words} ` : "") + state.more.filter((fact) => facts[fact] && !asks(column).includes(fact)
     && !(fact === "integer" && column.kind === "date"))
     .map((fact) => facts[fact] === "true" ? state.labels[fact] : `${state.labels[fact]}: ${facts[fact]}`).join("; ");
   if (one.shape === shape + said) return;

@@ -200,6 +200,10 @@ function showMethods() {
       about.append(button("Take it", () => propose(state.family)));
     }
   } else about.append("Say first what you have; a method is then proposed.");
+  const recast = state.columns.filter((one) => one.recast).map((one) => one.recast);
+  $("categories").hidden = !recast.length;
+  $("categories-list").replaceChildren(...recast.map((one) => element("li", {}, `${one.words} `,
+    button(one.button, () => remedied({ label: one.button, changes: one.changes })))));
   const families = (one) => one.families.includes(state.family);
   const made = state.methods.map((one) => {
     const promise = one.promises ? "" : " It promises nothing to the people in the data.";
