@@ -32,10 +32,10 @@ HEAD = """
 Written by `scripts/coverage_carried.py`: {runs} experiments of 1,200 people per row, or of 60
 villages of 20, delta = 1e-6, `y ~ t + x + f`; y has a standard deviation of 1 and bounds of [-4,
 4], covariates of the file are filler. The regression is fitted on the file by statsmodels, with
-HC1 or clustered errors. The last column gives the largest difference between these coefficients
+HC1 or clustered errors. *Difference* is the largest difference between these coefficients
 and (relative) errors and the released ones. The binomial error of the coverage is {error:.3f}.
 
-| assigned | epsilon | error on the file | over that without privacy | 95 % intervals cover | from the released |
+| assigned | epsilon | error on the file | over that without privacy | coverage of 95 % | difference |
 |---|---|---|---|---|---|
 """
 
