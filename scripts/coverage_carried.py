@@ -35,7 +35,7 @@ villages of 20, delta = 1e-6, `y ~ t + x + f`; y has a standard deviation of 1 a
 HC1 or clustered errors. *Difference* is the largest difference between these coefficients
 and (relative) errors and the released ones. The binomial error of the coverage is {error:.3f}.
 
-| assigned | epsilon | error on the file | over that without privacy | coverage of 95 % | difference |
+| assigned | epsilon | error | over that without privacy | coverage of 95 % | difference |
 |---|---|---|---|---|---|
 """
 

@@ -135,7 +135,7 @@ def row_of(case: Case, runs: int) -> str:
     cover = {name: float(np.mean([inside for _, inside in of])) for name, of in found.items()}
     return (
         f"| {case.name} | {case.n:,}, {case.covariates}, {case.epsilon:g} | {runs}, "
-        f"{len(found['own'])} read | {error['own'] / error['raw']:.2f} | {cover['own']:.3f} "
+        f"{len(found['own'])} estimated | {error['own'] / error['raw']:.2f} | {cover['own']:.3f} "
         f"({cover['raw']:.3f}) | {error['own margins'] / error['raw margins']:.2f} | "
         f"{cover['own margins']:.3f} |"
     )
