@@ -19,7 +19,7 @@
 #   make torture     damage, kill, race, starve and insult it; its figures are in docs/reliability.md
 #   make docs         the documentation as a site, into build/site
 #   make replicate-rct   the tables of the RCT paper beside the printed, into build/rct-paper
-#   make replicate-ippw  the experiments of the IPW paper, as printed and mended, into build/ippw-paper
+#   make replicate-ippw  the experiments of the IPW paper, as printed and corrected, into build/ippw-paper
 #   make replicate-dpsc  the experiments of the synthetic control paper, into build/dpsc-paper
 #   make replicate-cate  the experiments of the paper on heterogeneous effects, into build/cate-paper
 #   make papers-page     docs/papers.md from these four, with FULL=1 at the papers' own size

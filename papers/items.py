@@ -482,7 +482,7 @@ def _cate(run: Runs) -> Iterator[Item]:
     yield item(
         "R-learner",
         "section 3.1; the authors' file, not print: .0239",
-        f"voting, 16,000, epsilon 1: {voting('ebm r, printed')}; mended for e = 1/2 alone",
+        f"voting, 16,000, epsilon 1: {voting('ebm r, printed')}; corrected for e = 1/2 alone",
         OTHER,
     )
     yield item(

@@ -34,11 +34,12 @@ FOLDERS = {paper: f"{paper}-paper" for paper in ("rct", "ippw", "dpsc", "cate")}
 _TEXT = """\
 # The papers: what they print, and what comes out here
 
-One table a paper: what it prints, its algorithm as printed, what is mended or strict, and why they
-differ; then everything that the papers define, [item by item](#item-by-item). Written by
-`python -m papers page` from the numbers that `make replicate-rct`, `-ippw`, `-dpsc` and `-cate`
-leave in `build/`; do not edit. Everything is a simulation on data that are looked at. "As printed"
-has no guarantee in any of these tables, unless a line says so.
+One table per paper compares the printed numbers with ours: the algorithm as printed, corrected, and
+strict. Below each table we state why they differ. Everything that the papers define follows
+[item by item](#item-by-item). `python -m papers page` writes this page from the numbers that
+`make replicate-rct`, `-ippw`, `-dpsc` and `-cate` leave in `build/`; do not edit it. All runs are
+simulations on data that are not confidential. "As printed" has no guarantee in any of these tables,
+unless a line states one.
 
 {paths}
 
@@ -46,7 +47,7 @@ has no guarantee in any of these tables, unless a line says so.
 |---|---|---|
 | `make replicate-rct` | 100 releases; Tables 1, 3 and 4 have 20, Liberia has 1 | the same |
 | `make replicate-ippw` | 100 draws (synthetic), 300 (IHDP, LaLonde) | 1,000 of the latter |
-| `make replicate-dpsc` | 300 panels a setting | 500 |
+| `make replicate-dpsc` | 300 panels per setting | 500 |
 | `make replicate-cate` | 4 samples; 2 with DP-EBM, at two sizes | 50, every n and epsilon |
 
 {times} With `FULL=1` test sets have 250,000 people (voting: 20,000), the second and the third take
@@ -176,12 +177,12 @@ def _drawn(states: Path) -> str:
         counts = sorted({one["draws"] for one in kept if "draws" in one})
         seeds = sorted({one["seed"] for one in kept if "seed" in one})
         if counts:
-            words = f"`{paper}` {', '.join(map(str, counts))} draws a setting"
+            words = f"`{paper}` {', '.join(map(str, counts))} draws per setting"
             found.append(words + (f" (seed {', '.join(map(str, seeds))})" if seeds else ""))
     report = states / FOLDERS["dpsc"] / "report.md"
     panels = _PANELS.search(report.read_text("utf-8")) if report.is_file() else None
     if panels:
-        found.append(f"`dpsc` {panels[1]} panels a setting")
+        found.append(f"`dpsc` {panels[1]} panels per setting")
     return "; ".join(found)
 
 
@@ -227,8 +228,8 @@ def _rct(tables: Mapping[int, pd.DataFrame]) -> str:
     )  # fmt: skip
     return "\n\n".join(
         (
-            "Algorithms 1 to 3 as printed, misprints mended; no method of this paper has a strict "
-            f"form of its own (`Calibrated` and `PrivateATE` are ours). {_brackets(runs)}"
+            "Algorithms 1 to 3 as printed, misprints corrected; no method of this paper has a "
+            f"strict form of its own (`Calibrated` and `PrivateATE` are ours). {_brackets(runs)}"
             "`make replicate-rct` shows all 19 tables, each number next to the printed one, and "
             "draws Figures 3 to 15, 18 and 19 (1 and 2 are diagrams, 16 and 17 parts of 7 and 8).",
             markdown(("what", "printed", "ours, as printed", "why"), rows),
@@ -283,7 +284,7 @@ def _ippw(summary: pd.DataFrame, risks: pd.DataFrame) -> str:
             strict = f"; strict {rows.loc[('strict', epsilon), 'wrong_sign']:.3f}"
             cells[1] += strict
             lines.append(["wrong sign against the truth", f"{epsilon:g}", "-", *cells, "3"])
-        heads = ("what", "our epsilon", "printed", "ours, as printed", "ours, mended", "why")
+        heads = ("what", "our epsilon", "printed", "ours, as printed", "ours, corrected", "why")
         parts.append(f"### {study}\n\n{markdown(heads, lines)}")
     why = (
         "1. The text at hand has lost the paper's epsilons, lam and delta; its columns stand in "
@@ -291,8 +292,8 @@ def _ippw(summary: pd.DataFrame, risks: pd.DataFrame) -> str:
         "2. As printed (equations (3) to (7), no trimming) effects are sums of log-normal terms; "
         "covariates are divided by their largest norm in the sample, which the paper says of its "
         "synthetic data (section 4) and not of these two, and people are sampled with replacement "
-        "(section 4; LaLonde's for the effect without), so that no guarantee holds. Mended: public "
-        "norm, trimming (appendix B), each person once, noise proved at every epsilon.\n"
+        "(section 4; LaLonde's for the effect without), so that no guarantee holds. Corrected: "
+        "public norm, trimming (appendix B), each person once, noise proved at every epsilon.\n"
         "3. Tables 2 and 3 compare with the estimate without noise; against the truth, penalty and "
         "trimming count, too. Strict is `dprct.IPW` in its plain form.\n"
         "4. Without trimming the mean over draws is that of the largest draw, in print (-237,487 "
@@ -421,7 +422,7 @@ def _cate(summary: pd.DataFrame) -> str:
     why = (
         "1. Section 5 has figures; section 5.1.1 says that interpret's defaults were used. "
         "These take ranges and classes from the data, so that interpret's own claim does not hold "
-        "(`published.CATE(as_printed=True)`: guarantee none). Mended: declared bounds, clipped "
+        "(`published.CATE(as_printed=True)`: guarantee none). Corrected: declared bounds, clipped "
         "and centred targets, a regression for e; as claimed by interpret, not certified. Its "
         "noise scales with the public range.\n"
         "2. Ours, strict: `dprct.CATE`, one release of counts and sums from each part of the rows. "
@@ -441,7 +442,7 @@ def _cate(summary: pd.DataFrame) -> str:
         + _not_found(by)
         + "More in [heterogeneous_effects.md](heterogeneous_effects.md)."
     )
-    heads = ("what", "printed", "authors' file, not print", "ours, as printed", "ours, mended",
+    heads = ("what", "printed", "authors' file, not print", "ours, as printed", "ours, corrected",
              "ours, strict, e and outcomes estimated", "the same, e by a logit",
              "strict, e alone estimated", "strict, plug-in without e", "strict, e known",
              "why")  # fmt: skip

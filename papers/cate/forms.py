@@ -114,10 +114,10 @@ FORMS = {
     "ebm dr, printed": Form("DP-EBM DR, as printed", "published", "dr", printed=True),
     "ebm r, printed": Form("DP-EBM R, as printed", "published", "r", printed=True),
     "ebm s, printed": Form("DP-EBM S, as printed", "published", "s", printed=True),
-    "ebm dr": Form("DP-EBM DR, mended, e and outcomes estimated", "published", "dr"),
-    "ebm dr, known e": Form("DP-EBM DR, mended, known e", "published", "dr", known=True),
-    "ebm r": Form("DP-EBM R, mended, known e = 1/2", "published", "r", known=True, half=True),
-    "ebm s": Form("DP-EBM S, mended", "published", "s"),
+    "ebm dr": Form("DP-EBM DR, corrected, e and outcomes estimated", "published", "dr"),
+    "ebm dr, known e": Form("DP-EBM DR, corrected, known e", "published", "dr", known=True),
+    "ebm r": Form("DP-EBM R, corrected, known e = 1/2", "published", "r", known=True, half=True),
+    "ebm s": Form("DP-EBM S, corrected", "published", "s"),
     "ebm dr, printed, known e": Form(
         "DP-EBM DR, as printed but with known e", "published", "dr", known=True, printed=True
     ),

@@ -28,7 +28,7 @@ MATERIAL = 1.1
 """A form loses materially where its error is above this multiple of the constant effect's."""
 
 _TEXT = """\
-# Heterogeneous effects: DP-EBM, as printed and mended, and the one-step learner
+# Heterogeneous effects: DP-EBM, as printed and corrected, and the one-step learner
 
 Mean squared error of the effect at {test} people who are in no sample; mean over {draws}
 samples, delta = 1e-5. Everything is simulated, with simulation noise. {left_out}
@@ -36,9 +36,9 @@ samples, delta = 1e-5. Everything is simulated, with simulation noise. {left_out
 "Known e": the probability of treatment is used, where treatment was randomised (B, voting).
 The constant effect is the S-learner there, and elsewhere the average of the one-step DR-learner.
 DP-EBM "as printed" is run as the paper ran it (section 5.1.1): interpret's defaults, which take
-ranges, kinds of features and classes from the data, a classifier for e, targets as they are. It has
-no guarantee. "Mended": targets are clipped to a public range and centred, and bounds are declared;
-that is as claimed by interpret, and not certified, and its noise is far larger.
+ranges, kinds of features and classes from the data, a classifier for e, targets as they are. It
+has no guarantee. "Corrected": targets are clipped to a public range and centred, and bounds are
+declared; the guarantee is as claimed by interpret, not certified, and the noise is far larger.
 
 {tables}
 

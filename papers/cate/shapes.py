@@ -36,7 +36,7 @@ OTHERS = {"female": 1.0, "voted before": 1.0, "household": 2.0}
 
 FORMS = {
     "ebm dr, printed": "DP-EBM DR, as printed",
-    "ebm dr": "DP-EBM DR, mended",
+    "ebm dr": "DP-EBM DR, corrected",
     "one-step, split": "one-step DR, estimated e",
     "one-step": "one-step DR, known e",
 }

@@ -56,9 +56,9 @@ here it is a simulation.
 Printed: Theorems 3.2 and 3.5 (`dprct.published.ControlError`), which take the scale of the
 L2-Laplace noise for its mean length (n times that for the weights, n (T - T0) times for the
 donors), print sqrt(2) / eps2 where their proof has 2 / eps2, and for Gaussian noise of scale beta
-sqrt(n beta) in place of sqrt(n) beta. Ours: the same with these mended; for the strict forms, the
-largest distance of a donor from the treated unit, plus chance, plus the noise for a largest weight
-of one (of 1 / n for equal weights).
+sqrt(n beta) in place of sqrt(n) beta. Ours: the same with these corrected; for the strict forms,
+the largest distance of a donor from the treated unit, plus chance, plus the noise for a largest
+weight of one (of 1 / n for equal weights).
 
 {verdict}
 

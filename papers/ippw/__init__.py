@@ -1,4 +1,4 @@
-"""The experiments of "Privacy-Preserving Causal Inference via IPW", as printed and mended."""
+"""The experiments of "Privacy-Preserving Causal Inference via IPW", as printed and corrected."""
 
 from papers.ippw.run import Experiments, rerun
 

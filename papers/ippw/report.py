@@ -163,7 +163,7 @@ release. The folder holds estimates on the data given: keep it with them.
   sample: the paper says so of its synthetic data, and nothing of the others. No guarantee.
 - **printed, nobody twice**: the same with balanced arms drawn without replacement. No guarantee.
 - **printed, public norm**: as printed with a public bound of the norm. No guarantee.
-- **published, mended**: every row in one part, public norm, penalised intercept, propensities
+- **published, corrected**: every row in one part, public norm, penalised intercept, propensities
   within [{TRIM:g}, {1 - TRIM:g}], public bounds of the outcome, noise that is proved at every
   epsilon. (epsilon, delta).
 - **strict**: `dprct.IPW` in its plain form, `hajek=False`: also with exact noise, a penalty that
@@ -174,7 +174,7 @@ release. The folder holds estimates on the data given: keep it with them.
 
 lam = {LAM:g} and delta = {float(DELTA):g} in the published set-ups. An epsilon that "as printed"
 names is not the one it has: with a norm from the sample and no trimming there is no guarantee, and
-with these mended a person in k copies would still have k epsilon.
+with these corrected a person in k copies would still have k epsilon.
 
 Columns: `own` is the same estimate on the same rows without noise, `median error` that of the
 absolute error, `wrong sign` against the truth, `copies` the largest number of copies of one person,
@@ -209,7 +209,7 @@ _REASONS = f"""\
 7. **Copies.** Sampling with replacement (section 4: IHDP, and LaLonde's training rows) puts one
    person into many copies of the same part: dividing by the number of rows understates what that
    person contributes.
-8. **What honesty costs.** Mended and strict estimates clip outcomes to public bounds, wide for
+8. **What honesty costs.** Corrected and strict estimates clip outcomes to public bounds, wide for
    LaLonde's earnings and a guess for IHDP's 100 scales; the estimand is that of clipped outcomes.
    With outcomes far from the middle of their bounds, noise in the propensities moves the sum of
    weights, and with it the effect: dividing by that sum (Hajek) removes most of it, where the

@@ -1,4 +1,4 @@
-"""The set-ups that are compared: the paper's estimator, its defects mended, and the strict one.
+"""The set-ups that are compared: the paper's estimator, its defects corrected, and the strict one.
 
 Everything here is a simulation on data whose owner looks on: scales and bounds of the paper's
 set-up are taken from the sample, which is what voids its guarantee.
@@ -73,7 +73,7 @@ SETUPS: Mapping[str, Setup] = {
     "printed": Setup("as printed", resampled=True, sample_norm=True),
     "once": Setup("printed, nobody twice", sample_norm=True),
     "public": Setup("printed, public norm", resampled=True),
-    "mended": Setup("published, mended", mended=True),
+    "mended": Setup("published, corrected", mended=True),
 }
 
 

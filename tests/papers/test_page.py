@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def cate() -> pd.DataFrame:
     forms = {"one-step": "one-step DR", "ebm dr, printed": "DP-EBM DR, as printed",
-             "ebm dr": "DP-EBM DR, mended", "constant": "constant effect"}  # fmt: skip
+             "ebm dr": "DP-EBM DR, corrected", "constant": "constant effect"}  # fmt: skip
     rows = [
         {"design": design, "form": form, "title": title, "n": n, "epsilon": epsilon, "draws": 4,
          "mse": k + epsilon / 100, "se": 0.01, "bias2": 0.25, "variance": 0.5}
@@ -69,7 +69,7 @@ def test_every_paper_has_its_table_with_printed_and_ours(states: Path, tmp_path:
     text = page.read_text("utf-8")
     assert text.count("\n## ") == 5
     for words in (
-        "`cate` 7 draws a setting; `dpsc` 1,234 panels a setting; runs of commit 0a1b2c3d.",
+        "`cate` 7 draws per setting; `dpsc` 1,234 panels per setting; runs of commit 0a1b2c3d.",
         "weights' noise alone | 0.2 | -237,487.30 | -7.25 | -7.25 | 1, 2, 4 |",
         "| mean effect, all noise | 0.5 | 32.20 | 1,234 | 1,234 | 1, 2, 4 |",
         "0 of the 1 bounds are 1",

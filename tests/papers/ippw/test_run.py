@@ -27,7 +27,7 @@ def test_the_synthetic_designs_are_run_resumed_and_drawn(
     assert set(pd.read_csv(tmp_path / "baselines.csv")["estimator"]) >= {"ipw", "aipw"}
     report = (tmp_path / "report.md").read_text("utf-8")
     assert report == made.report
-    for words in ("## synthetic n1=1000", "published, mended", "Lost settings", "nobody twice"):
+    for words in ("## synthetic n1=1000", "published, corrected", "Lost settings", "nobody twice"):
         assert words in report
     next(iter((tmp_path / "cells").iterdir())).unlink()
     done.clear()
