@@ -177,6 +177,21 @@ def pairs(case: Case) -> Iterator[Pair]:
         choose = partial(_any, rng)
 
 
+def searched(case: Case, examples: int) -> Iterator[Pair]:
+    """Yield so many pairs of a case, and then, in turn, one of rows that are spread and another.
+
+    Where all rows are at bounds, whether a regression has residuals, so that its scores move, is
+    up to the noise; where rows are spread it has, and one score is as large as any.
+    """
+    drawn = pairs(case)
+    yield from itertools.islice(drawn, examples)
+    spread = {"spread": 0.2, "epsilons": LARGE, "grown": False}
+    clear = pairs(replace(case, **spread))
+    while True:
+        yield next(clear)
+        yield next(drawn)
+
+
 def _first(options: Sequence[Any]) -> Any:
     return options[0]
 
