@@ -19,6 +19,7 @@ from dprct.app.words import FACTS, meanings
 from dprct.schema.facts import BuiltFrom, Fate, Role
 from dprct.study.asked import DESIGN, given_elsewhere, needs_formula, parts_of, spec_of, titled
 from dprct.study.methods import ESTIMATES, METHODS, STRICT
+from dprct.study.prepare import STEPS
 from dprct.study.sections import is_required, keys_of
 from dprct.study.wording import in_toml
 
@@ -83,7 +84,8 @@ SECTIONS: Mapping[str, str] = {
         "is refused, and the refusal names the command."
     ),
     "prepare": (
-        "One for each file of public facts that is merged into the data by its key, such as facts "
+        "What a study does to the rows of its file before anything else, in order: one section for "
+        "each step. `merge` adds the columns of a file of public facts by its key, such as facts "
         "of villages: what a do-file does with `merge m:1 village using villages.dta`. Its columns "
         "are columns of the data from then on; types, bounds, levels and missing codes are those "
         "of the file, unless `[columns.NAME]` declares others, which also gives their fates. One "
@@ -93,8 +95,8 @@ SECTIONS: Mapping[str, str] = {
         "sensitivity stay what they are. All of the file counts as public: certificate, approval "
         "page and package name it with its hash, and a package holds it. It must not be "
         "computed from the participants, as village means are. What repeats "
-        "rows or computes over people (`1:m`, `append`, `reshape`, `collapse`) is refused, with "
-        "what to do instead."
+        "rows (`1:m`, `joinby`, `expand`) is refused, with what to do instead. The other steps are "
+        "`append`, `reshape` and `collapse`; their keys are below."
     ),
     "release": "",
     "budget": "",
@@ -242,6 +244,32 @@ def examples() -> Iterator[str]:
         yield "```"
 
 
+ROWS = {
+    "append": (
+        "Puts the rows of a second confidential file about the same people below those of the "
+        "first: rounds of a survey. `[unit] id` knows who is in both, and `max_rows` bounds the "
+        "rows that somebody has in all files together: they are protected together, and every "
+        "sensitivity is that of so many rows. What a file lacks is missing in its rows, which its "
+        '`[columns.NAME]` says (`missing = ["."]`). The ledger records the hash of the second '
+        "file, which then gets no budget of its own; a certificate names the file without its "
+        "hash, since a hash of confidential rows is not protected. A package does not hold it."
+    ),
+    "reshape": (
+        "Turns waves from columns into rows, or from rows into columns, by the waves that are "
+        "declared here. Each row depends on those of its own id alone. Long rows of somebody are "
+        "protected together (`max_rows` is the number of waves); wide ones become one row. Of "
+        "several rows of an id and wave the first is taken, in the order of the file, where Stata "
+        "stops: that it stopped would tell something of the data."
+    ),
+    "collapse": (
+        "Makes one row of each group. A mean is moved by each of the people in it, so that the "
+        "group is the unit: `[unit]` names it, and all of its people are protected together as the "
+        "one row that they become. With 200 villages there are 200 rows, and noise is that of "
+        "200 rows. Who is in which group is public, and so is how many groups there are. To "
+        "protect people one by one, regress on rows instead, with errors clustered by the group."
+    ),
+}
+
 READ_NEXT = "**Read next:** [protect your first file](first_file.md), [read a plan](plans.md)."
 
 
@@ -260,6 +288,8 @@ def page() -> str:
         title = f"[{name}]" if name in KINDS else f"[[{name}]]"
         lines += ["", f"## `{title}`", "", *([about, ""] if about else [])]
         lines += rows(kind, explained(kind))
+        for step, of in STEPS.items() if name == "prepare" else ():
+            lines += ["", f"### `{step}`", "", ROWS[step], "", *rows(of, explained(of))]
         if name == "study":
             lines += [*columns(), "", "## `[derived]`", "", DERIVED]
     for method, model in STRICT.items():

@@ -20,7 +20,7 @@ from dprct import disk
 from dprct.app.ahead import all_points
 from dprct.app.categories import chosen, factors, recast
 from dprct.app.fields import CHOICES, fact, section_value, shown_fact
-from dprct.app.forms import KINDS, LISTED, keys, sections
+from dprct.app.forms import KINDS, LISTED, keys, kind_listed, sections
 from dprct.app.leading import (
     FAMILIES,
     family_of,
@@ -51,7 +51,7 @@ from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, header_plan
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
 from dprct.study.offer import Offer, offered, refuse_unpromised
-from dprct.study.protect import FactsOfFile, check_places, facts_of_file, rows_of
+from dprct.study.protect import FactsOfFile, check_places, facts_of_file
 from dprct.study.release_section import release_from
 from dprct.study.study import Study, study_from
 from dprct.study.verdicts import of_study, summary
@@ -256,8 +256,7 @@ class Desk:
 
     def header(self, study: Study) -> tuple[Schema, int | None]:
         """Return schema and rows of the data, read again when the file has changed."""
-        facts = self._facts(study.data, study.names)
-        return facts.of_study(study), rows_of(study, facts.rows)
+        return self._facts(study.data, study.names).with_rows(study)
 
     def _facts(self, data: Path, names: Names) -> FactsOfFile:
         key = (*_version(data), names)
@@ -703,7 +702,8 @@ def _change_listed(document: dict[str, Any], name: str, place: int, key: str, ty
     tables = document.setdefault(name, [])
     if not 0 <= place <= len(tables):
         raise StudyError(f"there is no such {name}; reload the page")
-    value = section_value(LISTED[name], key, typed)
+    table = tables[place] if place < len(tables) else {}
+    value = section_value(kind_listed(name, table), key, typed)
     if place == len(tables):
         if value is None:
             return

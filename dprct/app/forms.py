@@ -13,7 +13,8 @@ from dprct.study.asked import REGRESSION, given_elsewhere, parts_of, spec_of, ta
 from dprct.study.declared_tables import TableSpec
 from dprct.study.informed_section import InformedSection
 from dprct.study.methods import ESTIMATES, METHODS
-from dprct.study.prepare import Preparation
+from dprct.study.prepare import STEPS as ROW_STEPS
+from dprct.study.prepare import Preparation, kind_of_step
 from dprct.study.readme import Availability
 from dprct.study.release_section import PackageSpec
 from dprct.study.sections import (
@@ -126,8 +127,16 @@ def sections(
         for place, table in enumerate([*tables, {}]):
             there = place < len(tables)
             head = f"{title(name)} {place + 1}" if there else f"Add a {_ADDED[name]}"
-            found.append(_form(name, [name, place], LISTED[name], table, there) | {"title": head})
+            kind = kind_listed(name, table)
+            if kind in ROW_STEPS.values():
+                head = f"Step {place + 1} of the rows: {kind.__name__.lower()}"
+            found.append(_form(name, [name, place], kind, table, there) | {"title": head})
     return found
+
+
+def kind_listed(name: str, table: object) -> type[Any]:
+    """What one of several sections of a name becomes."""
+    return kind_of_step(table) if name == "prepare" and isinstance(table, dict) else LISTED[name]
 
 
 _FORMULAS: Mapping[str, str] = {
@@ -224,4 +233,6 @@ _SAID: dict[type[Any], Mapping[str, str]] = {}
 
 def keys() -> dict[str, set[str]]:
     """Keys of each section that has a form."""
-    return {name: {*keys_of(kind)} for name, kind in {**KINDS, **LISTED}.items()}
+    steps = {key for kind in ROW_STEPS.values() for key in keys_of(kind)}
+    found = {name: {*keys_of(kind)} for name, kind in {**KINDS, **LISTED}.items()}
+    return {**found, "prepare": found["prepare"] | steps}

@@ -82,6 +82,9 @@ def _combine(how: str) -> Callable[[Session, Parsed], None]:
             if (merged := session.merged(name, _matched_on(parsed))) is not None:
                 session.memory.joined(merged)
                 continue
+            mine = how == "append" and not parsed.options and name not in session.saved
+            if mine and session.memory.appended(name.rpartition("/")[2]):
+                continue
             other = session.saved.get(name) or session.opened(name)
             session.memory.combined(other, name, how, _matched_on(parsed))
         kept = (parsed.option("keep", 4) or "").split()
@@ -194,12 +197,13 @@ def _rename(session: Session, parsed: Parsed) -> None:
 
 
 def _reshape(session: Session, parsed: Parsed) -> None:
-    session.memory.reshape(parsed.before, parsed.option("j", 1) or "")
+    session.memory.reshape(parsed.before, parsed.option("i") or "", parsed.option("j") or "")
 
 
 def _collapse(session: Session, parsed: Parsed) -> None:
     session.memory.only(parsed.condition)
-    session.memory.collapse(parsed.before, parsed.option("by", 2) or "")
+    plain = not parsed.weights and parsed.option("cw") is None and not parsed.within
+    session.memory.collapse(parsed.before, parsed.option("by", 2) or "", plain=plain)
 
 
 def _stepped(name: str) -> Callable[[Session, Parsed], None]:

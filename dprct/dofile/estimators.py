@@ -235,7 +235,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         table=place.table,
         derived=made,
         sources=memory.sources,
-        steps=memory.steps,
+        steps=(*memory.steps, *(f"no {one.how}" for one in memory.pending[:1])),
         merges=tuple(map(known, memory.merges)),
         intercept=parsed.option("noconstant", 5) is None,
         unknown=memory.unknown,

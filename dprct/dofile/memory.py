@@ -19,6 +19,7 @@ _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
 """Conditions on ``_merge`` that hold for rows that found their key, or (``all``) for all rows."""
+_NAMES = re.compile(r"[A-Za-z_]\w*")
 _MERGED = frozenset({"_merge", "_merg", "_mer", "_me", "_m"})
 
 
@@ -31,8 +32,25 @@ class Merged(NamedTuple):
     complete: bool  # whether every row of the data finds its key in it
 
 
-Merges = Mapping[str, Merged]
-"""Files that a study merges, by their names."""
+class Restacked(NamedTuple):
+    """A change of its rows that a study makes before the release, in the order of the study."""
+
+    how: str  # append, reshape long, reshape wide, collapse
+    by: str  # the file; the id; the columns of the groups
+    parts: tuple[str, ...] = ()  # columns that vary; of a collapse each as "statistic new=old"
+    wave: str = ""
+    waves: tuple[float, ...] = ()
+    columns: tuple[str, ...] | None = None  # of the data after it, where these are known
+    runs: bool = True  # whether regressions after it are those of the release
+
+    @property
+    def varying(self) -> set[str]:
+        """The columns of single waves."""
+        return {f"{name}{wave:g}" for name in self.parts for wave in self.waves}
+
+
+Merges = Mapping[str, Merged | Restacked]
+"""Files that a study merges, by their names; and under other names how it changes its rows."""
 
 
 def _free(_amount: int) -> None:
@@ -49,6 +67,7 @@ class Memory:
     ``dummies`` are stubs of ``tabulate, generate()``, with their column and the rows tabulated;
     ``codes`` are columns that number others' values, with these as factors and the rows numbered.
     ``matched`` says of what a study merged as the do-file does whether all rows found a key.
+    ``pending`` is what a study does to its rows, and the do-file has not done so far.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -70,6 +89,7 @@ class Memory:
     dummies: dict[str, tuple[str, str]] = field(default_factory=dict)
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     matched: bool | None = None
+    pending: tuple[Restacked, ...] = ()
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
@@ -221,27 +241,88 @@ class Memory:
         self.made[new] = self.made.pop(old, copied)
         self.derived[new] = self.derived.pop(old, f"renamed from {old}")
 
-    def collapse(self, text: str, by: str) -> None:
-        """Take ``collapse (mean) a b (sum) c=d, by(e)``."""
-        self.step("collapse")
-        self._rows_made_anew("it is made before rows are collapsed")
-        names: list[str] = []
+    def collapse(self, text: str, by: str, *, plain: bool = True) -> None:
+        """Take ``collapse (mean) a b (sum) c=d, by(e)``; ``plain`` without weights and options."""
+        made: dict[str, tuple[str, str]] = {}
         statistic = "mean"
         for word in re.findall(r"\([^()]*\)|[^\s()]+", re.sub(r"\s*=\s*", "=", text)):
             if word.startswith("("):
                 statistic = word.strip("() ")
                 continue
             new, _, old = word.partition("=")
-            for name in self.expand_each([new]):
-                names.append(name)
-                made_of = f"collapse ({statistic}) {old or name} by {by or 'all'}"
-                if not self.prepared:
-                    self.derived[name] = made_of[:300]
+            made |= {name: (statistic, old or name) for name in self.expand_each([new])}
+        step = self._next("collapse") if plain else None
+        if step is not None and self._collapses(step, made, {*self.expand(by)}):
+            self._restacked(step)
+            return
+        self.step("collapse")
+        self._rows_made_anew("it is made before rows are collapsed")
+        if not self.prepared:
+            for name, (how, old) in made.items():
+                self.derived[name] = f"collapse ({how}) {old} by {by or 'all'}"[:300]
         if self.columns is not None:
-            self.columns = [*self.expand(by), *names]
+            self.columns = [*self.expand(by), *made]
 
-    def reshape(self, text: str, j: str) -> None:
+    def _collapses(
+        self, step: Restacked, made: Mapping[str, tuple[str, str]], by: set[str]
+    ) -> bool:
+        """Whether a do-file computes of the same groups what a study does, of unchanged columns."""
+        said = {f"{how} {name}={old}" for name, (how, old) in made.items()}
+        of = by | {old for _, old in made.values()}
+        return by == {*step.by.split()} and said >= {*step.parts} and not of & {*self.derived}
+
+    def appended(self, name: str) -> bool:
+        """Whether the study puts the rows of a file below those of its data, as this does."""
+        step = self._next("append")
+        if step is None or step.by != name:
+            return False
+        self._restacked(step)
+        return True
+
+    def _next(self, how: str) -> Restacked | None:
+        """Return what a study does next to its rows, if it is this, and to all of them."""
+        step = next(iter(self.pending), None)
+        if step is None or step.how != how or not step.runs or self.steps or self.torn:
+            return None
+        conditions = {*_NAMES.findall(" ".join(self.sample))}
+        if how != "reshape long":
+            return None if self.sample else step
+        rows = any(one.startswith(("in ", "not in ")) for one in self.sample)
+        return None if rows or conditions & {*step.varying, *self.derived} else step
+
+    def _restacked(self, step: Restacked) -> None:
+        """Take a change of rows that the study makes as well."""
+        self.pending = self.pending[1:]
+        why = "it is made before rows are changed"
+        if step.how == "reshape long":
+            if self.derived.get(step.by) == "_n":  # the study numbers its rows, too
+                del self.derived[step.by]
+                self.made.pop(step.by, None)
+            kept = {
+                name: one
+                for name, one in self.made.items()
+                if one.expression and not {*_NAMES.findall(one.expression)} & step.varying
+            }
+            forget(self.made, why)
+            self.made |= kept
+        else:
+            forget(self.made, why)
+            self.dummies, self.codes = {}, {}
+        if step.columns is not None and self.columns is not None:
+            new = {*step.parts, *step.varying, step.wave, *step.by.split()}
+            new |= {part.partition(" ")[2].partition("=")[0] for part in step.parts}
+            there = {*step.columns} if step.how == "append" else {*self.columns} | new
+            others = [*self.derived] if step.how in ("append", "reshape long") else []
+            self.columns = [name for name in dict.fromkeys((*step.columns, *others))
+                            if name in there or name in others]  # fmt: skip
+
+    def reshape(self, text: str, i: str, j: str) -> None:
         """Take ``reshape long stub, i(id) j(year)``; a wide one opens the header."""
+        kind, *stubs = text.replace("@", "").split() or [""]
+        step = self._next(f"reshape {kind}")
+        if step and (step.by, step.wave) == (i.strip(), j.strip()) and self._same(step, stubs):
+            self._restacked(step)
+            return
         self.step("reshape")
         self._rows_made_anew("it is made before rows are reshaped")
         if self.columns is None:
@@ -257,6 +338,24 @@ class Memory:
             self.columns.append(stub)
         if j:
             self.columns.append(j.split()[0])
+
+    def _same(self, step: Restacked, stubs: list[str]) -> bool:
+        """Whether a do-file reshapes the same waves as a study, and columns that vary as its do."""
+        if {*step.varying, *step.parts, step.wave} & {*self.derived}:
+            return False
+        if step.how == "reshape wide":
+            return {*self.expand_each(stubs)} == {*step.parts} and step.by not in self.derived
+        if not {*stubs} & {*step.parts}:
+            return False
+        if self.columns is None:
+            return {*stubs} <= {*step.parts} or {*step.parts} <= {*stubs}
+        found = {
+            float(name.removeprefix(stub))
+            for stub in stubs
+            for name in self.columns
+            if name.startswith(stub) and name.removeprefix(stub).isdecimal()
+        }
+        return found == {*step.waves}
 
     def joined(self, file: Merged) -> None:
         """Take a merge that the study makes as well: the rows stay what they are."""

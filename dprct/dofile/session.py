@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dprct.dofile.macros import Macros, known, unquoted
-from dprct.dofile.memory import Memory
+from dprct.dofile.memory import Memory, Merged, Restacked
 from dprct.dofile.regression import Regression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dprct.dofile.lines import Block
-    from dprct.dofile.memory import Merged, Merges
+    from dprct.dofile.memory import Merges
 
 MOST_ROWS = 20_000
 _MOST_NOTES = 200
@@ -34,7 +34,9 @@ class Session:
         prepared: bool = False,
         merges: Merges | None = None,
     ) -> None:
-        self.merges = {_base(name): one for name, one in (merges or {}).items()}
+        given = merges or {}
+        self.merges = {_base(x): one for x, one in given.items() if isinstance(one, Merged)}
+        self.restacked = tuple(one for one in given.values() if isinstance(one, Restacked))
         self.prepared = prepared
         self.header = None if header is None else [*header]
         self.header_of = dataset
@@ -79,6 +81,7 @@ class Session:
         return Memory(
             name, (name,) if name else (), columns=columns, open=columns is None or not name,
             spend=self.macros.spend, prepared=self.prepared,
+            pending=self.restacked if mine or not name else (),
         )  # fmt: skip
 
     def merged(self, name: str, by: str) -> Merged | None:

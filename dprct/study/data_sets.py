@@ -101,7 +101,7 @@ def _check_apart(studies: Sequence[Study]) -> None:
                 f" {study.dataset_id!r}, as data about the same people have; give each its own, or "
                 "leave disjoint out"
             )
-        for path in (study.data, *study.merged_files):
+        for path in study.confidential_files:
             if not path.is_file():
                 continue
             first = contents.setdefault(disk.sha256(path), study)

@@ -41,6 +41,7 @@ from dprct.study.index_verdicts import (
     released_models,
     saturated_verdict,
 )
+from dprct.study.obstacles import after_step
 from dprct.study.prefill import INSTRUMENTED, MARGINS, sampling_weights
 from dprct.study.reading import Reading
 
@@ -78,6 +79,9 @@ class ServedStep(NamedTuple):
     counted: bool  # whether these count absorbed effects among the coefficients
     # Whether errors are clustered by each of two columns, not by both together.
     two_ways: bool = False
+
+
+_PREPARED = ("merge", "append", "reshape", "collapse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +309,9 @@ class Served:
         if row.command == "xtreg" and not row.absorb:
             return "random effects are no function of these moments", ""
         if row.steps:
-            said = f"after {row.steps[0]}: the release is of the rows as they are in its file"
-            return said, "do that before the release"
+            said = after_step(row.steps[0], "the release is of the rows as they are in its file")
+            remedy = f"[[prepare]] {row.steps[0]}" if row.steps[0] in _PREPARED else ""
+            return said, remedy or "do that before the release" * (row.steps[0][:3] != "no ")
         if not row.intercept:
             return "it has no intercept", ""
         if row.endogenous and self.unit is not None:

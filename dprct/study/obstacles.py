@@ -37,6 +37,13 @@ class Obstacle(NamedTuple):
         return "; ".join(part for part in self if part)
 
 
+def after_step(step: str, why: str) -> str:
+    """What is said of a regression because of what was done to its rows, or was not yet."""
+    if step.startswith("no "):
+        return f"before {step[3:]}: the study does that to its rows before the release"
+    return f"after {step}: {why}"
+
+
 def further(first: Verdict, released: Any, judge: Judge) -> tuple[Obstacle, ...]:
     """Return what else stands in the way of a regression, after the reason of its verdict.
 

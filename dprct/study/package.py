@@ -138,7 +138,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     _check_within(root, home, "[package] folder")
     headers = {one.data: one.of_file(read_header(one)).names for one in studies}
     for one in studies:
-        headers |= {path: Schema.from_dta(path).names for path in one.merged_files}
+        headers |= {path: Schema.from_dta(path).names for path in one.confidential_files[1:]}
     public = [*spec.public, *_merged_within(root, studies)]
     folder = folder_of(root, public, headers, study.unit.id, spec.unread)
     held = tuple(_held(one, root, headers, first=one is study) for one in studies)
@@ -161,7 +161,7 @@ def contents_of(study: Study, target: Path | None = None) -> Contents:
     target = package_folder(study) if target is None else target
     _check_target(target, home, root, study.dataset_id)
     used = {source for row in reading for source in (*row.sources, row.dataset) if source}
-    data = [*places, *(one.data.name for one in studies)]
+    data = [*places, *(path.name for one in studies for path in (one.data, *one.appended_files))]
     return Contents(
         target=target,
         folder=folder,
@@ -725,7 +725,10 @@ def _study_text(study: Study, place: str, root: Path) -> str:
     document.pop("package", None)
     home = study.path.parent
     for part in document.get("prepare", ()):
-        part["merge"] = _place(home / part["merge"], root)
+        if "merge" in part:
+            part["merge"] = _place(home / part["merge"], root)
+        if "append" in part:
+            part["append"] = f"confidential/{PurePosixPath(part['append']).name}"
     document["data"] = f"confidential/{study.data.name}"
     document["release"] = {name: x for name, x in document["release"].items() if name != "output"}
     if study.makes_file:
@@ -773,8 +776,8 @@ def check_package(study: Study, target: Path | None = None) -> Contents:
     for one in (held.study for held in contents.held):
         schema = one.declared(read_header(one))
         tables += [
-            Table.of(read(path, one.names)[0], one.of_file(schema))
-            for path in (one.data, *one.merged_files)
+            Table.of(read(path, one.names)[0], one.of_file(schema, path))
+            for path in one.confidential_files
         ]
     root = contents.folder.root
     own = {held.papers[0]: _study_text(held.study, held.place, root) for held in contents.held}

@@ -1,4 +1,4 @@
-"""Rows as a study prepares them: public facts of villages and the like, merged by their key.
+"""Rows as a study prepares them: public facts merged by their key, and rows as restack.py has them.
 
 What is added to a row is a function of the row's own key and of a public file.  Two neighbouring
 tables thus differ in an added column only in the rows of the replaced person, as in every other
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from dprct import disk
-from dprct.dofile.memory import Merged
+from dprct.dofile.memory import Merged, Restacked
 from dprct.errors import ColumnError, DprctError, FileError, StudyError, marked
 from dprct.io import read
 from dprct.missing import missing_numbers, tagged
+from dprct.study.restack import Append, Collapse, Reshape
 from dprct.study.sections import Names, section
 
 if TYPE_CHECKING:
@@ -34,11 +35,8 @@ if TYPE_CHECKING:
 
 MERGED_BY = "file merged by the study: "
 _MOST_LEVELS = 20
+ROWS_BY = "rows prepared by the study, step "
 _INSTEAD = {
-    "append": "append the files before, and declare [unit] id with max_rows, one for each file",
-    "reshape": "reshape before, and declare [unit] id with max_rows, one for each wave",
-    "collapse": "a mean over people is moved by each of them: regress on rows, with cluster = the "
-    "column of the groups, or take the group's mean from a public file with merge",
     "joinby": "it repeats rows: merge a file with one row for each key",
     "expand": "it repeats rows: declare weights",
 }
@@ -124,7 +122,11 @@ def _taken(values: pd.Series[Any], place: np.ndarray[Any, Any]) -> Any:
     return np.append(values.to_numpy(), [gone])[place]
 
 
-def prepare_from(document: Mapping[str, Any]) -> tuple[Preparation, ...]:
+Step = Preparation | Append | Reshape | Collapse
+STEPS: Mapping[str, type[Any]] = {"append": Append, "reshape": Reshape, "collapse": Collapse}
+
+
+def prepare_from(document: Mapping[str, Any]) -> tuple[Step, ...]:
     """Return the ``[[prepare]]`` sections of a parsed study file.
 
     Examples
@@ -134,16 +136,16 @@ def prepare_from(document: Mapping[str, Any]) -> tuple[Preparation, ...]:
     """
     parts = document.get("prepare", [])
     if not isinstance(parts, list):
-        raise StudyError("files to merge are written as [[prepare]], one section for each")
-    for part in parts:
-        _check_carried_out(part)
-    return tuple(section(Preparation, x, f"[[prepare]] number {k}") for k, x in enumerate(parts, 1))
+        raise StudyError(
+            "files to merge and steps of rows are written as [[prepare]], one section for each"
+        )
+    return tuple(_step(part, f"[[prepare]] number {k}") for k, part in enumerate(parts, 1))
 
 
-def _check_carried_out(part: object) -> None:
-    """Refuse by name what would change who a row is about, or how many rows somebody has."""
+def _step(part: object, where: str) -> Step:
+    """Return a step; what repeats rows of people is refused by name."""
     if not isinstance(part, Mapping):
-        return
+        return section(Preparation, part, where)  # type: ignore[no-any-return]
     for name, instead in _INSTEAD.items():
         if name in part:
             raise StudyError(f"[[prepare]] {name} is not carried out by a study: {instead}")
@@ -152,6 +154,12 @@ def _check_carried_out(part: object) -> None:
             f'[[prepare]] kind = "{part["kind"]}" repeats rows of people; merge a file with one '
             'row for each key, kind = "m:1"'
         )
+    return section(kind_of_step(part), part, where)  # type: ignore[no-any-return]
+
+
+def kind_of_step(part: Mapping[str, Any]) -> type[Any]:
+    """Return what a ``[[prepare]]`` section becomes, by the key that it begins with."""
+    return next((kind for name, kind in STEPS.items() if name in part), Preparation)
 
 
 def public_files(
@@ -283,13 +291,17 @@ def fate_problems(files: Sequence[PublicFile], schema: Schema) -> list[str]:
     ]
 
 
-def merges_of(files: Sequence[PublicFile], schema: Schema) -> Merges:
-    """Return the files that a study merges, by name, as do-files are read with them."""
+def merges_of(files: Sequence[PublicFile], schema: Schema) -> dict[str, Merged]:
+    """Return the files that a study merges, by name, as do-files are read with them.
+
+    Keys that the rows have no more, because they were collapsed since, are taken as complete.
+    """
+    known = {column.name: column for column in schema.columns}
     return {
         file.path.name: Merged(
             file.part.keys,
             tuple(one.name for one in file.columns),
-            file.holds([schema.column(name) for name in file.part.keys]),
+            file.holds([known[name] for name in file.part.keys if name in known]),
         )
         for file in files
     }
@@ -309,21 +321,38 @@ def merged_facts(files: Sequence[PublicFile], schema: Schema) -> dict[str, str]:
     }
 
 
+def rows_facts(steps: Sequence[Step], unit: Unit) -> dict[str, str]:
+    """Return what plan and certificate say of what a study does to its rows, in its order."""
+    return {
+        f"{ROWS_BY}{k}": f"{step.command}; {step.said(unit)}"
+        for k, step in enumerate(steps, 1)
+        if not isinstance(step, Preparation)
+    }
+
+
 _COMPLETE = " (each is in it)"
 _FACT = re.compile(
     rf"(?:m:1|1:1) by (?P<keys>[^,(]+?)(?P<all>{re.escape(_COMPLETE)})?, for (?P<columns>[^;]*); "
 )
+_ROWS = re.compile(
+    r"(?:append using (?P<file>[^;]*)"
+    r"|(?P<how>reshape (?:long|wide)) (?P<parts>[^,]*), i\((?P<id>\w+)\) j\((?P<wave>\w+)\)"
+    r"|collapse (?P<made>[^,]*), by\((?P<by>[^)]*)\)); (?:.* of waves (?P<waves>[-\d. ]*)[;,])?"
+)
 
 
 def merges_in(facts: Mapping[str, str]) -> Merges:
-    """Return the files that a certificate says were merged, by name.
+    """Return what a certificate says was merged, by the file's name, and was done to rows.
 
     Examples
     --------
     >>> merges_in({"file merged by the study: a.dta": "m:1 by v w, for road; all of it ..."})
     {'a.dta': Merged(keys=('v', 'w'), columns=('road',), complete=False)}
+    >>> said = "reshape long y z, i(id) j(t); each row becomes 2 of the same, of waves 1 2; up to"
+    >>> [*merges_in({"rows prepared by the study, step 1": said}).values()][0][:5]
+    ('reshape long', 'id', ('y', 'z'), 't', (1.0, 2.0))
     """
-    found = {}
+    found: dict[str, Merged | Restacked] = {}
     for name, text in facts.items():
         said = _FACT.match(text) if name.startswith(MERGED_BY) else None
         if said is not None:
@@ -331,4 +360,17 @@ def merges_in(facts: Mapping[str, str]) -> Merges:
             found[name.removeprefix(MERGED_BY)] = Merged(
                 tuple(keys), tuple(columns), said["all"] is not None
             )
+        rows = _ROWS.match(text) if name.startswith(ROWS_BY) else None
+        if rows is not None:
+            found[name] = _restacked_in(rows)
     return found
+
+
+def _restacked_in(said: re.Match[str]) -> Restacked:
+    if said["file"]:
+        return Restacked("append", said["file"])
+    if said["how"]:
+        waves = tuple(map(float, (said["waves"] or "").split()))
+        return Restacked(said["how"], said["id"], tuple(said["parts"].split()), said["wave"], waves)
+    parts = re.findall(r"\((\w+)\) (\S+)", said["made"])
+    return Restacked("collapse", said["by"], tuple(f"{how} {one}" for how, one in parts))

@@ -56,6 +56,7 @@ from dprct.study.moments_tables import (
     moments_places,
 )
 from dprct.study.package_page import OnFile
+from dprct.study.prepare import rows_facts
 from dprct.study.readme import SEVERAL, PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
     check_results_target,
@@ -111,6 +112,11 @@ class FactsOfFile(NamedTuple):
             return study.prepared(self.schema)
         kinds = study.kinds_of(self.schema.names)
         return study.prepared(as_declared(self.schema, self.empty, kinds))
+
+    def with_rows(self, study: Study) -> tuple[Schema, int | None]:
+        """Schema of a study's rows, and how many there are; None where no header tells."""
+        schema = self.of_study(study)
+        return schema, rows_of(study, schema.file.rows if study.restacks else self.rows)
 
 
 def facts_of_file(path: Path, names: Names = "same") -> FactsOfFile:
@@ -175,8 +181,7 @@ def header_and_rows(study: Study) -> tuple[Schema, int | None]:
 
     How many rows a sample has no header tells.
     """
-    facts = facts_of_file(study.data, study.names)
-    return facts.of_study(study), rows_of(study, facts.rows)
+    return facts_of_file(study.data, study.names).with_rows(study)
 
 
 def rows_of(study: Study, rows: int | None) -> int | None:
@@ -203,7 +208,7 @@ def bound_model(study: Study) -> ReleaseModel[Any, Any, Any] | AnyModel:
     if study.merged_files:
         check_merged(study, data)
     data = study.with_derived(study.with_prepared(data), header)
-    if study.scope.sample is not None:
+    if rows is None:
         data = study.scope.sampled(data)
         _check_complete(study.problems(header, len(data)))
     return study.asked.model(data, schema)
@@ -231,6 +236,8 @@ def planned(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel | None =
         thrice, lost = thrice_of(release.epsilon, release.delta)
         said = several if lost is None else f"{lost}; {several}"
         plan = plan.also([PlannedNumber(SEVERAL, thrice, "epsilon", said)])
+    steps = rows_facts(study.prepare, study.unit)
+    plan = plan.also([PlannedNumber(name, why=said) for name, said in steps.items()])
     if study.scope.sample is None:
         return plan
     rows = PlannedNumber("sample", model.n, "rows", f"those with {study.scope.condition}")
@@ -304,15 +311,16 @@ def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: 
 
 @contextlib.contextmanager
 def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None]:
-    """Record the hashes of the files that were merged into the data, once these are charged.
+    """Record the hashes of the other files of the data's rows, once the data are charged.
 
     Another data set of any of these files is then refused a budget of its own.
     """
-    if accountant is None or not study.merged_files:
+    others = study.confidential_files[1:]
+    if accountant is None or not others:
         yield
         return
     charges = accountant.charges
-    hashes = [disk.sha256(path) for path in study.merged_files]
+    hashes = [disk.sha256(path) for path in others]
     try:
         yield
     finally:
@@ -426,7 +434,8 @@ def identity_of(study: Study) -> str:
     facts = study.declared(read_header(study)).digest()
     asked = [release.method, release.epsilon, release.delta, facts, study.asked.spec]
     asked += [[*study.derived.items()]] if study.derived else []
-    asked += [[(one.part, one.sha256) for one in study.public_files]] if study.prepare else []
+    asked += [[(one.part, one.sha256) for one in study.public_files]] if study.public_files else []
+    asked += [study.restacks] if study.restacks else []
     return hashlib.sha256(spelled_out(asked).encode("utf-8")).hexdigest()
 
 
@@ -480,7 +489,7 @@ def same_data(study: Study) -> str:
 
     The data file is hashed for it, if there are ledgers next to it.
     """
-    files = (study.data, *study.merged_files)
+    files = study.confidential_files
     found = (charged_elsewhere(path, study.dataset_id) for path in files)
     return " and ".join(dict.fromkeys(one for one in found if one))
 

@@ -45,11 +45,13 @@ from dprct.study.places import check_identity
 from dprct.study.prepare import (
     Preparation,
     PublicFile,
+    Step,
     fate_problems,
     merged_facts,
     merges_of,
     prepare_from,
     public_files,
+    rows_facts,
     with_added,
 )
 from dprct.study.readme import Availability
@@ -59,6 +61,7 @@ from dprct.study.release_section import (
     package_from,
     release_from,
 )
+from dprct.study.restack import Append, Collapse, Reshape, appended_path, restacked
 from dprct.study.results_document import SUFFIX
 from dprct.study.sections import (
     ReleaseSection,
@@ -73,11 +76,11 @@ from dprct.study.sections import (
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
-    from dprct.dofile.memory import Merges
+    from dprct.dofile.memory import Merged, Merges, Restacked
     from dprct.privacy.budget import Relation
 
 
@@ -231,8 +234,8 @@ class Study:
         Under which names the columns of ``data`` are read (:func:`dprct.read`).
     derived : mapping of str to str
         Columns that are made of those of the file, row by row, by their expressions.
-    prepare : tuple of Preparation
-        The ``[[prepare]]`` sections: files of public facts that are merged into the data.
+    prepare : tuple of Step
+        The ``[[prepare]]`` sections: what is done to the rows, in order.
     """
 
     data: Path
@@ -253,14 +256,30 @@ class Study:
     package: PackageSpec | None = None
     names: Names = "same"
     derived: Mapping[str, str] = field(default_factory=dict)
-    prepare: tuple[Preparation, ...] = ()
+    prepare: tuple[Step, ...] = ()
 
     @property
     def public_files(self) -> tuple[PublicFile, ...]:
         """The files of public facts that are merged into the data."""
-        if not self.prepare:
-            return ()
-        return public_files(self.path.parent, self.prepare, self.data, self.unit)
+        parts = [step for step in self.prepare if isinstance(step, Preparation)]
+        return public_files(self.path.parent, parts, self.data, self.unit) if parts else ()
+
+    @property
+    def restacks(self) -> tuple[Append | Reshape | Collapse, ...]:
+        """What is done to the rows other than to merge facts into them."""
+        return tuple(step for step in self.prepare if not isinstance(step, Preparation))
+
+    @property
+    def appended_files(self) -> list[Path]:
+        """The confidential files whose rows go below those of the data."""
+        home = self.path.parent
+        return [appended_path(one, home, self.data) for one in self.prepare
+                if isinstance(one, Append)]  # fmt: skip
+
+    @property
+    def confidential_files(self) -> list[Path]:
+        """The data, the files that were merged into them, and those whose rows are appended."""
+        return [self.data, *self.merged_files, *self.appended_files]
 
     @property
     def do_files(self) -> tuple[Path, ...]:
@@ -355,32 +374,85 @@ class Study:
         return replace(schema, columns=(*schema.columns, *made))
 
     def prepared(self, header: Schema) -> Schema:
-        """Return the header of the file with the columns that the study merges into it."""
-        if not self.prepare:
-            return header
-        facts = self._facts_of_file(header)
-        known = {one.name: _declared(one, facts.get(one.name, {})) for one in header.columns}
-        return with_added(header, self.public_files, known)
+        """Return the header of the file with what the study merges into it and does to its rows."""
+        for _, after in self._steps(header):
+            header = after
+        return header
+
+    def _steps(self, header: Schema) -> Iterator[tuple[Step, Schema]]:
+        """Yield what the study does to its rows, each with the header after it."""
+        files = {file.part: file for file in self.public_files}
+        if self.restacks and self.data.suffix.lower() not in ("", ".dta"):
+            raise StudyError(
+                f"data = {self.data.name!r} is no Stata file, and {self.restacks[0].where} is for "
+                "such; convert it before (dprct convert)"
+            )
+        _ = self.appended_files  # refused where they are not beside the data
+        for step in self.prepare:
+            if isinstance(step, Preparation):
+                facts = self._facts_of_file(header)
+                known = {x.name: _declared(x, facts.get(x.name, {})) for x in header.columns}
+                header = with_added(header, [files[step]], known)
+            else:
+                step.check(self.unit)
+                header = step.header(header, self.path.parent)
+            yield step, header
 
     def with_prepared(self, data: pd.DataFrame) -> pd.DataFrame:
-        """Return rows of the file with the columns that the study merges into them."""
-        for file in self.public_files:
-            data = file.added_to(data)
+        """Return rows of the file with what the study merges into them and does to them."""
+        files = {file.part: file for file in self.public_files}
+        for step in self.prepare:
+            if isinstance(step, Preparation):
+                data = files[step].added_to(data)
+            else:
+                data = step.rows(data, self.path.parent)
         return data
 
     def merges(self, schema: Schema) -> Merges:
-        """The files that the study merges, as do-files are read with them."""
-        return merges_of(self.public_files, schema)
+        """What the study merges and does to its rows, as do-files are read with it.
+
+        Regressions after a change of rows are those of the release where it is of numbers; a
+        protected file has the changed rows, and no do-file that changes them runs on it.
+        """
+        found: dict[str, Merged | Restacked] = {**merges_of(self.public_files, schema)}
+        if self.restacks:
+            for k, (step, header) in enumerate(self._steps(Schema.from_dta(self.data)), 1):
+                if not isinstance(step, Preparation):
+                    one = restacked(step, header.names)
+                    found[f"step {k}"] = one._replace(runs=not self.makes_file)
+        return found
 
     def merged_facts(self, header: Schema) -> dict[str, str]:
-        """What a certificate says of the files that are merged."""
-        return merged_facts(self.public_files, self.declared(header))
+        """What a certificate says of the files that are merged, and of what is done to rows."""
+        merged = merged_facts(self.public_files, self.declared(header))
+        return {**merged, **rows_facts(self.prepare, self.unit)}
 
-    def of_file(self, schema: Schema) -> Schema:
-        """Return a declared schema without the columns that the study makes and merges."""
+    def of_file(self, schema: Schema, path: Path | None = None) -> Schema:
+        """Return a declared schema as that of the data, or of another confidential file."""
+        if self.restacks:
+            return self._before(schema, Schema.from_dta(path or self.data))
         added = {one.name for file in self.public_files for one in file.columns}
         gone = added | {*self.derived}
         return replace(schema, columns=tuple(c for c in schema.columns if c.name not in gone))
+
+    def _before(self, schema: Schema, header: Schema) -> Schema:
+        """Return the header of a file with what is declared of its columns, or of their waves."""
+        known = {column.name: column for column in schema.columns if column.derived is None}
+        for step in reversed(self.restacks):
+            if not isinstance(step, Reshape):
+                continue
+            for wave, name in step.varying.items():
+                old, new = (name, wave) if step.reshape == "long" else (wave, name)
+                if old in known:
+                    known.setdefault(new, known[old])
+        facts = ("name", "type", "format", "label", "value_label")
+        columns = [
+            replace(known[one.name], **{fact: getattr(one, fact) for fact in facts})
+            if one.name in known
+            else one
+            for one in header.columns
+        ]
+        return replace(schema, columns=tuple(columns), file=header.file)
 
     def with_derived(self, data: pd.DataFrame, schema: Schema) -> pd.DataFrame:
         """Return rows of the file with the columns that the study makes of them.
@@ -425,6 +497,7 @@ class Study:
             return [*found, marked(error)]
         found += self.scope.problems(self.columns, header.names)
         found += fate_problems(self.public_files, schema)
+        found += self._rows_problems(header, schema)
         for name in self.header.columns:
             if name != DATASET:
                 found += unmatched("[header] columns", name, header.names)
@@ -449,6 +522,25 @@ class Study:
         found += self._without_domain(schema, rows)
         found += [] if found or rows is None else self._refused(schema, rows, confirm)
         return found + self._unconfirmed(schema)
+
+    def _rows_problems(self, header: Schema, schema: Schema) -> list[str]:
+        """Declared facts that contradict what the study does to its rows."""
+        if not self.restacks:
+            return []
+        known = {column.name: column for column in schema.columns}
+        found = [
+            f"column {one.name!r} is missing in the rows of a file or wave that lacks it, and "
+            'missing = "never" is declared; write missing = ["."] in its [columns.NAME]'
+            for one in header.columns
+            if one.missing and "." in one.missing and known[one.name].missing == ()
+        ]
+        keys = [key for step in self.restacks if isinstance(step, Collapse) for key in step.keys]
+        return found + [
+            f"[[prepare]] collapse: column {key!r} makes the groups, which are the rows of what is "
+            f'released; who is in which is public: give it fate = "public", or "key"'
+            for key in keys
+            if key in known and known[key].fate not in ("public", "key")
+        ]
 
     def _refused(self, schema: Schema, rows: int, confirm: bool) -> list[str]:
         """Reason why a release of these columns would be refused at the budget asked for."""

@@ -37,7 +37,7 @@ from dprct.study.do_files import read_do
 from dprct.study.index_verdicts import UNSERVED
 from dprct.study.moments_tables import SUFFIX, moments_path
 from dprct.study.moments_verdicts import Served, columns_there, declared_condition
-from dprct.study.obstacles import VALID, Obstacle, further
+from dprct.study.obstacles import VALID, Obstacle, after_step, further
 from dprct.study.reading import Reading
 
 if TYPE_CHECKING:
@@ -412,7 +412,7 @@ def _changed_rows(row: Regression, released: Released) -> Verdict | None:
         if step == "merge" and together:
             continue
         remedy = "merge before the release" if step == "merge" else ""
-        return Verdict(row, "artefact", f"after {step}: {_STEPS.get(step, step)}", remedy)
+        return Verdict(row, "artefact", after_step(step, _STEPS.get(step, step)), remedy)
     if released.level_of(row) is not None or released.some_arms(row) is not None:
         return None
     if released.declared_rows(row) is not None:

@@ -179,9 +179,6 @@ def test_a_public_column_needs_a_public_key(home: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('merge = "rep/villages.dta"\non = "village"', 'append = "b.dta"', "max_rows"),
-        ('merge = "rep/villages.dta"\non = "village"', 'reshape = "long y"', "max_rows"),
-        ('merge = "rep/villages.dta"\non = "village"', 'collapse = "y"', "moved by each"),
         ('merge = "rep/villages.dta"\non = "village"', 'joinby = "a.dta"', "repeats rows"),
         ('on = "village"', 'on = "village"\nkind = "1:m"', "repeats rows"),
         ('on = "village"', 'on = "village"\nkind = "m:m"', "repeats rows"),

@@ -1,0 +1,343 @@
+"""What a study does to its rows: rounds, waves and means of groups."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dprct.dofile.memory import Restacked
+from dprct.errors import DprctError
+from dprct.io.stata import write_dta
+from dprct.schema import Schema
+from dprct.study.approval import approval_of, approval_page
+from dprct.study.data_sets import planned_verdicts
+from dprct.study.prepare import ROWS_BY, merges_in
+from dprct.study.protect import (
+    bound_model,
+    confidential,
+    header_and_rows,
+    open_points,
+    planned,
+    study_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD = """\
+version = 1
+data = "rep/people.dta"
+dataset_id = "people"
+[unit]
+name = "person"
+id = "pid"
+max_rows = 2
+[study]
+rest = "withheld"
+"""
+REST = """\
+[release]
+method = "moments"
+epsilon = 50.0
+delta = 1e-3
+[design]
+kind = "complete"
+arms = ["treat"]
+[moments]
+cov_type = "CR1"
+[[regression]]
+formula = "y ~ treat + age"
+[header]
+confirm = true
+[package]
+folder = "rep"
+[columns]
+treat = {levels = [0, 1], missing = "never"}
+age = {bounds = [18, 80], missing = "never"}
+y = {bounds = [0, 20], sd = 3, missing = ["."], missing_policy = "private"}
+"""
+APPEND = '[[prepare]]\nappend = "rep/round2.dta"\ngenerate = "second"\n'
+LONG = """\
+[[prepare]]
+reshape = "long"
+columns = ["y"]
+id = "pid"
+wave = "year"
+waves = [1, 2]
+"""
+WIDE = LONG.replace("long", "wide")
+
+
+def people(n: int = 400) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    age, treat = rng.integers(18, 80, n) * 1.0, rng.permutation(np.arange(n) % 2.0)
+    y = (8 + 2 * treat + 0.05 * age + 2 * rng.normal(size=n)).clip(0, 20)
+    return pd.DataFrame({"pid": np.arange(float(n)), "treat": treat, "age": age, "y": y})
+
+
+def waves(n: int = 400) -> pd.DataFrame:
+    data = people(n)
+    second = (data["y"] + np.random.default_rng(6).normal(size=n)).clip(0, 20)
+    return data.rename(columns={"y": "y1"}).assign(y2=second)
+
+
+def home_of(tmp_path: Path, study: str, do: str = "", **files: pd.DataFrame) -> Path:
+    (tmp_path / "rep").mkdir(exist_ok=True)
+    for name, data in files.items():
+        write_dta(data, Schema.from_frame(data), tmp_path / "rep" / f"{name}.dta")
+    (tmp_path / "rep" / "main.do").write_text(do)
+    (tmp_path / "study.toml").write_text(study)
+    return tmp_path / "study.toml"
+
+
+def test_rounds_are_put_below_each_other(tmp_path: Path) -> None:
+    first, second = people(), people().iloc[:300].drop(columns="age").assign(extra=1.0)
+    text = HEAD + APPEND + REST.replace('age = {bounds = [18, 80], missing = "never"}',
+                                        'age = {bounds = [18, 80], missing = ["."], '
+                                        'missing_policy = "private"}')  # fmt: skip
+    do = "use people\nappend using round2\nregress y treat age, cluster(pid)\n"
+    study = study_of(home_of(tmp_path, text, do, people=first, round2=second))
+    header, rows = header_and_rows(study)
+    assert rows == 700
+    assert open_points(study) == []
+    data, _ = confidential(study)
+    assert [*data.columns] == ["pid", "treat", "age", "y", "extra", "second"] == header.names
+    both = pd.concat([first, second], ignore_index=True)
+    for name in both.columns:
+        assert data[name].equals(both[name])
+    assert data["second"].tolist() == [0.0] * 400 + [1.0] * 300
+    said = " ".join(str(planned(study, bound_model(study))).split())
+    assert "append using round2.dta; a person is known by pid and has up to 2 rows" in said
+    (found,) = planned_verdicts(study, study.do_files)
+    assert found.kind == "valid", found
+
+
+def test_a_column_that_a_round_lacks_is_missing_by_public_facts(tmp_path: Path) -> None:
+    second = people().drop(columns="age")
+    study = study_of(home_of(tmp_path, HEAD + APPEND + REST, people=people(), round2=second))
+    (point,) = open_points(study)
+    assert "column 'age' is missing in the rows of a file or wave that lacks it" in point
+
+
+def test_waves_become_rows(tmp_path: Path) -> None:
+    do = """\
+use people
+gen old = age > 40
+reshape long y, i(pid) j(year)
+regress y treat age, cluster(pid)
+regress y treat age
+"""
+    study = study_of(home_of(tmp_path, HEAD + LONG + REST, do, people=waves()))
+    data, _ = confidential(study)
+    expected = pd.wide_to_long(waves(), "y", "pid", "year").reset_index()
+    expected = expected.sort_values(["pid", "year"], ignore_index=True)
+    for name in ("pid", "treat", "age", "y", "year"):
+        assert data[name].tolist() == expected[name].tolist()
+    header, rows = header_and_rows(study)
+    assert (rows, open_points(study)) == (800, [])
+    assert header.column("year").levels == (1.0, 2.0)
+    kinds = [one.kind for one in planned_verdicts(study, study.do_files)]
+    assert kinds == ["valid", "effects only"]
+    page = approval_page(approval_of(study, bound_model(study)))
+    assert "each row becomes 2 of the same person, of waves 1 2; up to 2 rows" in page
+
+
+def test_regressions_before_a_step_are_of_other_rows(tmp_path: Path) -> None:
+    do = "use people\nregress y1 treat age\nregress treat age\n"
+    study = study_of(home_of(tmp_path, HEAD + LONG + REST, do, people=waves()))
+    found = planned_verdicts(study, study.do_files)
+    assert all("before reshape long: the study does that" in one.reason for one in found), found
+
+
+def test_an_id_may_number_the_rows(tmp_path: Path) -> None:
+    do = "use people\ngen pid = _n\nreshape long y, i(pid) j(year)\n"
+    do += "regress y treat age, cluster(pid)\n"
+    data = waves().drop(columns="pid")
+    study = study_of(home_of(tmp_path, HEAD + LONG + REST, do, people=data))
+    assert open_points(study) == []
+    assert confidential(study)[0]["pid"].tolist() == np.repeat(np.arange(1.0, 401), 2).tolist()
+    assert [one.kind for one in planned_verdicts(study, study.do_files)] == ["valid"]
+
+
+def long_rows() -> pd.DataFrame:
+    """Persons with no wave, both, one twice, and one that is not declared."""
+    return pd.DataFrame({
+        "pid": [3.0, 1.0, 1.0, 2.0, 2.0, 2.0, 4.0], "year": [1.0, 2.0, 1.0, 1.0, 1.0, 3.0, 3.0],
+        "age": [30.0, 20.0, 20.0, 40.0, 41.0, 40.0, 50.0],
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+    })  # fmt: skip
+
+
+def test_rows_become_waves_by_the_first_of_each(tmp_path: Path) -> None:
+    text = HEAD.replace("max_rows = 2\n", "") + WIDE + REST
+    study = study_of(home_of(tmp_path, text, people=long_rows()))
+    data, _ = confidential(study)
+    assert data["pid"].tolist() == [3.0, 1.0, 2.0, 4.0]
+    assert data["age"].tolist() == [30.0, 20.0, 40.0, 50.0]
+    np.testing.assert_array_equal(data["y1"], [1.0, 3.0, 4.0, np.nan])
+    np.testing.assert_array_equal(data["y2"], [np.nan, 2.0, np.nan, np.nan])
+    assert header_and_rows(study)[1] is None
+
+
+COLLAPSE = """\
+[[prepare]]
+collapse = {y = "mean", most = "max y", n = "count y"}
+by = "village"
+"""
+VILLAGE = HEAD.replace(
+    'name = "person"\nid = "pid"\nmax_rows = 2', 'name = "village"\nid = "village"'
+)
+
+
+def test_groups_become_rows_and_are_protected(tmp_path: Path) -> None:
+    rows = people().assign(village=lambda x: x["pid"] % 80)
+    do = "use people\ncollapse (mean) treat age y (max) most=y (count) n=y, by(village)\n"
+    do += "regress y treat age, robust\n"
+    more = '{treat = "mean", age = "mean", y'
+    text = (
+        VILLAGE
+        + COLLAPSE.replace("{y", more)
+        + REST.replace('cov_type = "CR1"', 'cov_type = "HC1"')
+    )
+    text += 'village = {fate = "public"}\nmost = {bounds = [0, 20]}\n'
+    text = text.replace("treat = {levels = [0, 1]", "treat = {levels = [0, 1]")
+    rows["treat"] = rows["village"] % 2
+    study = study_of(home_of(tmp_path, text, do, people=rows))
+    data, _ = confidential(study)
+    groups = rows.groupby("village")
+    np.testing.assert_allclose(data["y"], groups["y"].mean(), rtol=1e-14)
+    assert data["most"].tolist() == groups["y"].max().tolist()
+    assert data["n"].tolist() == [5.0] * 80
+    assert open_points(study) == []
+    model = bound_model(study)
+    assert model.n == 80
+    said = " ".join(str(planned(study, model)).split())
+    assert "village is protected as a whole, with all of its people" in said
+    assert [one.kind for one in planned_verdicts(study, study.do_files)] == ["valid"]
+    private = text.replace('village = {fate = "public"}\n', "")
+    points = open_points(study_of(home_of(tmp_path, private)))
+    assert any("'village' makes the groups" in point for point in points)
+
+
+def neighbours(data: pd.DataFrame, unit: str) -> Iterator[tuple[float, pd.DataFrame]]:
+    """Yield tables in which all rows of one unit have other values, or are fewer."""
+    for one in dict.fromkeys(data[unit]):
+        mine = data[unit] == one
+        yield one, data.assign(y=data["y"].where(~mine, 19.0), age=data["age"].where(~mine, 99.0))
+        last = data.index[mine][-1:]
+        if mine.sum() > 1:
+            yield one, data.drop(last).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("step", [WIDE, COLLAPSE.replace("village", "pid")])
+def test_a_unit_moves_its_own_row_alone(tmp_path: Path, step: str) -> None:
+    """Every pair of neighbours of a table: the rows of others stay, bit for bit."""
+    head = HEAD.replace("max_rows = 2\n", "")
+    if "collapse" in step:
+        head = head.replace('name = "person"', 'name = "village"')
+    study = study_of(home_of(tmp_path, head + step + REST, people=long_rows()))
+    before = study.with_prepared(long_rows()).set_index("pid")
+    moved = 0
+    for one, other in neighbours(long_rows(), "pid"):
+        after = study.with_prepared(other).set_index("pid")
+        pd.testing.assert_frame_equal(before.drop(index=one), after.drop(index=one))
+        assert [*after.index] == [*before.index]
+        moved += not before.equals(after)
+    assert moved >= 4
+
+
+def test_a_person_has_as_many_rows_as_waves_and_files(tmp_path: Path) -> None:
+    """The worst neighbour moves max_rows rows, no fewer and no more."""
+    study = study_of(home_of(tmp_path, HEAD + LONG + REST, people=waves()))
+    data = waves(20)
+    before = study.with_prepared(data)
+    for row in range(len(data)):
+        after = study.with_prepared(data.assign(age=data["age"].where(data.index != row, 99.0)))
+        moved = (before != after).any(axis=1)
+        assert set(before["pid"][moved]) == {float(row)}
+        assert moved.sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("step", "old", "new", "words"),
+    [
+        (APPEND, 'id = "pid"\nmax_rows = 2\n', "", "write \\[unit\\] id, and max_rows"),
+        (APPEND, '"rep/round2.dta"', '"round2.dta"', "another folder than the data"),
+        (APPEND, '"rep/round2.dta"', '"rep/people.dta"', "the file of the data itself"),
+        (APPEND, '"rep/round2.dta"', '"rep/round2.csv"', "convert it before"),
+        (APPEND, "second", "age", "generate another"),
+        (LONG, "max_rows = 2", "max_rows = 1", "write max_rows = 2"),
+        (LONG, 'id = "pid"\nwave', 'id = "other"\nwave', "write \\[unit\\] id = \"other\""),
+        (LONG, "waves = [1, 2]", "waves = [1]", "the data have 'y2', too"),
+        (LONG, "waves = [1, 2]", "waves = [1, 1]", "each wave once"),
+        (LONG, '["y"]', '["z"]', "no column of 'z' and a wave"),
+        (LONG, '"year"', '"age"', "makes 'age', which the data have"),
+        (WIDE, '"year"', '"yaer"', "no column 'yaer'"),
+        (COLLAPSE, "village", "village", "the group is protected as a whole"),
+        (COLLAPSE, '"mean"', '"sd y"', "give one of mean sum count"),
+    ],
+)  # fmt: skip
+def test_refusals_name_what_to_do(
+    tmp_path: Path, step: str, old: str, new: str, words: str
+) -> None:
+    text = HEAD + step + REST
+    assert old in text
+    data = people().assign(year=1.0) if step == WIDE else waves()
+    path = home_of(tmp_path, text.replace(old, new, 1), people=data, round2=people())
+    with pytest.raises(DprctError, match=words):
+        open_points(study_of(path))
+
+
+STEPS = (
+    ("append using round2\n", APPEND),
+    ("reshape long y, i(pid) j(year)\n", LONG),
+    ("reshape wide y, i(pid) j(year)\n", WIDE),
+)
+
+
+@pytest.mark.parametrize(("place", "other"), [*product(range(3), range(3))])
+def test_other_changes_of_rows_stay_steps(tmp_path: Path, place: int, other: int) -> None:
+    """A study that does one thing serves no regression after another."""
+    line, (_, step) = STEPS[place][0], STEPS[other]
+    data = people().assign(year=1.0) if step == WIDE else waves()
+    head = HEAD.replace("max_rows = 2\n", "") if step == WIDE else HEAD
+    rest = REST.replace("y ~", "y1 ~").replace("y = {", "y1 = {") if step == WIDE else REST
+    rest = rest.replace("CR1", "HC1") if step == WIDE else rest
+    do = f"use people\n{line}regress {'y1' if step == WIDE else 'y'} treat age, cluster(pid)\n"
+    study = study_of(home_of(tmp_path, head + step + rest, do, people=data, round2=people()))
+    (found,) = planned_verdicts(study, study.do_files)
+    assert (found.kind in ("valid", "effects only")) == (place == other), found
+
+
+@pytest.mark.parametrize("do", [
+    "use people\nkeep if age > 30\nappend using round2\nregress y treat age, cluster(pid)\n",
+    "use people\nappend using round2, keep(y)\nregress y treat age, cluster(pid)\n",
+    "use people\ngen z = 1\nsave round2, replace\nuse people\nappend using round2\n"
+    "regress y treat age, cluster(pid)\n",
+    "use people\nappend using round3\nregress y treat age, cluster(pid)\n",
+    "use people\ngen y2 = y\nappend using round2\nregress y2 treat age, cluster(pid)\n",
+])  # fmt: skip
+def test_an_append_of_other_rows_is_not_the_studys(tmp_path: Path, do: str) -> None:
+    study = study_of(home_of(tmp_path, HEAD + APPEND + REST, do, people=people(), round2=people()))
+    (found,) = planned_verdicts(study, study.do_files)
+    assert found.kind in ("artefact", "cannot run"), found
+
+
+def test_what_a_certificate_says_is_read_again(tmp_path: Path) -> None:
+    for head, step, one in (
+        (HEAD, APPEND, Restacked("append", "round2.dta")),
+        (HEAD, LONG, Restacked("reshape long", "pid", ("y",), "year", (1.0, 2.0))),
+        (VILLAGE, COLLAPSE, Restacked("collapse", "village",
+            ("mean treat=treat", "mean age=age", "mean y=y", "max most=y", "count n=y"))),
+    ):  # fmt: skip
+        step = step.replace("{y", '{treat = "mean", age = "mean", y')
+        data = people().assign(village=1.0) if "collapse" in step else waves()
+        study = study_of(home_of(tmp_path, head + step + REST, people=data, round2=people()))
+        facts: dict[str, Any] = study.merged_facts(header_and_rows(study)[0])
+        assert [*facts] == [f"{ROWS_BY}1"]
+        assert [*merges_in(facts).values()] == [one]
