@@ -34,69 +34,70 @@ STUDIES = PAGE.parent / "studies"
 HEAD = """\
 # The study file
 
-A study file says, in TOML, what is done with a confidential file and what is public of it. This
-page shows a worked file for each method and lists all keys; `scripts/study_file_page.py` writes it
-from the specifications that read them. The same words are the options of the Python classes and of
-the R functions.
+A study file states, in TOML, what is released from a confidential file and which facts about it are
+public. This page shows a worked file for each method and lists all keys;
+`scripts/study_file_page.py` writes it from the specifications that read them. The keys have the
+same names as the options of the Python classes and of the R functions.
 
-1. `dprct describe FILE --draft study.toml` makes a file with blanks.
-2. `dprct check study.toml` lists what is still open. It reads the header of the data file and not
-   its rows, and tries whether the budget can be drawn.
-3. `dprct plan study.toml` says what the release costs and how noisy it will be. It reads the rows,
-   to refuse what only they can show: a value outside its bounds, an unbalanced panel, an assignment
-   that the design cannot have made.
+1. `dprct describe FILE --draft study.toml` drafts a study file with blanks.
+2. `dprct check study.toml` lists what is still open. It reads the header of the data file but not
+   its rows, and checks that the budget is available.
+3. `dprct plan study.toml` states what the release costs and how noisy it will be. It reads the rows
+   to refuse problems that only rows can show: a value outside its bounds, an unbalanced panel, an
+   assignment that the design cannot have produced.
 4. `dprct protect study.toml` charges the ledger and writes the protected file, or the results.
 5. `dprct table`, `dprct ledger` and `dprct verify` show the results, what was spent, and whether a
-   file is as it was written. `dprct protect --resume ENTRY` writes again what was paid for already.
+   file is unchanged. `dprct protect --resume ENTRY` writes a release that was already paid for
+   again.
 
-At the top stand `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
-which its ledger is kept). Where `data` is a file of another program, `names = "stata"` reads
-columns whose names Stata lacks under such as it has (`inc.total` as `inc_total`, `int` as
-`int_`); the certificate lists both. Without it such names are refused before anything is charged.
-For every column that is used there is a table `[columns.NAME]` with its public facts ([choosing
-bounds](choosing_bounds.md)), or for several one with a pattern, such as `[columns."hh_*"]`; what
-becomes of all others, `[study]` says. An unknown key is refused.
+The file begins with `version = 1`, `data` (the confidential file) and `dataset_id` (the name under
+which its ledger is kept). If `data` comes from another program, `names = "stata"` renames columns
+whose names Stata does not allow (`inc.total` to `inc_total`, `int` to `int_`); the certificate
+lists both names. Without it such names are refused before anything is charged. Each column that is
+used has a table `[columns.NAME]` with its public facts ([choosing bounds](choosing_bounds.md)); one
+table with a pattern, such as `[columns."hh_*"]`, serves several columns. `[study]` states what
+happens to all others. An unknown key is refused.
 
 ## Methods
 
 `[release] method` is one of these. A release makes a protected file; an estimate makes a document
-of numbers, `<data>_<method>.json`, with a text to read, `<data>_<method>.txt`. An estimate reads
-the columns that it names and no other: those need no fate, and `dprct table` prints its results.
-`moments` writes its release, too: `<data>.moments.json` with its certificate, which readers run
-their own regressions on ([released moments](private_moments.md)).
-What a formula says can also be written as keys, except for `ipw`, whose covariates are terms.
+of numbers, `<data>_<method>.json`, and a readable version, `<data>_<method>.txt`. An estimate reads
+only the columns that it names; these need no fate, and `dprct table` prints its results.
+`moments` also writes its release, `<data>.moments.json`, with a certificate: readers run
+their own regressions on it ([released moments](private_moments.md)).
+Instead of a formula you can write keys, except for `ipw`, whose covariates are terms.
 
 | method | makes | reads besides `[release]` and the columns |
 |---|---|---|
 """
 SECTIONS: Mapping[str, str] = {
     "study": (
-        "A file of hundreds of columns needs no table for each: name those of the study, and give "
-        'the others one fate. `[columns."hh_*"]` declares facts of every column whose name fits; a '
-        "column's own table goes before the patterns that fit it, and a later pattern before an "
-        "earlier one.\n\n"
-        "`sample` takes the place of the `if` that all regressions of a paper share. It has the "
+        "A file with hundreds of columns does not need a table for each: name the columns of the "
+        'study, and give the others one fate. `[columns."hh_*"]` declares facts about every column '
+        "whose name matches; a column's own table takes precedence over patterns, and a later "
+        "pattern over an earlier one.\n\n"
+        "`sample` replaces an `if` that all regressions of a paper share. It is written in the "
         "language of derived columns, with `&` and `|` for `and` and `or`. Its columns are public, "
-        "so that it is known anyway who is in the sample; the guarantee, the certificate and the "
-        "plan say so, and rows outside it are not read by any method. It is for protected files. "
+        "so who is in the sample is public; the guarantee, the certificate and the "
+        "plan say so, and no method reads rows outside it. It is for protected files. "
         'Who answered, or who is poor, is rarely public: `method = "moments"` has `subgroups` '
-        "whose cells are private. Files about the same people are merged before: `[study.merge]` "
+        "whose cells are private. Merge files about the same people beforehand: `[study.merge]` "
         "is refused, and the refusal names the command."
     ),
     "prepare": (
-        "What a study does to the rows of its file before anything else, in order: one section for "
-        "each step. `merge` adds the columns of a file of public facts by its key, such as facts "
-        "of villages: what a do-file does with `merge m:1 village using villages.dta`. Its columns "
-        "are columns of the data from then on; types, bounds, levels and missing codes are those "
-        "of the file, unless `[columns.NAME]` declares others, which also gives their fates. One "
-        'without a fate counts as private, as any other column; `fate = "public"` needs a '
-        "key that is public, too. What is added to a row is a function of the row's own key "
-        "and of a public file, so that who is protected, how many rows somebody has, and every "
-        "sensitivity stay what they are. All of the file counts as public: certificate, approval "
-        "page and package name it with its hash, and a package holds it. It must not be "
-        "computed from the participants, as village means are. What repeats "
-        "rows (`1:m`, `joinby`, `expand`) is refused, with what to do instead. The other steps are "
-        "`append`, `reshape` and `collapse`; their keys are below."
+        "What the study does to the rows of its file before anything else, one section per step, "
+        "in order. `merge` adds the columns of a file of public facts, such as facts about "
+        "villages, by its key, as a do-file does with `merge m:1 village using villages.dta`. Its "
+        "columns then are columns of the data. Their types, bounds, levels and missing codes are "
+        "those of the file, unless `[columns.NAME]` declares others; it also gives their fates. A "
+        'column without a fate counts as private, like any other; `fate = "public"` requires a '
+        "public key. The columns added to a row are a function of the row's own key and of a "
+        "public file, so who is protected, how many rows a person has, and every sensitivity "
+        "remain the same. The whole file counts as public: certificate, approval page and package "
+        "name it with its hash, and a package contains it. It must not be computed from the "
+        "participants, as village means are. Commands that repeat rows (`1:m`, `joinby`, "
+        "`expand`) are refused, each with what to do instead. The other steps are `append`, "
+        "`reshape` and `collapse`; their keys are below."
     ),
     "release": "",
     "budget": "",
@@ -106,11 +107,12 @@ SECTIONS: Mapping[str, str] = {
     "design": "",
     "informed": "For `published_hybrid` and `published_gen_model`.",
     "regression": (
-        'For `method = "moments"`: one for each regression with more than a formula, which '
-        "`formulas` of `[moments]` lists. One step serves it, and its name is what `dprct ols` "
-        "takes ([private moments](private_moments.md))."
+        'For `method = "moments"` and `"calibrated"`: one for each regression of the paper. A '
+        "regression of `moments` that is a formula and nothing else may stand in `formulas` of "
+        "`[moments]` instead. `dprct ols` takes the name "
+        "([declared regressions](declared_regressions.md))."
     ),
-    "table": "One for each table that is made of a protected file.",
+    "table": "One for each table that is made from a protected file.",
     "availability": "",
     "package": "For `dprct package`, and for the verdicts of `dprct check`.",
 }
@@ -136,43 +138,43 @@ COLUMN: Mapping[str, str] = {
 
 
 DERIVED = """\
-Columns that the file does not have, each made of others in the same row. What do-files make with
-`gen`, `replace`, `recode`, `egen` and the like, `dprct describe --draft --do` writes here
-([do-files](do_files.md)).
+Columns that are not in the file, each computed from others in the same row.
+`dprct describe --draft --do` lists here the columns that do-files make with `gen`, `replace`,
+`recode`, `egen` and the like ([do-files](do_files.md)).
 
 ```toml
 [derived]
 log_wage = "log(wage + 1)"
-adult = "where(missing(age), 1, age > 17)"     # gen adult = age > 17, as Stata takes missing values
+adult = "where(missing(age), 1, age > 17)"     # gen adult = age > 17, with Stata's missing values
 hours = "rowtotal(hours_farm, hours_shop)"
 late = "year(interview) > 2015 and town == 'A'"
 ```
 
-An expression has names of columns, numbers, `+ - * / **`, comparisons, `and`, `or`, `not`,
+An expression consists of names of columns, numbers, `+ - * / **`, comparisons, `and`, `or`, `not`,
 comparisons of text with `==` and `!=`, and these functions: `log exp sqrt abs floor ceil round`,
 `minimum maximum` of two, `missing`, `where(condition, value, otherwise)` (without the last:
-missing), `rowmin rowmax rowtotal rowmean rownonmiss`, which pass over missing values, and
-`year month day` of Stata's dates. What is computed with a missing value is missing. A later
-column may use an earlier one. Nothing of other rows can be used, so that a value stays that of
+missing), `rowmin rowmax rowtotal rowmean rownonmiss`, which ignore missing values, and
+`year month day` of Stata's dates. A result computed from a missing value is missing. A later
+column may use an earlier one. Other rows cannot be used, so each value remains that of
 one person.
 
-A derived column is released as any other, not computed again from released ones. Bounds, levels and
-missing codes follow from what is declared of the columns inside: by going through all of their
-levels where these are few, else by interval arithmetic. Where nothing follows, such as of the
-logarithm of a column without bounds, and for its fate, it has a table `[columns.NAME]`; what that
-declares goes before what follows. Text becomes numbers only by comparison."""
+A derived column is released like any other, not recomputed from released columns. Bounds, levels
+and missing codes follow from the declarations of the columns in the expression: from all
+combinations of their levels if these are few, otherwise by interval arithmetic. If nothing follows,
+as for the logarithm of a column without bounds, declare them in `[columns.NAME]`, which also gives
+the fate and takes precedence. Text becomes numbers only by comparison."""
 
 
 def columns() -> Iterator[str]:
     """Yield the section on columns."""
     yield from ("", "## `[columns.NAME]`", "")
     yield (
-        "The public facts of one column of the file, or with a pattern for its name "
-        '(`[columns."hh_*"]`) of several. All are declared from public knowledge, and none is '
-        "read from the data. A derived column is one that the file has, too: an expression has "
-        "names of columns, numbers, `+ - * / **`, comparisons, `and`, `or` and `not`, as in "
-        '`derived = "age >= 18 and female == 1"`, and the protected file computes it from its own '
-        "columns."
+        "The public facts of one column of the file or, with a pattern "
+        '(`[columns."hh_*"]`), of several. All are declared from public knowledge; none is '
+        "read from the data. If a column of the file is a function of others, `derived` gives the "
+        "expression (names of columns, numbers, `+ - * / **`, comparisons, `and`, `or` and `not`), "
+        'as in `derived = "age >= 18 and female == 1"`, and the protected file computes the column '
+        "from its own columns."
     )
     yield from ("", "| key | takes | meaning |", "|---|---|---|")
     for name, meaning in FACTS.items():

@@ -18,29 +18,32 @@ if TYPE_CHECKING:
     from dprct.annotations import Kinds
 
 FACTS: Mapping[str, str] = {
-    "fate": "What the protected file shows of it ([what each means](first_file.md)). An estimate "
-    "shows no column, and needs none.",
+    "fate": "What the protected file shows of the column ([what each means](first_file.md)). An "
+    "estimate shows no column, so its columns need no fate.",
     "levels": "Every possible value. Text is modelled with its levels alone.",
     "bounds": "Smallest and largest possible number.",
     "bins": "Number of equal bins within the bounds, or the inner edges of the bins.",
     "missing": 'The missing codes that may occur, such as `[".", ".a"]`.',
-    "missing_policy": "What estimates do where it is missing: public (who has a value is public), "
-    "private (who that is stays private), or the number that stands for it.",
-    "role": "What the column is in the study; mostly the formula and `[design]` say it.",
-    "built_from": "Whether a value depends on its own row alone (own) or also on other people, as "
-    "an index that is standardised by the sample does (cohort).",
+    "missing_policy": "How estimates treat missing values: public (who has a value is public), "
+    "private (who has one stays private), or a number to impute.",
+    "role": "The role of the column in the study; usually the formula and `[design]` state it.",
+    "built_from": "Whether a value depends on its own row alone (own) or also on other people, "
+    "like an index that is standardised in the sample (cohort).",
     "constants_public": "Whether the constants of such an index are published numbers.",
-    "sd": "About its standard deviation, from public knowledge: it scales noise and plans errors.",
-    "sd_within": "The same of deviations from the mean of a unit that has several rows.",
-    "centre": "About its mean, from public knowledge.",
-    "clip": "Whether values beyond the bounds count as the nearest bound; else they are refused.",
+    "sd": "Its approximate standard deviation, from public knowledge: it scales noise and "
+    "planned errors.",
+    "sd_within": "The same for deviations from the mean of a unit that has several rows.",
+    "centre": "Its approximate mean, from public knowledge.",
+    "clip": "Whether values beyond the bounds are set to the nearest bound; otherwise they are "
+    "refused.",
     "integer": "Whether all its values are whole numbers.",
-    "coordinates": "Whether it is a latitude or a longitude, which is withheld, a key or dropped.",
+    "coordinates": "Whether it is a latitude or longitude, which has to be withheld, a key or "
+    "dropped.",
     "confirmed": "Whether type, format and label of this column may be published.",
-    "decimals": "How many digits after the point its values have.",
-    "made_of": "Other columns of which it is made, where no expression says how. What is made of "
-    "an arm is no covariate and no subgroup.",
-    "exclusive": "A name that columns share of which at most one is 1 in a row, such as arms.",
+    "decimals": "Number of decimals of its values.",
+    "made_of": "Other columns from which it was made, if no expression states how. A column made "
+    "from an arm cannot be a covariate or a subgroup.",
+    "exclusive": "A name shared by columns of which at most one is 1 in a row, such as arms.",
     "derived": "An expression of other columns, from which the protected file computes it.",
     "label": "Its label in the protected file, if not that of the header.",
     "format": "Its format in the protected file, such as %9.2f.",
@@ -333,7 +336,7 @@ def meanings(kind: Any) -> dict[str, str]:
     --------
     >>> from dprct.study.sections import TotalBudget
     >>> meanings(TotalBudget)["epsilon"]
-    'The most that the ledger may ever charge.'
+    'The most that the ledger may charge in total, over all releases.'
     """
     text = inspect.getdoc(kind) or ""
     _, _, part = text.partition(_PARAMETERS)

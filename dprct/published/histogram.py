@@ -275,7 +275,7 @@ class MVHistogram(ReleaseModel[HistogramSpec, ReleaseFacts, Reweighted]):
         Scale of the noise, s / (n epsilon): s = 2 for the paper's own relation, s = 1 for the
         other one, as Algorithm 1 prints it.
     keep : iterable of str
-        Characteristics to keep besides the allow-list.
+        Characteristics to keep in addition to the allow-list.
 
     Raises
     ------

@@ -587,7 +587,7 @@ class Hybrid(ModelInformed[HybridSpec]):
     attrition : bool
         Rows were lost after the assignment, so that arm sizes need not be those of the design.
     keep : iterable of str
-        Characteristics to keep besides the allow-list.
+        Characteristics to keep in addition to the allow-list.
 
     Raises
     ------

@@ -261,8 +261,8 @@ def released(
 ) -> Release:
     """The release of a protected table, with its certificate.
 
-    ``keep`` are characteristics besides the allow-list.  The certificate names the seal of the
-    ``declared`` schema, where the method filled in fates.
+    ``keep`` are characteristics in addition to the allow-list.  The certificate names the seal of
+    the ``declared`` schema, where the method filled in fates.
     """
     sealed, digest = sealed_words(declared or schema)
     guarantee, plan = paid.guarantee, paid.plan
@@ -441,7 +441,7 @@ AnySpec = TypeVar("AnySpec", bound="ReleaseSpec[Any]")
 class ReleaseSpec(Spec[AnyFacts]):
     """What every release is asked for."""
 
-    keep: tuple[str, ...] = ()  # characteristics to keep besides the allow-list
+    keep: tuple[str, ...] = ()  # characteristics to keep in addition to the allow-list
 
     later_note: ClassVar[str] = ""
     """Note that the released table may add to the file, after approval; empty if there is none."""

@@ -48,9 +48,9 @@ class TableSpec:
     name : str
         A short and unique name, for example ``"table2"``.
     outcomes, arms : tuple of str
-        The columns of the outcomes, and the 0/1 columns of the arms.
+        The columns of the outcomes, or the 0/1 columns of the arms.
     title : str
-        What is printed above the table.
+        Heading of the table.
     covariates : tuple of str, or mapping of name to tuple of str
         Terms of a formula, such as ``"age"`` or ``"C(village)"``; a table of lists makes one panel
         per set.
@@ -61,7 +61,7 @@ class TableSpec:
     errors : str
         The kind of standard errors: HC1, HC0, HC2, HC3, nonrobust or cluster.
     cluster, weights : str or None
-        The column of clusters, and that of weights.
+        The column of the clusters, or of the weights.
     weights_type, alternative, distribution, sample : str
         As for :func:`dprct.itt_table`.
     adjust : str or None
@@ -69,14 +69,13 @@ class TableSpec:
     families : str or mapping of name to tuple of str
         ``"all"``, ``"outcome"``, ``"arm"``, or groups of outcomes that are adjusted together.
     family_sizes : mapping of str to int
-        How many tests a family has, where some of them are in another table.
+        Number of tests in a family, if some of them are in another table.
     layout : str
         The style of the table: paper, econ, aer or esttab.
     digits : int or None
-        How many decimals are printed.
+        Number of decimals printed.
     draws, seed : int
-        How many draws the bootstrap behind ``westfall-young`` and ``romano-wolf`` makes, and its
-        seed.
+        Number of draws, or seed, of the bootstrap behind ``westfall-young`` and ``romano-wolf``.
     """
 
     name: str

@@ -145,28 +145,28 @@ class DesignSection:
         How treatment was assigned: each row by itself, a fixed number of all rows, the same within
         blocks, whole clusters, whole clusters within blocks, or several treatments at once.
     arms : list of str or numbers, or table
-        The 0/1 columns of the arms; with ``arm``, the levels of that column, the control group's
-        among them; of a factorial design, optionally, from the column of each combination to the
-        arms of the factors in it.
+        The 0/1 columns of the arms; with ``arm``, the levels of that column, including that of the
+        control group; for a factorial design, optionally, a table from the column of each
+        combination to the arms of its factors.
     arm : str
-        The one column that holds the group of each row, as a code or as text.
+        The one column with the group of each row, as a code or as text.
     shares : number or list of numbers
-        The probability of each arm; without it all groups have the same, the control group
-        included.
+        The probability of each arm; by default all groups, the control group included, have the
+        same.
     control_share : number
         The probability of being in no arm; 0 if there is no such group.
     block, cluster : str or list of str
-        The column that says who is in which block, or cluster; several columns are combined.
+        The column that identifies the block, or the cluster; several columns are combined.
     largest : whole number
         Public upper limit on the rows of a cluster; needed to protect whole clusters.
     icc : number, or table from outcome to number
-        Public upper bound on the correlation of two people of one cluster; errors of effects then
-        need far less noise.
+        Public upper bound on the intra-cluster correlation; errors of effects then need far less
+        noise.
     cluster_mean_bounds : two numbers, or table from outcome to two numbers
         Public bounds on the mean of every cluster, narrower than those of the outcome.
     factors : table of tables
-        ``[design.factors.NAME]`` for each factor, with the keys of a design of its own; its arms
-        are the one column NAME, if not given.
+        ``[design.factors.NAME]`` for each factor, with the keys of a design; its arms are the
+        column NAME, if not given.
     """
 
     kind: DesignKind
@@ -295,14 +295,15 @@ class ReleaseSection:
         ``published_mv_histogram``, ``published_hybrid`` and ``published_gen_model`` are the paper's
         algorithms: they have no privacy guarantee.
     epsilon, delta : number
-        What the release may cost; ``delta = 0`` is pure differential privacy.
+        Privacy budget of the release; ``delta = 0`` is pure differential privacy.
     zeta : float or None
-        Give ``ceil(n^zeta)`` bins to the columns that declare none; 2/3 for the published one.
+        Columns that declare no bins get ``ceil(n^zeta)``; 2/3 in the published algorithm.
     outcome_share : number, optional
         Share of epsilon for the mean of each bin of binned columns with ``role = "outcome"``, for a
         histogram or marginals: a quarter by default; with 0, values are uniform within bins.
     confirm : bool
-        Release although the plan refuses: few combinations can be expected to survive, say.
+        Release although the plan refuses, for example because few combinations are likely to
+        survive.
     accept_large_delta : bool
         Release with a ``delta`` above 1/n; plan and certificate then begin with what that means.
     output : str or None
@@ -310,7 +311,7 @@ class ReleaseSection:
         default, and ``<data>_no_dp_guarantee.dta`` if nothing is promised.  An estimate writes its
         document of results there: ``<data>_<method>.json`` by default.
     keep : tuple of str
-        Characteristics to keep besides the allow-list (``"note1"`` keeps that note).
+        Characteristics to keep in addition to the allow-list (``"note1"`` keeps that note).
     formula : str or None
         The reader's regression, for ``calibrated``; the model of the outcomes, for
         ``published_hybrid`` and ``published_gen_model``; for an estimate, what ``from_formula`` of
@@ -336,13 +337,14 @@ class TotalBudget:
     Parameters
     ----------
     epsilon, delta : number
-        The most that the ledger may ever charge.
+        The most that the ledger may charge in total, over all releases.
     relation : {"replace-one", "replace-one-design-public"} or None
-        A demand on every charge of the ledger: one that does not hold under it is refused.
-        Without it any is taken, and the sum is stated under the weakest relation of the charges.
+        A requirement for every charge of the ledger: a charge that does not hold under it is
+        refused. Without it any charge is accepted, and the sum is stated under the weakest of their
+        relations.
     separate : str or None
-        Why the same data may have this budget besides that of another ledger beside them; the
-        certificate states it.  Without it such data are refused.
+        Why the same data may have this budget in addition to that of another ledger in the same
+        folder; the certificate states it.  Without it such data are refused.
     """
 
     epsilon: float

@@ -174,8 +174,8 @@ class Header:
     confirm : bool
         Confirm types, formats, labels and label sets of every column.
     columns : tuple of str
-        Confirm those of these columns only, patterns such as ``"hh_*"`` among them; ``"_dta"``
-        confirms what the file says of itself: its label, its sort order, label sets that no column
+        Confirm only those of these columns; patterns such as ``"hh_*"`` are allowed.  ``"_dta"``
+        confirms the facts of the file itself: its label, its sort order, label sets that no column
         uses, and the characteristics that are kept.
     """
 

@@ -204,7 +204,7 @@ class _Toml(Dialect):
         return f"{_SECTIONS.get(name, name)} = {value}{place}"
 
     def text(self, text: str) -> str:
-        return f'"{text}"'
+        return f"'{text}'" if '"' in text else f'"{text}"'
 
     def series(self, node: ast.expr, items: list[str]) -> str:
         return f"[{', '.join(items)}]"

@@ -12,7 +12,7 @@
 #' @param columns What is released besides the columns of the formulas: names, those of factors for
 #'   their levels, `"factor(region)"` of a column that is none, and products such as `"age:female"`
 #'   or `"I(age^2)"`.
-#' @param formulas Regressions to serve with the least noise; they are public: an R formula, text,
+#' @param formulas Regressions that should have the least noise; they are public: an R formula, text,
 #'   what `regression()` returns, or a list of these. Those on a treatment that was assigned are
 #'   served by one step; any other regression on released columns remains possible.
 #' @param cluster The column by which errors of a declared regression are clustered, or two of them

@@ -90,12 +90,12 @@ class Regression:
     family : {"logit", "probit", "cloglog", "poisson"}, optional
         Least squares by default.  For the others, the coefficients of all regressors are released
         by three steps of Newton's method (:meth:`dprct.Moments.glm`), with private covariates
-        projected into the ball of the release.
+        projected onto the ball of the release.
     joint : str, optional
         Label of regressions whose coefficients are tested together, as after Stata's ``suest``.
     cov_type : {"HC1", "CR1", "nonrobust"}, optional
-        Its errors, if not clustered as the design is: robust, as with Stata's ``robust``, or
-        classical, as of ``regress`` without an option.
+        Its errors, if not those of the design: robust, as with Stata's ``robust``, or
+        classical, as those of ``regress`` without an option.
     count_effects : bool, optional
         Whether the effects after ``|`` count as coefficients in the degrees of freedom, as in
         ``areg`` but not in ``xtreg, fe`` with clusters.  By default, those of blocks count and

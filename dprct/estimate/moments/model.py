@@ -1065,16 +1065,18 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         Terms to release: columns, ``"C(region)"`` for levels, and products such as ``"age:female"``
         or ``"I(age ** 2)"``.
     formulas : sequence of str or Regression, optional
-        Regressions to serve with the least noise; they are public.  Their columns are released, and
-        they decide how noise is divided; any other regression on released columns remains possible.
-        If units have several rows, ``"y ~ x | person"`` takes out fixed effects of persons.
+        Regressions that should have the least noise; they are public.  Their columns are released,
+        and they decide how noise is divided; any other regression on released columns remains
+        possible. If units have several rows, ``"y ~ x | person"`` takes out fixed effects of
+        persons.
 
         Where treatment was assigned and is public (``neighbors="replace-one-design-public"``),
-        regressions on it that have covariates, blocks or assigned clusters are served by one step:
-        the noise of their coefficients of treatment does not grow with the covariates.  Nothing
-        else is then read off the moments unless ``columns=``, ``subgroups=`` or another formula
-        asks for it.  The same holds for private treatment that was drawn independently for each
-        person (``dprct.Simple``), if nothing else is read off the moments.
+        regressions on it that have covariates, blocks or assigned clusters are released by one
+        step: the noise of their treatment coefficients does not grow with the number of covariates.
+        Nothing else can then be computed from the moments unless ``columns=``, ``subgroups=`` or
+        another formula requires it.  The same holds for private treatment that was drawn
+        independently for each person (``dprct.Simple``), if nothing else is computed from the
+        moments.
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
@@ -1097,13 +1099,14 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
         alone need none, since the variance of every group is released.
     weights : str, optional
         A column of sampling weights (pweights), private, with public bounds of 0 or above.  The
-        noise is that of rows which all have the largest weight.  It needs robust errors
+        noise is the same as if every row had the largest weight.  It needs robust errors
         (``cov_type``), and only the regressions in ``formulas`` are estimated.
     clipped : float, optional
-        Share of mu squared, 1e-4 to .5, for releasing the share of rows outside the ball of
-        covariates, by arm (``clipped`` of the result): ``.02`` makes all other noise 1 % larger.
+        Share of mu squared, 1e-4 to .5, with which the share of rows outside the ball of
+        covariates is released, by arm (``clipped`` of the result): ``.02`` makes all other noise 1
+        % larger.
     neighbors : {"replace-one", "replace-one-design-public"}
-        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no price.
+        Which data sets are neighbours.  ``"replace-one"``: treatment is private too, at no cost.
 
     Raises
     ------
