@@ -28,31 +28,30 @@ HEAD = """# How well the intervals of private IPW cover
 
 Written by `scripts/coverage_ipw.py`; {runs} simulated studies per row, nominal coverage 95% (its
 simulation error is about {error:.1f} points). Four covariates uniform on [-1, 1], bounds [-1, 1]
-for everything, effect 0.2, `delta=1e-6`, all other settings but the form the defaults. *Right*: the
-log odds of treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic model
-fails. *Little penalty*: right, with `lam=0.0005`, so that the noise of the propensity weights is
-several times that of the default. *Much trimming*: right, with `trim=0.3`.
-The plain difference in means has a bias of about +.13 (right) and +.18 (wrong).
+for everything, effect 0.2, `delta=1e-6`, all settings except the form at their defaults. *Right*:
+the log odds of treatment are .3 + x0. *Wrong*: they are .3 + x0 + x0 |x1|, so that the logistic
+model fails. *Little penalty*: right, with `lam=0.0005`, so that the noise of the propensity weights
+is several times that of the default. *Much trimming*: right, with `trim=0.3`. The plain difference
+in means has a bias of about +.13 (right) and +.18 (wrong).
 
 | model | n | epsilon | form | bias | rmse | median half width | coverage | not estimated |
 |---|---|---|---|---|---|---|---|---|
 """
 
 FOOT = """
-Reading it. Errors contain sampling, the propensity weights and what the penalty takes of them, both
-to first order, and privacy noise. They do not contain what trimming leaves of the confounding;
-rows below 92% are in bold. For the weights, one number is released: the norm of the gradient of the
-effect in them, with Laplace noise. (Before, the whole gradient had Gaussian noise, whose square was
-counted as if it were the gradient's: intervals were 3 to 10 times as wide at n = 1,000 and 5,000.)
-The Hajek form is the better one wherever it is estimated, because the noise of the weights mostly
-cancels in its ratios: it is the default where its denominators are expected to be far from their
-noise (`plan` says so). The default penalty keeps the noise of a propensity weight at .7 or less, at
-the price of a bias towards the difference in means at small n and epsilon.
+Standard errors contain sampling error, the error of the propensity weights and the bias due to
+their penalty (both to first order), and privacy noise. They do not contain the confounding that
+trimming leaves; rows below 92% are in bold. For the weights, one number is released: the norm of
+the gradient of the effect with respect to them, with Laplace noise. The Hajek form is better
+wherever it is estimated, because the noise of the weights mostly cancels in its ratios; it is the
+default if its denominators are expected to be far above their noise (`plan` says so). The default
+penalty keeps the noise of a propensity weight at .7 or less, at the price of a bias towards the
+difference in means at small n and epsilon.
 
 Rows in bold are of the Hajek form with a wrong model or with much trimming: there the bias, which
-no error contains, is .4 to .5 of the half width. The plain form covers in these rows because its
-errors are 2.5 to 4 times as wide. With little penalty, and where the model is right, no row falls
-short.
+standard errors do not contain, is .4 to .5 of the half width. The plain form covers in these rows
+because its errors are 2.5 to 4 times as wide. With little penalty, and if the model is right, no
+row falls short.
 """
 
 

@@ -53,27 +53,27 @@ WRONG = 3.0
 HEAD = """# How well intervals from released moments cover
 
 Written by `scripts/coverage_moments.py`; {runs} simulated releases per row ({large} from n = 1e5
-on), delta = 1e-6. One Gaussian release of first and second moments; everything below is read off
-it. A row in bold is more than three binomial errors below .935 at the 95 % level or .98 at the
-99 % level.
+on), delta = 1e-6. Everything below is computed from one Gaussian release of first and
+second moments. A row in bold is more than three binomial errors below .935 at the 95 % level or .98
+at the 99 % level.
 
 ## Least squares
 
-`y ~ T + x1 + ... + xp`, HC1. **The truth is the regression as it is written, on columns clipped at
-their declared bounds**: no row of it is in a ball. Outcomes are clipped at their bounds and never
-projected; covariates are projected into the ball that the plan chooses from n, epsilon, delta and
-p. T is 0 or 1, drawn by lot, or *chosen*, that is, dependent on the covariates. Effects multiply
-skewed and zero-inflated outcomes by about 1.2; *equal means, unequal spread* is lognormal, of
-standard deviation .5 among the untreated and 1.2 among the treated in logarithms. Covariates are
+`y ~ T + x1 + ... + xp`, HC1. **The truth is the regression as written, on columns clipped at their
+declared bounds**, without projection onto a ball. Outcomes are clipped at their bounds and never
+projected; covariates are projected onto the ball that the plan chooses from n, epsilon, delta and
+p. T is 0 or 1, and is either randomised or *chosen*, that is, dependent on the covariates. Effects
+multiply skewed and zero-inflated outcomes by about 1.2; *equal means, unequal spread* is lognormal,
+of standard deviation .5 among the untreated and 1.2 among the treated in logarithms. Covariates are
 normal with correlation .5, or lognormal (*skewed x*). *Scales wrong*: all `sd` a third of the
 truth, or three times as large; *centres wrong*: off by a standard deviation.
 
 *Radius*: of the ball, in typical rows of covariates. *Projected*: the share of rows outside.
-*Read*: the share of releases that pass the gate (eta^2 at most .1); the others are "not estimated".
-Coverage is that of the interval as it is printed, among releases that were read. *Worst slope*: the
-lowest coverage over covariates of the estimate -+ 1.96 errors, without the hull. *Error*: the
-median, over the robust error of least squares on the confidential rows. *Off by*: the mean
-difference to the truth, in robust errors of least squares.
+*Read*: the share of releases in which coefficients are estimated (eta^2 at most .1). Coverage is
+that of the printed interval, among these releases. *Worst slope*: the lowest coverage over
+covariates of the estimate -+ 1.96 errors, without the hull. *Error*: the median, over the robust
+error of least squares on the confidential rows. *Off by*: the mean difference from the truth, in
+robust errors of least squares.
 
 | data | n | p | epsilon | radius | projected | read | T 95 % | x1 95 % | T 99 % | x1 99 % \
 | worst slope | error of T | of x | T off by | x1 off by |

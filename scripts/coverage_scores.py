@@ -40,11 +40,11 @@ TRUTH = {"T": 0.15, "x1": 0.3, "other": -0.1}
 HEAD = """
 Written by `scripts/coverage_scores.py`: {runs} simulated releases per row ({large} from n = 1e5
 on), delta = 1e-6, T and p covariates, `cov_type="HC1"` or, with M rows of one unit, `"CR1"`. Errors
-vary by a factor of 13 with x1. Of units with M rows, T, x1 and the sign of the error are those of
-the unit. Coverage at 95 % is that of the estimate -+ its errors without the hull, which is never
-narrower. *Classical*: the same without scores, of which nothing but the tests can ask where units
-have several rows. *Error over OLS*: the median, over the robust error of least squares on the rows.
-A row in bold is more than three binomial errors below .935.
+vary by a factor of 13 with x1. Within a unit of M rows, T, x1 and the sign of the error are the
+same. Coverage at 95 % is that of the estimate -+ its errors without the hull, which is never
+narrower. *Classical*: the same without scores, which users cannot request for units with several
+rows. *Error over OLS*: the median, over the robust error of least squares on the rows. A row in
+bold is more than three binomial errors below .935.
 
 | data | rows | M | p | epsilon | read | T, scores | x1, scores | x1, classical | error over OLS |
 |---|---|---|---|---|---|---|---|---|---|
@@ -55,8 +55,8 @@ Written by `scripts/coverage_scores.py weights`: {runs} fits of
 `PrivateMoments(weights="w", cov_type="HC1")` per row, delta = 1e-6, T and 4 covariates. Half of all
 people have an effect of .35, half of -.05; the first are a third of the rows, with weights of 1.5,
 the others have weights of .75. So the effect is .15 by weighted least squares. Errors vary by a
-factor of 13 with x1. Coverage is that of the interval as it is shown. *Unweighted*: that of least
-squares on the confidential rows without weights, for T at 95 %, which says what weights are for.
+factor of 13 with x1. Coverage is that of the printed interval. *Unweighted*: that of least
+squares on the confidential rows without weights, for T at 95 %, to show why weights matter.
 *Error over WLS*: the median for T, over the robust error of weighted least squares on the rows.
 
 | rows | epsilon | read | T, 95 % | x1, 95 % | T, 99 % | x1, 99 % | unweighted | error over WLS |

@@ -24,11 +24,11 @@ HEAD = """# Coverage of private effects
 
 ## Treatment public
 
-How often the intervals of `PrivateATE` contain the effect, over {runs:,} simulated experiments per
-row, on the released path itself (exact grid, clipping, noise, variance correction), under
-replace-one with the design public. A share of
-95% has a standard error of {se95:.2f} points over so many runs, one of 99% of {se99:.2f}. Outcomes
-are drawn alike in all arms, so that the effect on the clipped outcome is zero.
+The table shows how often the intervals of `PrivateATE` contain the effect, in {runs:,} simulated
+experiments per row, with the code of a release (exact grid, clipping, noise, variance correction),
+under replace-one with the design public. With so many runs, a share of 95% has a standard error of
+{se95:.2f} points, and a share of 99% one of {se99:.2f}. Outcomes have the same distribution in all
+arms, so the effect on the clipped outcome is zero.
 
 - *private*, *plain*: share of intervals that contain the effect; plain is the usual interval of the
   difference in means, without any privacy, on the same data.
@@ -36,16 +36,16 @@ are drawn alike in all arms, so that the effect on the clipped outcome is zero.
 - *rmse*: root mean squared error of the private effect over that of the plain difference in means.
 - *unit*: what one record is; *n* counts rows.
 
-Intervals are conservative where noise rules (small n times epsilon): the correction of the variance
-holds for every true variance, and is tight for the worst. Arms that were released one by one
-(three arms or more) are corrected one by one, which is a little more conservative. Clusters pay
-for the people in them.
+Intervals are conservative where noise dominates (small n times epsilon): the correction of the
+variance holds for every true variance, and is tight for the least favourable one. Arms that were
+released one by one (three arms or more) are corrected one by one, which is a little more
+conservative. Protecting clusters costs more the more people they have.
 
-Every interval here takes the difference in means to be about normal, as the plain one does. Where
-it is not (ten treated), the plain interval covers too rarely; so does the private one as soon as
+Every interval assumes that the difference in means is approximately normal, as the plain one does.
+If it is not (ten treated), the plain interval covers too rarely; so does the private one as soon as
 sampling error outweighs its noise. Such rows are marked **no** in the last column, which says
-whether 95% is reached, up to the error of the simulation (three standard errors). Errors of less
-than the plain difference are an effect of clipping.
+whether 95% is reached, up to the error of the simulation (three standard errors). Errors below
+those of the plain difference are an effect of clipping.
 
 `scripts/coverage_table.py` writes this table; `make audit` repeats the runs as tests.
 """

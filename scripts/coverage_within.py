@@ -58,10 +58,11 @@ GRID: tuple[tuple[str, int, float, str, bool], ...] = (
 
 HEAD = """
 Written by `scripts/coverage_within.py`: {runs} fits of `PrivateATE(subgroups=["g"])` per row, two
-outcomes, two arms, three levels of g. Intervals of everybody and of the levels, both
-outcomes. The shares of the levels are a third each, or 5, 35 and 60 %, or 2, 18 and 80 %; *worst
-level* is of those that were read in 30 fits or more. *Read*: effects within levels that were
-estimated; a private cell whose noisy count is below five of its errors is not.
+outcomes, two arms, three levels of g. Intervals are for the full sample and for the levels, and for
+both outcomes. The shares of the levels are a third each, or 5, 35 and 60 %, or 2, 18 and 80 %;
+*worst level* is among those estimated in 30 fits or more. *Read*: the share of effects within
+levels that were estimated; those of a private cell whose noisy count is below five times its error
+are not.
 
 | data | n | epsilon | levels | arm | all, 95 % | 99 % | within, 95 % | worst level | 99 % | read |
 |---|---|---|---|---|---|---|---|---|---|---|
