@@ -39,11 +39,11 @@ the effect on the outcome clipped at its declared bounds.** Rows are drawn anew 
 treatment is assigned anew. [Declared regressions](declared_regressions.md) explains them.
 
 *Error*: root mean squared error over that of least squares with covariates and without privacy.
-*Printed*: the same ratio in an earlier simulation of 150 runs. *Width*: the median standard error
-over the standard deviation of the estimate. *Off by*: the mean error, in these standard
-deviations. *Test*: how often the 5 % test of a true zero rejects, where the effect is zero. A
-coverage in bold is more than three binomial errors below .93. With {runs} releases a coverage of
-.95 is known to {known}, and an error ratio to {within} %; outcomes of one release count each.
+*Printed*: the same ratio in an earlier simulation of 150 runs. *Width* and *off by*: the
+median standard error and the mean error, over the same error of least squares. *Test*: how often
+the 5 % test of a true zero rejects, where the effect is zero. A coverage in bold is more than three
+binomial errors below .93. With {runs} releases a coverage of .95 is known to {known}, and an error
+ratio to {within} %; outcomes of one release count each.
 
 *Sampling weights* are public, of 1 to 4. *Private treatment* is drawn for each person
 independently. *An instrument*: the offer changes the take-up of .6 of the people; the interval is
