@@ -12,7 +12,7 @@ import contextlib
 import copy
 import hashlib
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from dprct.app.leading import (
     roles_of,
     turned,
 )
+from dprct.app.named import guessed
 from dprct.app.narrowing import JOINT, crowded, narrowed
 from dprct.app.outlook import outlook
 from dprct.app.packing import new_folder, packaged, verified, verified_package
@@ -192,6 +193,7 @@ class Desk:
             "roles": dict(roles_of(document, names).found),
             "columns": [self._column(document, now.header, one) for one in now.header.columns],
             "sections": sections(document, method, survey=family_of(document) == "survey"),
+            "guessed": guessed(document, now.header, family_of(document)),
             "open": self._open(now, full if method == JOINT else None),
             "do_files": [path.name for path in self._do_files(now)],
             "no_do_files": [path.name for path in self._do_files(now) if not path.exists()],
@@ -283,6 +285,7 @@ class Desk:
             "offered": {"levels": shown_fact(codes), "missing": " ".join(missing)} if codes else {},
             "text": column.is_text,
             "refused": _refused(column, facts),
+            "later": _later(column, facts),
             "recast": recast(document, header, column.name),
         }
 
@@ -577,7 +580,8 @@ def opened(
     key, facts, names = _version(data), facts_of_file(data), "same"
     if stata_names(facts.schema.names):
         facts, names = facts_of_file(data, "stata"), "stata"
-    text = draft(facts.schema, data, path, filled, whole=facts.whole).encode("utf-8", "replace")
+    drafted = draft(facts.schema, data, path, filled, whole=facts.whole, asks_of_text=True)
+    text = drafted.encode("utf-8", "replace")
     with atomic_write(path) as file:
         file.write(text)
     found = desk.study().data
@@ -614,6 +618,14 @@ def _implied(
     """What a study file implies, where ``own`` says which covariates are groups."""
     of = factors(document, now.header, own)
     return implied(document, now.header.names, now.rows, of)
+
+
+def _later(column: Column, facts: Mapping[str, Any]) -> list[str]:
+    """Fates of a text that need its possible values, which nobody has listed yet."""
+    if not column.is_text or facts.get("levels"):
+        return []
+    is_free = replace(column, role=facts.get("role")).is_free_text
+    return ["modelled", "filler", *["public"] * is_free]
 
 
 def _kind(column: Column) -> str:

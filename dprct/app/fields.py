@@ -185,8 +185,19 @@ def shown_value(value: Any) -> str:
     return shown_fact(value)
 
 
+_NUMBERS_ALONE = re.compile(r"[-+.,\[\]\s\deE]+")
+
+
 def _toml(typed: str) -> Any:
-    """Return a value of TOML; None if it is none."""
+    """Return a value of TOML; None if it is none.
+
+    Examples
+    --------
+    >>> _toml(".05"), _toml("[-.5, 1.]"), _toml("often")
+    (0.05, [-0.5, 1.0], None)
+    """
+    if _NUMBERS_ALONE.fullmatch(typed):
+        typed = re.sub(r"(?<=\d)\.(?!\d)", ".0", re.sub(r"(?<!\d)\.(?=\d)", "0.", typed))
     try:
         return tomllib.loads(f"value = {typed}")["value"] if "\n" not in typed else None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):

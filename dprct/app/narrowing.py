@@ -100,7 +100,8 @@ def _with(asked: Mapping[str, Any], names: tuple[str, ...], bins: int) -> dict[s
 
 
 def narrowed(point: Point, found: Crowded | None) -> Point:
-    """Replace an open point about the plan by what is too much, with buttons that narrow it."""
+    """Replace an open point about the plan by what is too much, where the method is chosen."""
     if found is None or point.at != ("release", "confirm"):
         return point
-    return replace(point, words=found.words, remedies=tuple(found.remedies()))
+    at = ("release", "method")
+    return replace(point, at=at, words=found.words, remedies=tuple(found.remedies()))

@@ -195,6 +195,11 @@ class Column:
         return is_text(self.type)
 
     @property
+    def is_free_text(self) -> bool:
+        """Whether its texts may be of any length, and are neither declared nor names of groups."""
+        return self.type == "strL" and self.levels is None and self.role not in ("block", "cluster")
+
+    @property
     def is_integer(self) -> bool:
         """Whether every admissible number is whole."""
         return self.integer or self.type in INTEGER_LIMITS or self.decimals == 0

@@ -180,7 +180,7 @@ def _check_text(column: Column) -> None:
             f"column {column.name!r} is free text and cannot be {column.fate!r}; "
             f"allowed: {', '.join(FREE_FATES)}, or declare its levels"
         )
-    if column.type == "strL" and column.fate == "public" and column.levels is None:
+    if column.is_free_text and column.fate == "public":
         raise SchemaError(
             f"column {column.name!r} is free text and cannot be 'public' without its levels; "
             f"declare them, or give one of: {', '.join(FREE_FATES)}"

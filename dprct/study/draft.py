@@ -150,13 +150,16 @@ def draft(
     filled: Prefill | None = None,
     columns: Sequence[str] = (),
     whole: Collection[str] = (),
+    *,
+    asks_of_text: bool = False,
 ) -> str:
     """A study file for a schema that was read from a header.
 
     Columns that do-files do not use are withheld; kind of design, bounds and levels stay blank,
     because only a person knows them.  ``columns`` are names, or patterns such as ``"hh_*"``, of
     what the study is about; the others are withheld.  ``whole`` columns of a file without a header
-    have numbers that are all whole: that they are so by construction is proposed.
+    have numbers that are all whole: that they are so by construction is proposed.  Free text is
+    withheld, unless it is asked for as other columns are.
 
     Examples
     --------
@@ -183,7 +186,10 @@ def draft(
         read=_OF_ROWS if data.suffix.lower() == ".csv" else _OF_HEADER,
     )
     shown_columns = [c for c in schema.columns if not some or c.name in used]
-    listed = "".join(_column(schema, column, filled, whole) for column in shown_columns)
+    listed = "".join(
+        _column(schema, c, filled, whole, is_withheld=c.type == "strL" and not asks_of_text)
+        for c in shown_columns
+    )
     listed += "" if filled is None else "".join(_made(one, filled) for one in filled.derived)
     if filled is None:
         return _effects_first(head, _formula_of_roles(schema)) + listed + _TAIL
@@ -359,10 +365,17 @@ def _dataset_id(stem: str) -> str:
         return f"data-{name}".strip("-.")
 
 
-def _column(schema: Schema, column: Column, filled: Prefill | None, whole: Collection[str]) -> str:
+def _column(
+    schema: Schema,
+    column: Column,
+    filled: Prefill | None,
+    whole: Collection[str],
+    *,
+    is_withheld: bool,
+) -> str:
     about = " ".join(part for part in (column.type, column.format, shown(column.label)) if part)
     lines = [f"[columns.{_key(column.name)}]", f"# {_one_line(about)}"]
-    if column.type == "strL" or column.locates:
+    if is_withheld or column.locates:
         lines.append(_blank("", 'fate = "withheld"', 'or "key", "drop"'))
         if not column.locates:
             words = 'every possible text; the fate may then be "modelled"'

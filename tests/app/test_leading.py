@@ -367,3 +367,23 @@ def test_labelled_answers_are_categories_unless_a_person_says_otherwise(tmp_path
     edit(desk, {("release", "method"): "calibrated", ("columns", "city", "role"): "treatment"})
     release = read_toml(desk.path, StudyError)["release"]
     assert release["formula"] == "y ~ city + C(region) + age + kids"
+
+
+def test_text_waits_for_its_values_and_names_suggest_roles(tmp_path: Path) -> None:
+    path = tmp_path / "trial.csv"
+    rows = "".join(f"{i},v{i % 40},{i % 40 % 2},{i % 7},a,{i % 3}\n" for i in range(400))
+    path.write_text(f"pid,village,treat,y,note,wt\n{rows}", "utf-8")
+    desk = opened(path, None)
+    state = desk.state()
+    assert state["guessed"] == {"pid": "id", "note": "out", "wt": "weight"}
+    later = {one["name"]: one["later"] for one in state["columns"]}
+    assert later["note"] == ["modelled", "filler", "public"]
+    assert later["y"] == []
+    assert not any(one["facts"]["fate"] for one in state["columns"]), "text is asked for, too"
+    edit(desk, {("release", "method"): "calibrated", ("columns", "y", "bounds"): "0, 6"})
+    roles(desk, y="outcome", treat="treatment", village="cluster")
+    edit(desk, {("columns", name, "fate"): "drop" for name in ("pid", "note", "wt")})
+    edit(desk, {("columns", name, "missing"): "never" for name in ("y", "treat")})
+    edit(desk, {("columns", "treat", "levels"): "0, 1", ("header", "confirm"): "true"})
+    assert desk.state()["open"] == [], "nobody types the names of forty villages"
+    assert "epsilon=1" in desk.offer(desk.revision(), accept_no_guarantee=False)["words"]

@@ -239,6 +239,8 @@ def test_free_text_is_public_with_its_levels_alone() -> None:
         Column("s", "strL"), {"fate": "public"}
     )
     assert declared(Column("s", "strL"), {"fate": "public", "levels": ["a"]}).fate == "public"
+    villages = declared(Column("s", "strL"), {"fate": "public", "role": "cluster"})
+    assert villages.levels is None, "what names clusters is published as it is"
 
 
 @pytest.mark.parametrize("fate", ["modelled", "filler", "public"])

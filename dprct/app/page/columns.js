@@ -87,8 +87,19 @@ function fill(column) {
     one.offers = one.offers || element("div", { class: "offers" });
     one.facts.replaceChildren(...asks(column).map((fact) => one.made.get(fact).row), one.offers);
   }
+  if (one.made.has("fate")) later(one.made.get("fate").input, column);
   for (const [fact, made] of one.made) put(made, column.facts[fact]);
   offers(one, column);
+}
+
+// of a text whose values nobody has listed, some answers wait for that, and say so
+function later(select, column) {
+  for (const option of select.options) {
+    const waits = column.later.includes(option.value);
+    const words = WORDS.fate[option.value] || option.value;
+    option.disabled = waits;
+    option.textContent = waits ? `${words} (list its possible values first)` : words;
+  }
 }
 
 const kindOf = (name) => state.columns.find((one) => one.name === name).kind;
@@ -150,9 +161,24 @@ export function showColumns() {
     $("bulk-fact").append(...Object.entries(state.labels).map(([value, text]) => element("option", { value, text })));
   }
   showConfirm();
+  showGuessed();
   showDoFiles();
   if ($("more").open) showMore();
   filtered();
+}
+
+// what names and labels suggest is taken by one press
+function showGuessed() {
+  const found = Object.entries(state.guessed);
+  $("guessed").hidden = !found.length;
+  const word = (role) => (ROLES.find(([one]) => one === role) || ["", ""])[1];
+  $("guessed-words").textContent = `By their names: ${found.map(([name, role]) => `${name}, ${word(role)}`).join("; ")}.`;
+}
+
+function takeGuessed() {
+  edit(Object.entries(state.guessed).map(([name, role]) => role === "out"
+    ? { at: ["columns", name, "fate"], typed: "drop" } : { at: ["columns", name, "role"], typed: role }),
+    "These roles are saved; change what is wrong.");
 }
 
 // names, types and labels are published: one field at the end of the step
@@ -249,6 +275,7 @@ function takeLabels() {
 
 export function startColumns() {
   $("take-do-files").addEventListener("click", takeDoFiles);
+  $("take-guessed").addEventListener("click", takeGuessed);
   $("search").addEventListener("input", filtered);
   $("filter").addEventListener("change", filtered);
   $("leave-out").addEventListener("click", () =>

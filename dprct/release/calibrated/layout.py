@@ -454,7 +454,7 @@ def design_problems(schema: Schema, public: Iterable[str]) -> list[str]:
         f"column {column.name!r} is part of the design, which is public, and is free text; declare "
         "its levels"
         for column in columns
-        if column.type == "strL" and column.levels is None
+        if column.is_free_text
     ] + [
         f"column {column.name!r} is part of the design, which is public, but its fate is "
         f'{column.fate!r}; give fate = "public"'
