@@ -298,7 +298,7 @@ Verdict = Literal[
     "valid", "valid: average marginal effect", "effects only", "artefact", "cannot run"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""What a regression of a do-file may be worth on a protected file."""
+"""Verdicts on a regression of a do-file on a protected file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ def app(
         list[Path] | None,
         typer.Option(
             "--do",
-            help="A do-file: what its regressions will be worth is shown on the page. Repeatable; "
-            "by default those that the study file names.",
+            help="A do-file: the page shows verdicts on its regressions. Repeatable; by "
+            "default those that the study file names.",
         ),
     ] = None,
     treatment: Annotated[
@@ -32,15 +32,15 @@ def app(
             help="A treatment column: the do-files then fill in a new study file. Repeatable.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(help="Where it listens; 0 takes any that is free.")] = 0,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free port.")] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the address and open nothing.")
+        bool, typer.Option("--no-browser", help="Print the address without opening a browser.")
     ] = False,
 ) -> None:
     """Open a page on this machine to declare FILE in a study file, and to protect it.
 
-    Nothing leaves the machine. Of a .dta file only the header is read until you open the data on
-    the page. It ends when its last window is closed, or with Ctrl-C.
+    Nothing leaves the machine. Only the header of a .dta file is read until you open the data on
+    the page. The command ends when the last window is closed, or with Ctrl-C.
     """
     with working("starting"):  # a sign of life before anything large is loaded
         from dprct.app.desk import opened

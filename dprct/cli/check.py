@@ -32,13 +32,13 @@ def check(
         list[Path] | None,
         typer.Option(
             "--do",
-            help="A do-file: what will its regressions be worth on the file? Repeatable; by "
-            "default those that STUDY names.",
+            help="A do-file: print verdicts on its regressions for the planned file. "
+            "Repeatable; by default those that STUDY names.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.
+    """List what STUDY still lacks, and what its ledger would refuse; exit 1 if anything.
 
     The data section of its file is not read, and nothing is charged. The file is hashed if there
     are ledgers next to it, to see whether one of them was charged for the same data.

@@ -22,8 +22,8 @@ def compare_files(
 ) -> None:
     """List every facet in which B differs from A; exit 1 if one is not permitted.
 
-    Differences that the certificate next to B permits are listed apart. No value of either file
-    is printed.
+    Differences that the certificate next to B permits are listed separately. No value of either
+    file is printed.
     """
     from dprct.io.compare import compare
 

@@ -20,10 +20,10 @@ def convert(
     source: Annotated[Path, typer.Argument(help="A .dta or .parquet file.")],
     target: Annotated[Path, typer.Argument(help="The file to write, .parquet or .dta.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace TARGET, and a schema that says otherwise.")
+        bool, typer.Option("--force", help="Replace TARGET, and a schema that contradicts it.")
     ] = False,
 ) -> None:
-    """Turn SOURCE into TARGET row by row, the schema next to the .parquet file."""
+    """Convert SOURCE to TARGET row by row; the schema lies next to the .parquet file."""
     from dprct.io.convert import convert as convert_file
     from dprct.io.convert import schema_beside
 

@@ -23,10 +23,13 @@ _FILES = ("thornton_hiv.dta", "thornton.toml", "nsw_mixtape.dta", "nsw.toml")
 
 def demo(
     name_of_folder: Annotated[
-        str, typer.Argument(metavar="FOLDER", help="Where the files go; made if it is not there.")
+        str,
+        typer.Argument(
+            metavar="FOLDER", help="Folder for the files; created if it does not exist."
+        ),
     ] = "dprct-demo",
 ) -> None:
-    """Protect two experiments, a histogram and a calibrated file, and show what came out."""
+    """Protect two experiments, by a histogram and by a calibrated file, and show the results."""
     from dprct.study.study import load_study
 
     if not name_of_folder.strip():  # as a path it would be this folder, whatever is in it

@@ -24,8 +24,8 @@ def describe(
     file: Annotated[
         Path,
         typer.Argument(
-            help="The confidential file. Of a .dta file only the header is read; other formats "
-            "have none, so that their names and types are read with the rows."
+            help="The confidential file. Only the header of a .dta file is read; other formats "
+            "have none, so their names and types are read with the rows."
         ),
     ],
     draft_file: Annotated[

@@ -28,12 +28,11 @@ COMMANDS = {
     ),
     "check": (
         "check:check",
-        "List what STUDY still lacks, and what its ledger would refuse. Exit 1 if anything.",
+        "List what STUDY still lacks, and what its ledger would refuse; exit 1 if anything.",
     ),
     "plan": (
         "plan:plan",
-        "Print what STUDY will cost and how good it can be, and the hash of "
-        "what is to be approved.",
+        "Print what STUDY will cost, the errors to expect, and the hash to be approved.",
     ),
     "protect": (
         "protect:protect",
@@ -53,7 +52,7 @@ COMMANDS = {
     ),
     "convert": (
         "convert:convert",
-        "Turn SOURCE into TARGET row by row, the schema next to the .parquet file.",
+        "Convert SOURCE to TARGET row by row; the schema lies next to the .parquet file.",
     ),
     "table": (
         "table:table",
@@ -61,7 +60,7 @@ COMMANDS = {
     ),
     "ols": (
         "ols:ols",
-        "Read a regression off released moments; its errors contain the noise. No data are needed.",
+        "Compute a regression from released moments, without data; its errors contain the noise.",
     ),
     "regressions": (
         "regressions:regressions",
@@ -78,7 +77,7 @@ COMMANDS = {
     ),
     "demo": (
         "demo:demo",
-        "Protect two experiments, a histogram and a calibrated file, and show what came out.",
+        "Protect two experiments, by a histogram and by a calibrated file, and show the results.",
     ),
 }
 """Where each command is (its module and function), and what it does.

@@ -21,29 +21,30 @@ def ols(
     formula: Annotated[
         str | None,
         typer.Argument(
-            help='Such as "wage ~ treat + age"; what was released is printed without one.'
+            help='Such as "wage ~ treat + age", or the name of a declared regression; without '
+            "one, the contents of the release are printed."
         ),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", help="Among one group alone: COLUMN=LEVEL; may be given again."),
+        typer.Option("--where", help="Restrict to one group: COLUMN=LEVEL; may be given again."),
     ] = None,
     cov_type: Annotated[str | None, typer.Option(help='Errors: "by group" or "nonrobust".')] = None,
     effects: Annotated[
-        bool, typer.Option("--effects", help="Effects of the arms instead of a regression.")
+        bool, typer.Option("--effects", help="Print effects of the arms instead of a regression.")
     ] = False,
     joint: Annotated[
         str | None,
         typer.Option(
-            "--joint", help="Declared regressions together, by the label of their family."
+            "--joint", help="Print declared regressions jointly, by the label of their family."
         ),
     ] = None,
     margins: Annotated[
         str | None,
         typer.Option(
             "--margins",
-            help="Average marginal effects as after a logit or poisson, of a declared regression; "
-            "with --family of a regressor, such as treat.",
+            help="Average marginal effects, as after a logit or poisson, from a declared "
+            "regression; with --family, those of a regressor, such as treat.",
         ),
     ] = None,
     family: Annotated[
@@ -59,7 +60,7 @@ def ols(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Read a regression off released moments; its errors contain the noise. No data are needed."""
+    """Compute a regression from released moments, without data; its errors contain the noise."""
     from dprct.estimate import Moments
     from dprct.study.reading import Reading, groups
 

@@ -11,9 +11,9 @@ StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study file (
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", metavar="FILE", help="Where the output goes, if not where STUDY says."
+        "--output", metavar="FILE", help="Output file, instead of the one that STUDY names."
     ),
 ]
 Long = Annotated[
-    bool, typer.Option("--long", help="Print all of it, where it is more than a screen.")
+    bool, typer.Option("--long", help="Print the whole plan, even if it fills more than a screen.")
 ]

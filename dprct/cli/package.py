@@ -37,7 +37,7 @@ def package(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", metavar="FOLDER", help="Where the package goes, if not where STUDY says."
+            "--output", metavar="FOLDER", help="Output folder, instead of the one that STUDY names."
         ),
     ] = None,
     custodian: Annotated[
@@ -45,16 +45,17 @@ def package(
         typer.Option(
             "--custodian",
             metavar="PAGE",
-            help="Write the report with the confidential numbers, too; it stays with the data.",
+            help="Also write the report with the confidential numbers; it stays with the data.",
         ),
     ] = None,
 ) -> None:
     """Write the replication folder of STUDY with its release in place of the confidential file.
 
-    The release is a protected file, or a document of moments. One that is there already is taken,
-    and nothing is charged; else it is made first, as by dprct protect. Of several data sets
-    (studies of its package section) all are tried before the first is charged. What is copied is on
-    an allow-list, and searched for confidential rows; what is copied and what is not is said.
+    The release is a protected file, or a document of moments. An existing one is used, and nothing
+    is charged; otherwise it is made first, as by dprct protect. If there are several data sets
+    (studies of its package section), all are tried before the first is charged. Only files on an
+    allow-list are copied, after a search for confidential rows; the command lists what is copied
+    and what is not.
     """
     from dprct.study.package import cautions, check_package, said, write_package
     from dprct.study.protect import check_places, study_of

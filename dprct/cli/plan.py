@@ -38,10 +38,10 @@ def plan(
     ] = None,
     long: Long = False,
 ) -> None:
-    """Print what STUDY will cost and how good it can be, and the hash of what is to be approved.
+    """Print what STUDY will cost, the errors to expect, and the hash to be approved.
 
-    What is printed follows from public facts; the data are read
-    only to refuse what the declarations do not allow.
+    The plan follows from public facts; the data are read only to refuse values and designs that the
+    declarations rule out.
     """
     from dprct.study.approval import approval_of, approval_page
     from dprct.study.protect import bound_model, study_of

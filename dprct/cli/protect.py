@@ -41,7 +41,7 @@ def protect(
         str | None,
         typer.Option(
             metavar="ENTRY",
-            help="Make the file from what this ledger entry paid for and saved; charges nothing.",
+            help="Make the file from the saved release of this ledger entry; charges nothing.",
         ),
     ] = None,
     output: Output = None,

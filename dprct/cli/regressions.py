@@ -26,7 +26,7 @@ def regressions(
         Path | None,
         typer.Option(
             "--data",
-            help="A .dta file; its header writes ranges and wildcards out.",
+            help="A .dta file whose header resolves ranges and wildcards.",
             metavar="FILE",
         ),
     ] = None,

@@ -56,7 +56,7 @@ class _Format(enum.Enum):
 def table(
     study_file: StudyFile,
     on: Annotated[
-        On, typer.Option("--on", help="Which file the tables are made of.")
+        On, typer.Option("--on", help="The file from which the tables are made.")
     ] = On.protected,
     latex: Annotated[
         bool, typer.Option("--latex", help="Print LaTeX (booktabs, siunitx).")
@@ -68,7 +68,7 @@ def table(
         typer.Option(
             "--docx",
             metavar="FILE",
-            help="Write Word documents instead: FILE, or FILE-TABLE of several tables.",
+            help="Write Word documents instead: FILE, or FILE-TABLE if there are several tables.",
         ),
     ] = None,
     expect: Annotated[
@@ -79,15 +79,15 @@ def table(
         bool,
         typer.Option(
             "--no-guarantee",
-            help="Leave out the lines of the guarantee, which the certificate has, too.",
+            help="Leave out the lines of the guarantee, which are also in the certificate.",
         ),
     ] = False,
     output: Output = None,
 ) -> None:
     """Print the tables that STUDY declares, or the results of its estimate.
 
-    Tables are made of the protected file, so anybody who has it can run this. Running protect
-    again would make another file with other numbers, and charge the ledger.
+    Tables are made from the protected file, so anyone who has it can run this command. Running
+    protect again would make another file with other numbers, and charge the ledger.
     """
     from dprct.study.protect import declared_tables, results_of, study_of
 

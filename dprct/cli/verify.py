@@ -21,8 +21,8 @@ def verify(
     file: Annotated[
         Path,
         typer.Argument(
-            help="The protected file, also saved again or as .tab or .csv; results (.json); or "
-            "the folder of a package."
+            help="The protected file, as released, saved again, or as .tab or .csv; results "
+            "(.json); or the folder of a package."
         ),
     ],
     certificate: Annotated[
@@ -31,11 +31,15 @@ def verify(
     ] = None,
     ledger: Annotated[
         Path | None,
-        typer.Option(help="Ledger to find the file's entries in; by default the one next to FILE."),
+        typer.Option(
+            help="Ledger in which to find the file's entries; by default the one next to FILE."
+        ),
     ] = None,
     do: Annotated[
         list[Path] | None,
-        typer.Option("--do", help="A do-file: what are its regressions worth on FILE? Repeatable."),
+        typer.Option(
+            "--do", help="A do-file: print verdicts on its regressions for FILE. Repeatable."
+        ),
     ] = None,
     expect: Annotated[
         Path | None,
@@ -48,17 +52,17 @@ def verify(
 ) -> None:
     """Check FILE against its certificate; exit 1 if its values differ, or a ledger contradicts it.
 
-    A document of results, which dprct protect writes for an estimate, is checked against the hash
-    that it carries, and its text against the document; released moments are checked against
-    theirs, and against their certificate where there is one.
+    A document of results, which dprct protect writes for an estimate, is checked against its own
+    hash, and its text against the document; released moments are checked against their hash and, if
+    there is one, their certificate.
 
-    It works on the file as released, on a .dta that another program saved again, and on the .tab
-    or .csv that an archive makes of it. It shows integrity, not authorship. Which ledger entries
-    the file needs is said, and looked up where there is a ledger. With --do, every regression of
-    the do-files is valid on FILE, returns the effects only, is an artefact, or cannot run.
+    It works on the file as released, on a .dta that another program saved again, and on the .tab or
+    .csv that an archive makes from it. It shows integrity, not authorship. It names the ledger
+    entries that paid for the file, and looks them up if there is a ledger. With --do, every
+    regression of the do-files gets a verdict: valid on FILE, effects only, artefact, or cannot run.
 
-    Of a package every file is compared with its manifest, every release is checked as above, and
-    the numbers of its valid regressions are computed and compared with its expected.csv.
+    In a package, every file is compared with the manifest, every release is checked as above, and
+    the numbers of the valid regressions are computed and compared with expected.csv.
     """
     from dprct.release import verify as verification
 
