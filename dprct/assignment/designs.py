@@ -219,12 +219,12 @@ class Allotted(Design):
         """Draw the group of each row; (n,)."""
         units = self._units(rows)
         sizes, shares = units.sizes, self._shares(units)
-        return spread(units.block, fair_counts(sizes, shares, rng), rng)[units.member]
+        return units.of_rows(spread(units.block, fair_counts(sizes, shares, rng), rng))
 
     def propensities(self, rows: pd.DataFrame) -> Array:
         """Return the probability of each group for each row; (n, G)."""
         units = self._units(rows)
-        return self._shares(units)[units.block[units.member]]
+        return self._shares(units)[units.of_rows(units.block)]
 
     def common(self, n: int) -> Array:
         """Return the declared probability of each group, the same for each of n rows; (G,).
@@ -248,8 +248,8 @@ class Allotted(Design):
             shares = self._shares(units)
         except ParameterError as error:
             return [marked(error)]
-        of_unit = codes[units.first_rows()]
-        if (of_unit[units.member] != codes).any():
+        of_unit = codes if units.members is None else codes[units.first_rows()]
+        if (units.of_rows(of_unit) != codes).any():
             return [f"some cluster of {quoted(self.cluster_columns)} is split between groups"]
         impossible = self._impossible(of_unit, units, shares)
         return impossible or ([] if attrition else self._miscounted(of_unit, units, shares))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 Codes = NDArray[np.int64]
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 _ROUNDING = 1e-12
 """A share times a size this close (relative to the size) below a whole number is that number."""
@@ -98,9 +100,10 @@ def spread(blocks: Codes, counts: Codes, rng: np.random.Generator) -> Codes:
     >>> spread(np.zeros(3, int), np.array([[0, 3]]), np.random.default_rng(1)).tolist()
     [1, 1, 1]
     """
-    groups = np.tile(np.arange(counts.shape[1]), len(counts))
+    groups = narrow(np.tile(np.arange(counts.shape[1]), len(counts)), counts.shape[1])
     order = rng.permutation(len(blocks))
-    order = order[np.argsort(narrow(blocks, len(counts))[order], kind="stable")]
+    if len(counts) > 1:
+        order = order[np.argsort(narrow(blocks, len(counts))[order], kind="stable")]
     codes = np.empty(len(blocks), np.int64)
     codes[order] = np.repeat(groups, counts.ravel())
     return codes
@@ -352,7 +355,8 @@ WHOLE: tuple[Hashable, ...] = ("",)
 class Units:
     """The units of a randomisation."""
 
-    member: Codes  # (n,): the unit of each row, 0 to U - 1
+    # (n,): the unit of each row, 0 to U - 1; None where each row is one, in the order of the rows.
+    members: Codes | None
     block: Codes  # (U,): the block of each unit, 0 to B - 1
     labels: Sequence[Hashable]  # the B blocks
     # (U,): how many units each entry stands for, where rows were put together; one if not given.
@@ -368,6 +372,15 @@ class Units:
     def total(self) -> int:
         """Number of units."""
         return int(self.sizes.sum())
+
+    @property
+    def member(self) -> Codes:
+        """The unit of each row, 0 to U - 1; (n,)."""
+        return np.arange(len(self.block)) if self.members is None else self.members
+
+    def of_rows(self, values: NDArray[_Value]) -> NDArray[_Value]:
+        """Return for each row the value (U,) of its unit; (n,)."""
+        return values if self.members is None else values[self.members]
 
     def first_rows(self) -> Codes:
         """Return one row of each unit; (U,)."""
@@ -443,7 +456,7 @@ def units_of(rows: pd.DataFrame, block: Sequence[str], cluster: Sequence[str]) -
     in_block, labels = _blocks(rows, block)
     if not cluster:
         weights = rows[ROWS].to_numpy(np.int64) if ROWS in rows else None
-        return Units(np.arange(len(rows)), in_block, labels, weights)
+        return Units(None, in_block, labels, weights)
     if has_missing(rows, cluster):
         raise ParameterError(
             f"cluster column {quoted(cluster)} has missing values; give every row a cluster"

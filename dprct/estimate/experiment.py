@@ -109,7 +109,7 @@ class Experiment(HoldsRows, Comparison):
         count = len(self.arms)
         cells = self.codes
         if len(self.units.labels) > 1:
-            cells = self.units.block[self.units.member] * count + self.codes
+            cells = self.units.of_rows(self.units.block) * count + self.codes
         number = self.rows if observed is None else observed
         if number is not None and not (number > 0).all():
             cells = np.where(number > 0, cells, -1)
@@ -117,17 +117,17 @@ class Experiment(HoldsRows, Comparison):
         every = np.bincount(cells + 1, weights=number, minlength=shape[0] * count + 1)
         sizes = every[1:].astype(np.int64).reshape(shape)
         total = int(sizes.sum())
-        member = self.units.member
-        self._check(clusters_of_cells(cells, member, shape) if self.clustered else sizes)
+        member = self.units.member if self.clustered else None
+        self._check(sizes if member is None else clusters_of_cells(cells, member, shape))
         return Arms(
             cells,
             tuple(tuple(int(n) for n in row) for row in sizes),
             tuple(Fraction(int(row.sum()), total) for row in sizes),
-            clusters=member if self.clustered else None,
+            clusters=member,
             largest=self.largest,
             unit=self.unit,
             combinations=self.combinations,
-            squares=squares_of_cells(cells, member, number, shape) if self.clustered else (),
+            squares=() if member is None else squares_of_cells(cells, member, number, shape),
         )
 
     def _check(self, sizes: NDArray[np.int64]) -> None:
@@ -381,7 +381,7 @@ def pooled(units: Units, pools: Mapping[Any, str], chances: NDArray[np.float64])
     ]
     places = {name: place for place, name in enumerate(dict.fromkeys(named))}
     block = np.array([places[name] for name in named], np.int64)[units.block]
-    _check_alike(block[units.member], chances, list(places))
+    _check_alike(units.of_rows(block), chances, list(places))
     return replace(units, block=block, labels=list(places))
 
 

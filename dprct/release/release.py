@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from dprct.arguments import checked, listed_names
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from dprct.encoding import Coded
@@ -595,11 +595,19 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
 
 
 def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
-    """Return a public column (n,), its missing codes in NaN payloads, whatever held them."""
+    """Return a public column (n,), its missing codes in NaN payloads, whatever held them.
+
+    Not to be changed: a column without missing values may be the frame's own.
+    """
     if schema.column(name).is_text:
         return text_of(frame, name)
     values, codes = numbers_of(frame, name)
-    return np.where(codes >= 0, tagged(np.maximum(codes, 0)), values)
+    gone = codes >= 0
+    if not gone.any():
+        return values
+    found = values.copy()
+    found[gone] = tagged(codes[gone])
+    return found
 
 
 def check_sample(schema: Schema, public: Mapping[str, NDArray[Any]]) -> None:

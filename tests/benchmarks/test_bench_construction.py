@@ -23,7 +23,7 @@ def case(name):
     T = (arm[:, None] == np.arange(1, arms)).astype(float)
     W = np.column_stack([T, np.ones(n), rng.normal(size=(n, p))])
     sigma = (1 + np.diag(np.linspace(1, 2, arms - 1))) * arms / n
-    return Specification(W, arms - 1, sigma), rng.normal(size=n)
+    return Specification.of(W, arms - 1, sigma), rng.normal(size=n)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,9 @@ def rows():
     frame["earn"] = (
         2.0
         + 0.5 * frame["treat"]
-        + residuals([Specification(W, 1, np.array([[TARGET**2]]))], start).values
+        + residuals([Specification.of(W, 1, np.array([[TARGET**2]]))], start).values
     )
-    cluster = Specification(
+    cluster = Specification.of(
         W, 1, np.array([[TARGET**2]]), frame["village"].to_numpy().astype(np.int64)
     )
     frame["hours"] = 2.0 + 0.5 * frame["treat"] + residuals([cluster], start).values

@@ -229,7 +229,7 @@ def bound_steps(
     inner = {*of_clusters, unit, *own, *(read - {*design.uses})} - {*design.columns}
     told = [*(name for name in keys if name not in inner), *holding.values()]
     units = units_of(rows, told, ())
-    codes = np.asarray(units.block[units.member], np.int64)
+    codes = np.asarray(units.of_rows(units.block), np.int64)
     labels: list[Any] = [one if len(told) > 1 else (one,) for one in units.labels]
     values = [dict(zip(told, label if told else (), strict=True)) for label in labels]
     owner = None if unit is None else np.asarray(units_of(rows, (), (unit,)).member, np.int64)

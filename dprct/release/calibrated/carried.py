@@ -226,18 +226,17 @@ def _residuals(
     aim: Aim, T: Array, V: Array, groups: NDArray[np.int64] | None, rng: np.random.Generator
 ) -> tuple[Array, bool]:
     """Return residuals with the released errors; where clusters allow none, those of rows."""
-    W, q = np.column_stack([T, V]), T.shape[1]
-    start = rng.standard_normal(len(W))
+    start = rng.standard_normal(len(T))
     if groups is not None:
         shared = start + rng.standard_normal(len(set(groups.tolist())))[groups]
         try:
-            found = residuals([Specification(W, q, aim.covariance, groups)], shared)
+            found = residuals([Specification(T, V, aim.covariance, groups)], shared)
         except ParameterError:  # the effects may exist all the same
             found = None
         if found is not None and all(found.exact):
             return found.values, True
-        return residuals([Specification(W, q, aim.covariance)], start).values, False
-    found = residuals([Specification(W, q, aim.covariance)], start)
+        return residuals([Specification(T, V, aim.covariance)], start).values, False
+    found = residuals([Specification(T, V, aim.covariance)], start)
     return found.values, all(found.exact)
 
 

@@ -102,7 +102,7 @@ def weights_of(arms: NDArray[np.int64], codes: NDArray[np.int64]) -> Array:
     treated = [arms == arm for arm in range(1, count)]
     levels = [codes == code for code in range(len(groups))]
     design = np.column_stack([*treated, *levels]).astype(np.float64)
-    rows = factored(Specification(design, count - 1, np.eye(count - 1)))[1].rows
+    rows = factored(Specification.of(design, count - 1, np.eye(count - 1)))[1].rows
     cells = codes * count + arms
     found = [np.bincount(cells, weights=row, minlength=len(groups) * count) for row in rows.T]
     return np.array(found, np.float64).reshape(count - 1, len(groups), count)
@@ -188,7 +188,7 @@ def joined(
     every = [_differences(treated, codes, target.within), *sets]
     if whole and target.control_error is not None:
         constant = np.column_stack([np.ones(len(arms)), treated])
-        every.append(Specification(constant, 1, np.array([[target.control_error**2]])))
+        every.append(Specification.of(constant, 1, np.array([[target.control_error**2]])))
     conditions = [_Conditions.of(one, means) for one in every]
     factors = np.concatenate([one.factors(e) for one in conditions])
     e = e * float(np.clip(factors, 1, None).max())
@@ -274,7 +274,7 @@ def _crossed(
         here = slice(at * sizes[0], (at + 1) * sizes[0])
         covariance[here, here] = one.covariance
     design = np.column_stack([*effects, *groups]).astype(np.float64)
-    return Specification(design, len(effects), covariance)
+    return Specification.of(design, len(effects), covariance)
 
 
 def _differences(
@@ -282,24 +282,20 @@ def _differences(
 ) -> Specification:
     """Return the same regression with effects of the first group, and differences from it."""
     crossed, size = _crossed(treated, codes, within), len(within[0].effects)
-    design = crossed.design.copy()
+    design = crossed.design
     design[:, :size] = treated
     change = np.eye(crossed.effects)
     for row in range(size, crossed.effects):
         change[row, row % size] = -1.0
     covariance = change @ crossed.covariance @ change.T
-    return Specification(design, crossed.effects, (covariance + covariance.T) / 2)
+    return Specification.of(design, crossed.effects, (covariance + covariance.T) / 2)
 
 
 def _on_all_rows(
     treated: NDArray[np.bool_], matrices: Sequence[Array], target: Target
 ) -> list[Specification]:
     """Return the declared regressions."""
-    arms = treated.astype(np.float64)
-    return [
-        Specification(np.column_stack([arms, matrix]), arms.shape[1], target.on_all_rows[1])
-        for matrix in matrices
-    ]
+    return [Specification(treated, matrix, target.on_all_rows[1]) for matrix in matrices]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

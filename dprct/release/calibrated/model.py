@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dprct.arguments import checked
-from dprct.assignment.groups import Design, Level, units_of
+from dprct.assignment.groups import Design, Level, narrow, units_of
 from dprct.certificate.valid_regressions import LONGEST_ERROR, NOT_RELEASED
 from dprct.defaults import VALID_LEVELS
 from dprct.errors import ParameterError
@@ -599,7 +599,8 @@ class Calibrated(ReleaseModel[CalibratedSpec, CalibratedFacts, Drawn]):
             return PublicRows(self._public, nobody, tuple(with_value), None)
         codes, clusters = self._codes()
         groups = [Groups.of(name, self._public[name]) for name in self.spec.subgroups]
-        return PublicRows(self._public, codes, tuple(with_value), clusters, *groups)
+        arms = narrow(codes, 1 + len(self.facts.effects.arms))
+        return PublicRows(self._public, arms, tuple(with_value), clusters, *groups)
 
     def _codes(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
         """Return the arm and, where clusters were assigned, the cluster of every row."""

@@ -27,7 +27,7 @@ from dprct.results.ols import ols
 from dprct.schema.columns import stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.release.calibrated.covariates import Target
@@ -41,7 +41,7 @@ class PublicRows:
     """The public facts of n rows, in one order."""
 
     columns: Mapping[str, NDArray[Any]]  # (n,): the public columns, the treatment's among them
-    arms: NDArray[np.int64]  # (n,): arm of each row, 0 for control
+    arms: NDArray[Any]  # (n,): arm of each row, 0 for control; in few bits
     # (n,): for each outcome, who has a value where that is public; everybody where it is not.
     observed: tuple[NDArray[np.bool_], ...]
     clusters: NDArray[np.int64] | None  # (n,): cluster of each row, where clusters were assigned
@@ -80,11 +80,11 @@ class PublicRows:
         or sizes are random) is replaced by the assignment that was realised: with the rows in
         random order beside fresh covariates it is a draw of the design as well.
         """
-        rows = pd.DataFrame(dict(self.columns))
-        here = design.groups.codes(rows)
+        used = dict.fromkeys((*design.columns, *design.uses))
+        rows = pd.DataFrame({name: self.columns[name] for name in used}, copy=False)
+        arm_of = np.zeros(len(design.groups.names), self.arms.dtype)
+        arm_of[design.groups.codes(rows)] = self.arms
         there = design.groups.codes(design.assign(rows, rng))
-        arm_of = np.zeros(len(design.groups.names), np.int64)
-        arm_of[here] = self.arms
         drawn = arm_of[there]
         strata = _strata(rows, getattr(design, "block_columns", ()))
         every = (np.ones(len(drawn), bool), *self.observed)
@@ -100,13 +100,13 @@ def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
     found = np.zeros(len(rows), np.int64)
     for name in columns:
         codes, levels = pd.factorize(rows[name], use_na_sentinel=False)
-        found = found * len(levels) + codes
+        found = pd.factorize(found * len(levels) + codes)[0].astype(np.int64)
     return found
 
 
 def _same_sizes(cells: NDArray[np.int64], were: NDArray[np.int64]) -> bool:
     """Whether each arm of each stratum has as many rows as it had."""
-    return np.array_equal(np.sort(cells), np.sort(were))
+    return np.array_equal(np.bincount(cells), np.bincount(were))
 
 
 Array = NDArray[np.float64]
@@ -191,7 +191,7 @@ def _width(
 
 def constructed(
     target: Target,
-    matrices: Sequence[Array],
+    matrices: Iterable[Array],
     rows: PublicRows,
     observed: NDArray[np.bool_],
     rng: np.random.Generator,
@@ -214,31 +214,25 @@ def constructed(
     """
     there = slice(None) if observed.all() else observed  # which copies nothing
     arms = rows.arms[there]
-    each = [arms == arm for arm in range(1, len(target.effects) + 1)]
-    treated = np.column_stack(each).astype(np.float64)
+    treated = np.column_stack([arms == arm for arm in range(1, len(target.effects) + 1)])
     groups = None if rows.clusters is None else rows.clusters[observed]
     shared = tuple((e[observed], covariance) for e, covariance in (others or {}).values())
-    specifications = [
-        Specification(
-            np.column_stack([treated, matrix[there]]),
-            len(target.effects),
-            target.covariance,
-            groups,
-            shared,
-        )
+    specifications = (
+        Specification(treated, matrix[there], target.covariance, groups, shared)
         for matrix in matrices
-    ]
+    )
     start = _start(len(arms), groups, rng)
     error = target.control_error if target.index is None and groups is None else None
     found, control = _with_control(
         specifications, treated, error, start,
         None if without is None else without[observed],
     )  # fmt: skip
-    y = treated @ target.effects
-    y += target.control
+    y = np.full(len(arms), float(target.control))
+    for here, effect in zip(treated.T, target.effects, strict=True):
+        y[here] += effect
     y += found.values
     if target.index is not None:
-        X = matrices[0][observed]
+        X = next(iter(matrices))[observed]
         # the part that the regression explains by covariates leaves the effects where they are
         explained = X @ np.linalg.lstsq(X, target.index[observed], rcond=None)[0]
         y = y + explained - explained[arms == 0].mean()
@@ -258,8 +252,8 @@ _DEARER = 1.01
 
 
 def _with_control(
-    specifications: Sequence[Specification],
-    treated: Array,
+    specifications: Iterable[Specification],
+    treated: NDArray[np.bool_],
     error: float | None,
     start: Array,
     without: Array | None,
@@ -267,15 +261,16 @@ def _with_control(
     """Return residuals, and the error of the control mean that they lead to over its target."""
     if error is None:
         return residuals(specifications, start, without=without), None
-    constant = np.column_stack([np.ones(len(treated)), treated])
-    mean = Specification(constant, 1, np.array([[error**2]]))
-    both = residuals([*specifications, mean], start, classical=False, without=without)
+    mean = Specification(np.ones((len(treated), 1)), treated, np.array([[error**2]]))
+    specifications = [*specifications]
+    given = [*specifications, mean]
+    both = residuals(given, start.copy(), classical=False, without=without)
     if not all(both.exact):
         alone = residuals(specifications, start, classical=False, without=without)
         if all(alone.exact) or _worst(both.ratios) > _DEARER * _worst(alone.ratios):
             control = treated.sum(axis=1) == 0
             here = alone.values[control]
-            factor = len(treated) / (len(treated) - constant.shape[1])
+            factor = len(treated) / (len(treated) - 1 - treated.shape[1])
             return alone, math.sqrt(factor * float(here @ here)) / len(here) / error
     of_sets = slice(len(specifications))
     found = Residuals(both.values, both.exact[of_sets], both.ratios[of_sets],
@@ -435,7 +430,9 @@ class Calibration:
         made: list[Constructed] = []
         for target, mask in zip(targets, rows.observed, strict=True):
             others = _others(target, targets, made, mask, rows.observed)
-            made.append(_made(target, matrices, rows, mask, used, rng, others))
+            last = len(made) + 1 == len(targets) and target.index is None
+            given = _let_go(matrices) if last else matrices
+            made.append(_made(target, given, rows, mask, used, rng, others))
         values = {
             column.name: legalised(column, one.values) if layout.strict else one.values
             for column, one in zip(layout.outcomes, made, strict=True)
@@ -560,7 +557,7 @@ class Calibration:
 
 def _made(
     target: Target,
-    matrices: Sequence[Array],
+    matrices: Iterable[Array],
     rows: PublicRows,
     observed: NDArray[np.bool_],
     used: NDArray[np.bool_],
@@ -568,10 +565,16 @@ def _made(
     others: Mapping[int, tuple[Array, float]],
 ) -> Constructed:
     if target.counts:
-        return constructed_anywhere(target, matrices, rows, used, rng)
+        return constructed_anywhere(target, [*matrices], rows, used, rng)
     if target.within:
-        return constructed_in_groups(target, matrices, rows, observed & used, rng)
+        return constructed_in_groups(target, [*matrices], rows, observed & used, rng)
     return constructed(target, matrices, rows, observed & used, rng, others=others)
+
+
+def _let_go(matrices: list[Array]) -> Iterator[Array]:
+    """Yield matrices that nobody else will ask for."""
+    while matrices:
+        yield matrices.pop(0)
 
 
 def _others(

@@ -13,9 +13,10 @@ from dprct.errors import ParameterError
 from dprct.results.covariance import blocks, independent, triangle_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Array = NDArray[np.float64]
+Columns = Array | NDArray[np.bool_]
 
 _ASYMMETRY = 1e-10
 
@@ -28,15 +29,14 @@ class Specification:
     --------
     >>> arm = np.array([0.0, 0, 0, 1, 1, 1])
     >>> W = np.column_stack([arm, np.ones(6)])
-    >>> Specification(W, 1, np.array([[0.04]])).errors.tolist()
+    >>> Specification.of(W, 1, np.array([[0.04]])).errors.tolist()
     [0.2]
     """
 
-    # (n, k): ``W = [T, 1, X]``: treatments first, then an intercept and covariates in any order.
-    # The covariates may be collinear among themselves; no treatment may be a combination of the
-    # other columns.
-    design: Array
-    effects: int  # K - 1, how many of the first columns are treatments
+    treatments: Columns  # (n, K - 1): T, none a combination of other columns
+    # (n, k - K + 1): an intercept and covariates in any order, which may be collinear; None where
+    # they were factored and let go.
+    controls: Columns | None
     # (K - 1, K - 1): target covariance of the effects, in squared units of the outcome; symmetric.
     covariance: Array
     # (n,): cluster of each row, for errors clustered by it (CR1); None for
@@ -45,13 +45,35 @@ class Specification:
     # (n,): residuals of other outcomes, and the covariance of the one effect with theirs.
     shared: tuple[tuple[Array, float], ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        design: Array,
+        effects: int,
+        covariance: Array,
+        groups: NDArray[np.int64] | None = None,
+    ) -> Specification:
+        """Return the regression on ``W = [T, 1, X]``, (n, k), the treatments first."""
+        if design.ndim != 2 or not 1 <= effects < design.shape[1]:
+            raise ParameterError(
+                f"``effects={effects}`` does not fit a design of shape {design.shape}; "
+                "give the treatments first and an intercept after them"
+            )
+        return cls(design[:, :effects], design[:, effects:], covariance, groups)
+
     def __post_init__(self) -> None:
-        self._check_design()
+        if not all(map(_is_finite, (self.treatments, self.controls))):
+            raise ParameterError("the design has missing or infinite values; complete it first")
         self._check_covariance()
         if self.groups is not None and (
-            self.groups.shape != (len(self.design),) or len(set(self.groups.tolist())) < 2
+            self.groups.shape != (len(self.treatments),) or (self.groups == self.groups[:1]).all()
         ):
             raise ParameterError("groups must hold the cluster of each row, at least two clusters")
+
+    @property
+    def effects(self) -> int:
+        """K - 1, how many treatments there are."""
+        return int(self.treatments.shape[1])
 
     @property
     def errors(self) -> Array:
@@ -59,23 +81,10 @@ class Specification:
         return np.sqrt(np.diag(self.covariance))
 
     @property
-    def treatments(self) -> Array:
-        """The columns T, (n, K - 1)."""
-        return self.design[:, : self.effects]
-
-    @property
-    def controls(self) -> Array:
-        """The columns [1, X], (n, k - K + 1)."""
-        return self.design[:, self.effects :]
-
-    def _check_design(self) -> None:
-        if self.design.ndim != 2 or not 1 <= self.effects < self.design.shape[1]:
-            raise ParameterError(
-                f"``effects={self.effects}`` does not fit a design of shape {self.design.shape}; "
-                "give the treatments first and an intercept after them"
-            )
-        if not np.isfinite(self.design).all():
-            raise ParameterError("the design has missing or infinite values; complete it first")
+    def design(self) -> Array:
+        """A copy of W, (n, k)."""
+        assert self.controls is not None
+        return np.column_stack([self.treatments, self.controls]).astype(np.float64, copy=False)
 
     def _check_covariance(self) -> None:
         sigma = self.covariance
@@ -87,6 +96,13 @@ class Specification:
         largest = float(np.linalg.norm(sigma, np.inf))
         if np.any(np.diag(sigma) < 0) or np.any(abs(sigma - sigma.T) > _ASYMMETRY * largest):
             raise ParameterError("the target covariance must be symmetric with variances from 0 up")
+
+
+def _is_finite(columns: Columns | None) -> bool:
+    """Whether all of some columns is, without a mask of all rows."""
+    if columns is None:
+        return True
+    return all(bool(np.isfinite(columns[rows]).all()) for rows in blocks(len(columns)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +186,9 @@ def factored(specification: Specification) -> tuple[Basis, Influence]:
     ``A = Q_T R_TT^-T`` and its part of ``(W'W)^-1`` is ``A'A``.
     """
     effects = specification.effects
-    vectors, triangle, kept, lengths = _orthonormal(np.roll(specification.design, -effects, axis=1))
+    assert specification.controls is not None
+    columns = np.column_stack([specification.controls, specification.treatments])
+    vectors, triangle, kept, lengths = _orthonormal(columns.astype(np.float64, copy=False))
     if not kept[-effects:].all():
         raise ParameterError(
             "a treatment is constant or a combination of the other columns, so that its effect "
@@ -428,8 +446,8 @@ def largest(found: Array) -> float:
 def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
     """Move residuals within the space orthogonal to the designs until the conditions are met.
 
-    ``e`` (n,) is orthogonal to the basis and not zero.  Those with the smallest gaps that were
-    found are returned; :func:`gaps` says how small.
+    ``e`` (n,) is orthogonal to the basis and not zero; it is changed into those with the smallest
+    gaps that were found, and returned.  :func:`gaps` says how small.
 
     Notes
     -----
@@ -439,7 +457,6 @@ def newton(conditions: Sequence[Errors], basis: Basis, e: Array) -> Array:
     ill-conditioned as P'P.  A step is at most half as long as e and is halved until the gaps
     decrease.
     """
-    e = e.copy()  # the one array that is changed
     found: Array | None = gaps(conditions, e)
     for _ in range(_MOST_STEPS):
         if found is None or largest(found) <= _GOAL:
@@ -520,7 +537,7 @@ def scaled(conditions: Sequence[Errors], e: Array) -> Array:
     """Return e times the factor that makes its variances right on average."""
     ratios = np.concatenate([np.diag(c.reached(e)) / np.diag(c.covariance) for c in conditions])
     mean = float(ratios.mean())
-    return e / np.sqrt(mean) if mean > 0 else e
+    return e / (np.sqrt(mean) if mean > 0 else 1.0)
 
 
 def arm_wise(
@@ -594,7 +611,7 @@ _LEAST_EIGENVALUE = 1e-3
 
 
 def residuals(
-    specifications: Sequence[Specification],
+    specifications: Iterable[Specification],
     start: Array,
     *,
     classical: bool = True,
@@ -603,7 +620,8 @@ def residuals(
     """Residuals e, orthogonal to ``without``, with which ``y = W b + e`` has the errors asked for.
 
     They start from standard normal noise, by which residuals of two files differ; no guarantee
-    rests on it.
+    rests on it.  The noise is overwritten, and the controls of each specification are held only
+    until it is factored.
 
     Notes
     -----
@@ -628,28 +646,33 @@ def residuals(
     >>> rng = np.random.default_rng(1)
     >>> treated = np.repeat([0.0, 1.0], [60, 40])
     >>> W = np.column_stack([treated, np.ones(100), rng.normal(size=(100, 3))])
-    >>> found = residuals([Specification(W, 1, np.array([[0.3**2]]))], rng.normal(size=100))
+    >>> found = residuals([Specification.of(W, 1, np.array([[0.3**2]]))], rng.normal(size=100))
     >>> found.exact, bool(abs(W.T @ found.values).max() < 1e-12)
     ((True,), True)
     """
-    _check(specifications, start)
-    unit = max(error for s in specifications for error in s.errors.tolist())
+    found = [(*factored(s), replace(s, controls=None)) for s in specifications]
+    if not found:
+        raise ParameterError("no specification is given; say which regression a reader may run")
+    bases, influences, known = zip(*found, strict=True)
+    _check(known, start)
+    unit = max(error for s in known for error in s.errors.tolist())
     if unit == 0:
-        return _nothing(specifications)
-    bases, influences = zip(*map(factored, specifications), strict=True)
+        return _nothing(known)
     # first, so that treatments stay last
     first = () if without is None else (spanned(without),)
     basis = joined([*first, *bases])
     _check_room(basis)
-    conditions = _conditions(specifications, influences, unit, classical=classical)
-    noise = basis.without(start)
+    conditions = _conditions(known, influences, unit, classical=classical)
+    noise = basis.take_out_of(start)
     _check_movable(conditions, noise)
-    e, exact = _solved(specifications, conditions, basis, noise)
+    e, exact = _solved(known, conditions, basis, noise)
     ratios = tuple(
         _ratio(np.sqrt(np.diag(c.reached(e))), np.sqrt(np.diag(c.covariance))) for c in conditions
     )
     shared = largest(gaps([c.robust() for c in conditions if c.shared], e)) <= TOLERANCE
-    return Residuals(e * unit, exact, ratios, _classical(specifications, conditions, e), shared)
+    alike = _classical(known, conditions, e)
+    e *= unit
+    return Residuals(e, exact, ratios, alike, shared)
 
 
 def _classical(
@@ -663,9 +686,7 @@ def _classical(
 
 
 def _check(specifications: Sequence[Specification], start: Array) -> None:
-    if not specifications:
-        raise ParameterError("no specification is given; say which regression a reader may run")
-    lengths = {len(s.design) for s in specifications}
+    lengths = {len(s.treatments) for s in specifications}
     if lengths != {len(start)} or start.ndim != 1:
         raise ParameterError(
             f"designs have {', '.join(map(str, sorted(lengths)))} rows and start has shape "
@@ -700,7 +721,7 @@ def _nothing(specifications: Sequence[Specification]) -> Residuals:
     exact = tuple(True for _ in specifications)
     ratios = tuple(np.ones(s.effects) for s in specifications)
     classical = tuple(1.0 if s.effects == 1 and s.groups is None else None for s in specifications)
-    return Residuals(np.zeros(len(specifications[0].design)), exact, ratios, classical)
+    return Residuals(np.zeros(len(specifications[0].treatments)), exact, ratios, classical)
 
 
 def _conditions(

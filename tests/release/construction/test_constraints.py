@@ -13,7 +13,7 @@ def conditions(trial):
     def make(groups=None, sizes=(90, 60, 50), classical=False, unit=1.0):
         experiment = trial(1, list(sizes), 4)
         effects = len(experiment.sigma)
-        given = Specification(experiment.design(), effects, experiment.sigma, groups)
+        given = Specification.of(experiment.design(), effects, experiment.sigma, groups)
         basis, influence = factored(given)
         e = basis.without(np.random.default_rng(1).normal(size=len(experiment.arm)))
         return given, Errors.of(given, influence, unit, classical=classical), e

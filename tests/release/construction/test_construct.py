@@ -52,7 +52,7 @@ def outcome(W, e):
 def test_statsmodels_returns_what_was_put_in(trial, off, name):
     experiment = trial(3, *DESIGNS[name])
     W, effects = experiment.design(), len(experiment.sigma)
-    found = residuals([Specification(W, effects, experiment.sigma)], noise(len(W)))
+    found = residuals([Specification.of(W, effects, experiment.sigma)], noise(len(W)))
     y = outcome(W, found.values)
     robust, plain = sm.OLS(y, W).fit(cov_type="HC1"), sm.OLS(y, W).fit()
     assert found.exact == (True,)
@@ -72,8 +72,8 @@ def test_so_do_the_formulas_of_stata(trial, stata, off, name):
     W, effects = experiment.design(), len(experiment.sigma)
     groups = np.random.default_rng(1).integers(0, 40, len(W)) * 3 + 5
     given_ = [
-        Specification(W, effects, experiment.sigma),
-        Specification(W, effects, experiment.sigma, groups),
+        Specification.of(W, effects, experiment.sigma),
+        Specification.of(W, effects, experiment.sigma, groups),
     ]
     found = residuals(given_, noise(len(W)))
     y = outcome(W, found.values)
@@ -89,7 +89,7 @@ def test_clusters_that_were_assigned_together(stata, off, clusters, arms):
     T = ((g % arms)[:, None] == np.arange(1, arms)).astype(float)
     W = np.column_stack([T, np.ones(len(g)), np.random.default_rng(2).normal(size=(len(g), 4))])
     sigma = 0.02 + np.diag(np.linspace(0.03, 0.05, arms - 1))
-    found = residuals([Specification(W, arms - 1, sigma, g)], noise(len(g)))
+    found = residuals([Specification.of(W, arms - 1, sigma, g)], noise(len(g)))
     y = outcome(W, found.values)
     assert found.exact == (True,)
     assert off(stata(y, W, arms - 1, g)[1], sigma) < 1e-12
@@ -100,7 +100,7 @@ def test_clusters_that_were_assigned_together(stata, off, clusters, arms):
 def test_our_own_ols_reads_the_interval_with_clusters_less_one_degrees_of_freedom(trial):
     experiment = trial(5, [300, 200], 2)
     W, groups = experiment.design(), np.arange(500) % 25
-    found = residuals([Specification(W, 1, np.array([[0.09]]), groups)], noise(500))
+    found = residuals([Specification.of(W, 1, np.array([[0.09]]), groups)], noise(500))
     data = pd.DataFrame(W[:, [0, 2, 3]], columns=["t", "a", "b"]).assign(
         y=2 * W[:, 0] + found.values, g=groups
     )
@@ -122,7 +122,9 @@ def test_r_returns_what_was_put_in(trial, tmp_path):
         W, effects = experiment.design(), len(sizes) - 1
         g = np.arange(len(W)) % 30
         sigma = experiment.sigma
-        e = residuals([Specification(W, effects, sigma, g if clustered else None)], noise(len(W)))
+        e = residuals(
+            [Specification.of(W, effects, sigma, g if clustered else None)], noise(len(W))
+        )
         table = pd.DataFrame(W, columns=[f"x{j}" for j in range(W.shape[1])])
         table.assign(y=outcome(W, e.values), g=g).to_csv(tmp_path / f"{name}.csv", index=False)
         targets[name] = (np.sqrt(np.diag(sigma)), effects, clustered, W.shape[1])
@@ -150,10 +152,10 @@ def test_several_covariate_sets_on_one_outcome(trial, stata, off):
     X = experiment.X
     other = np.random.default_rng(9).normal(size=(1000, 4))
     specifications = [
-        Specification(experiment.design(X), 2, experiment.sigma),
-        Specification(experiment.design(X[:, :4]), 2, experiment.sigma),
-        Specification(experiment.design(np.column_stack([other, X[:, 0]])), 2, experiment.sigma),
-        Specification(experiment.design(X[:, :4]), 2, 2 * experiment.sigma, groups),
+        Specification.of(experiment.design(X), 2, experiment.sigma),
+        Specification.of(experiment.design(X[:, :4]), 2, experiment.sigma),
+        Specification.of(experiment.design(np.column_stack([other, X[:, 0]])), 2, experiment.sigma),
+        Specification.of(experiment.design(X[:, :4]), 2, 2 * experiment.sigma, groups),
     ]
     found = residuals(specifications, noise(1000))
     assert found.exact == (True,) * 4
@@ -166,7 +168,7 @@ def test_several_covariate_sets_on_one_outcome(trial, stata, off):
 def test_the_first_classical_error_is_met_and_the_others_are_told(trial, stata):
     experiment = trial(8, [600, 400], 10)
     X, sigma = experiment.X, experiment.sigma
-    specifications = [Specification(experiment.design(x), 1, sigma) for x in (X, X[:, :6])]
+    specifications = [Specification.of(experiment.design(x), 1, sigma) for x in (X, X[:, :6])]
     found = residuals(specifications, noise(1000))
     assert found.exact == (True, True)
     for s, ratio in zip(specifications, found.classical, strict=True):
@@ -181,7 +183,7 @@ def test_robust_errors_go_before_the_classical_where_both_cannot_be_met(trial):
     experiment = trial(8, [500, 500], 10)
     found = residuals(
         [
-            Specification(experiment.design(X), 1, experiment.sigma)
+            Specification.of(experiment.design(X), 1, experiment.sigma)
             for X in (experiment.X, experiment.X[:, :0])
         ],
         noise(1000),
@@ -194,7 +196,7 @@ def test_sets_that_differ_by_too_few_covariates_are_slightly_too_large(trial, st
     """Two effects, one more covariate: one combination of effects is the same in both."""
     experiment = trial(8, [400, 300, 300], 1)
     specifications = [
-        Specification(experiment.design(X), 2, experiment.sigma)
+        Specification.of(experiment.design(X), 2, experiment.sigma)
         for X in (experiment.X, experiment.X[:, :0])
     ]
     found = residuals(specifications, noise(1000))
@@ -219,7 +221,7 @@ def test_sets_that_differ_by_too_few_covariates_are_slightly_too_large(trial, st
 def test_an_impossible_covariance_is_never_undershot_and_said(trial, stata, p, sigma, most):
     experiment, sigma = trial(2, [150, 130, 120], p), np.array(sigma)
     W = experiment.design()
-    found = residuals([Specification(W, 2, sigma)], noise(len(W)))
+    found = residuals([Specification.of(W, 2, sigma)], noise(len(W)))
     reached = np.sqrt(np.diag(stata(found.values, W, 2)[1]))
     assert found.exact == (False,)
     assert (reached >= np.sqrt(np.diag(sigma)) * (1 - 1e-12)).all()
@@ -232,7 +234,7 @@ def test_an_impossible_covariance_is_never_undershot_and_said(trial, stata, p, s
 
 def test_an_arm_of_one_row_makes_the_others_bear_its_error(trial, stata):
     W, sigma = trial(2, [200, 1, 50], 0).design(), 0.01 + np.diag([1, 0.2])
-    found = residuals([Specification(W, 2, sigma)], noise(len(W)))
+    found = residuals([Specification.of(W, 2, sigma)], noise(len(W)))
     assert found.exact == (False,)
     assert found.ratios[0][0] >= 1 - 1e-12
     assert found.ratios[0][1] > np.sqrt(1.01 / 0.21)
@@ -242,7 +244,7 @@ def test_an_arm_of_one_row_makes_the_others_bear_its_error(trial, stata):
 
 def test_targets_of_zero_give_zero(trial):
     W = trial(2, [20, 20, 20], 2).design()
-    found = residuals([Specification(W, 2, np.zeros((2, 2)))], noise(60))
+    found = residuals([Specification.of(W, 2, np.zeros((2, 2)))], noise(60))
     assert not found.values.any()
     assert found.exact == (True,)
 
@@ -251,14 +253,14 @@ def test_targets_of_zero_give_zero(trial):
 def test_the_unit_of_the_outcome_does_not_matter(trial, stata, off, unit):
     experiment = trial(2, [70, 60, 50], 4)
     W, sigma = experiment.design(), experiment.sigma * unit**2
-    found = residuals([Specification(W, 2, sigma)], noise(180))
+    found = residuals([Specification.of(W, 2, sigma)], noise(180))
     assert found.exact == (True,)
     assert off(stata(found.values, W, 2)[1], sigma) < 1e-12
 
 
 def test_the_same_noise_gives_the_same_residuals_and_other_noise_others(trial):
     experiment = trial(2, [70, 60, 50], 4)
-    given_ = [Specification(experiment.design(), 2, experiment.sigma)]
+    given_ = [Specification.of(experiment.design(), 2, experiment.sigma)]
     first, again, other = (residuals(given_, noise(180, seed)).values for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert abs(np.corrcoef(first, other)[0, 1]) < 0.5
@@ -267,7 +269,7 @@ def test_the_same_noise_gives_the_same_residuals_and_other_noise_others(trial):
 def test_residuals_are_no_outliers(trial):
     """Two arms of the same spread: what is added to the noise is small, so it stays normal."""
     experiment = trial(2, [500, 500], 8)
-    e = residuals([Specification(experiment.design(), 1, experiment.sigma)], noise(1000)).values
+    e = residuals([Specification.of(experiment.design(), 1, experiment.sigma)], noise(1000)).values
     assert np.mean(e**4) / np.mean(e**2) ** 2 == pytest.approx(3, abs=0.5)
 
 
@@ -287,7 +289,7 @@ def test_adversarial_designs(trial, stata, odd, data):
     groups = rng.integers(0, 30, len(W)) if data.draw(st.booleans()) else None
     try:
         found = residuals(
-            [Specification(W, effects, experiment.sigma, groups)], noise(len(W), seed)
+            [Specification.of(W, effects, experiment.sigma, groups)], noise(len(W), seed)
         )
     except ParameterError:
         rest = np.linalg.matrix_rank(W[:, effects:] / abs(W).max(0).clip(1)[effects:], tol=1e-9)
@@ -305,7 +307,7 @@ def test_adversarial_designs(trial, stata, odd, data):
 def test_a_hundred_thousand_rows(trial, off, arms, p, dummies):
     experiment = trial(1, [100_000 - 15_000 * (arms - 1), *[15_000] * (arms - 1)], p, dummies)
     W, effects = experiment.design(), arms - 1
-    found = residuals([Specification(W, effects, experiment.sigma)], noise(len(W)))
+    found = residuals([Specification.of(W, effects, experiment.sigma)], noise(len(W)))
     fit = sm.OLS(outcome(W, found.values), W).fit(cov_type="HC1")
     assert found.exact == (True,)
     assert off(fit.cov_params()[:effects, :effects], experiment.sigma) < 1e-12
@@ -326,27 +328,27 @@ def test_no_specification_is_refused():
 def test_a_start_that_is_no_noise_is_refused(trial, start):
     W = trial(1, [5, 5], 0).design()
     with pytest.raises(ParameterError, match="start"):
-        residuals([Specification(W, 1, np.eye(1))], start)
+        residuals([Specification.of(W, 1, np.eye(1))], start)
 
 
 def test_designs_of_two_files_are_refused(trial):
     one, two = (trial(1, [5, m], 0).design() for m in (5, 6))
     with pytest.raises(ParameterError, match="10, 11 rows"):
-        residuals([Specification(W, 1, np.eye(1)) for W in (one, two)], noise(10))
+        residuals([Specification.of(W, 1, np.eye(1)) for W in (one, two)], noise(10))
 
 
 def test_specifications_that_leave_no_residuals_together_are_refused(trial):
     experiment, rng = trial(1, [10, 10], 0), np.random.default_rng(1)
     designs = [experiment.design(rng.normal(size=(20, 10))) for _ in range(2)]
     with pytest.raises(ParameterError, match="20 rows leave no residuals"):
-        residuals([Specification(W, 1, np.eye(1)) for W in designs], noise(20))
+        residuals([Specification.of(W, 1, np.eye(1)) for W in designs], noise(20))
 
 
 def test_an_effect_between_rows_that_are_fitted_exactly_is_refused():
     """One treated row and a dummy for its pair: the effect is the difference of the two."""
     W = np.column_stack([np.eye(20)[0], np.ones(20), np.eye(20)[0] + np.eye(20)[1]])
     with pytest.raises(ParameterError, match="zero whatever the outcome"):
-        residuals([Specification(W, 1, np.eye(1))], noise(20))
+        residuals([Specification.of(W, 1, np.eye(1))], noise(20))
 
 
 def test_an_effect_between_two_clusters_is_refused():
@@ -354,4 +356,4 @@ def test_an_effect_between_two_clusters_is_refused():
     g = np.repeat([0, 1], 10)
     W = np.column_stack([g, np.ones(20)]).astype(float)
     with pytest.raises(ParameterError, match="zero whatever the outcome"):
-        residuals([Specification(W, 1, np.eye(1), g)], noise(20))
+        residuals([Specification.of(W, 1, np.eye(1), g)], noise(20))

@@ -25,7 +25,7 @@ def problem(trial):
         experiment = trial(1, sizes, p)
         effects = len(sizes) - 1
         sigma = experiment.sigma if sigma is None else sigma
-        given = Specification(experiment.design(), effects, sigma)
+        given = Specification.of(experiment.design(), effects, sigma)
         basis, influence = factored(given)
         conditions = [Errors.of(given, influence, 1.0, classical=effects == 1)]
         noise = np.random.default_rng(1).normal(size=sum(sizes))
@@ -38,7 +38,7 @@ def problem(trial):
 def test_the_conditions_are_met_within_few_steps(problem, monkeypatch, sizes):
     monkeypatch.setattr("dprct.release.calibrated.residuals._MOST_STEPS", 7)
     given, basis, conditions, start = problem(sizes, 8)
-    e = newton(conditions, basis, start)
+    e = newton(conditions, basis, start.copy())
     assert largest(gaps(conditions, start)) > 1e-3
     assert largest(gaps(conditions, e)) < TOLERANCE
     assert abs(given.design.T @ e).max() < 1e-11
@@ -47,7 +47,7 @@ def test_the_conditions_are_met_within_few_steps(problem, monkeypatch, sizes):
 def test_what_cannot_be_met_ends_nearer_than_it_began(problem):
     sigma = np.array([[1.0, -1.5], [-1.5, 1.0]])
     _, basis, conditions, start = problem([100, 100, 100], 5, sigma)
-    e = newton(conditions, basis, start)
+    e = newton(conditions, basis, start.copy())
     assert np.isfinite(e).all()
     assert TOLERANCE < largest(gaps(conditions, e)) < largest(gaps(conditions, start))
 

@@ -11,7 +11,7 @@ from dprct.release.calibrated.residuals import Specification, factored, joined
 
 def specification(experiment, *columns):
     W = np.column_stack([experiment.design(), *columns])
-    return Specification(W, len(experiment.sigma), experiment.sigma)
+    return Specification.of(W, len(experiment.sigma), experiment.sigma)
 
 
 def orthonormal(basis):
@@ -63,7 +63,7 @@ def test_an_effect_that_does_not_exist_is_refused(trial, column):
     W = experiment.design()
     if column == "constant":
         W = np.column_stack([np.ones(300), W[:, 2:]])
-        given = Specification(W, 1, np.eye(1))
+        given = Specification.of(W, 1, np.eye(1))
     else:
         extra = T[:, 0] if column == "arm" else T.sum(1)
         given = specification(experiment, extra)

@@ -12,7 +12,7 @@ W = np.column_stack([np.arange(6) % 2, np.ones(6)])
 
 
 def test_its_parts_are_named():
-    found = Specification(W, 1, np.array([[0.04]]))
+    found = Specification.of(W, 1, np.array([[0.04]]))
     np.testing.assert_array_equal(found.treatments, W[:, :1])
     np.testing.assert_array_equal(found.controls, W[:, 1:])
     assert found.errors.tolist() == [0.2]
@@ -35,10 +35,10 @@ def test_its_parts_are_named():
 def test_contradictions_are_refused(changed, said):
     facts = {"design": W, "effects": 1, "covariance": np.eye(1), **changed}
     with pytest.raises(ParameterError, match=said):
-        Specification(**facts)
+        Specification.of(**facts)
 
 
 def test_an_asymmetric_covariance_is_refused():
     arms = np.column_stack([np.arange(6) == 1, np.arange(6) == 2, np.ones(6)]).astype(float)
     with pytest.raises(ParameterError, match="symmetric"):
-        Specification(arms, 2, np.array([[1.0, 0.2], [0.3, 1.0]]))
+        Specification.of(arms, 2, np.array([[1.0, 0.2], [0.3, 1.0]]))

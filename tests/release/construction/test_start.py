@@ -24,7 +24,7 @@ def problem(trial):
         experiment = trial(1, sizes, p)
         sigma = experiment.sigma if sigma is None else sigma
         designs = [experiment.design(experiment.X[:, : p - j]) for j in range(covariate_sets)]
-        given = [Specification(W, len(sizes) - 1, sigma) for W in designs]
+        given = [Specification.of(W, len(sizes) - 1, sigma) for W in designs]
         bases, influences = zip(*map(factored, given), strict=True)
         conditions = [
             Errors.of(s, i, 1.0, classical=False) for s, i in zip(given, influences, strict=True)
