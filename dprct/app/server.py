@@ -178,7 +178,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
     def outlook(given: Mapping[str, Any]) -> Any:
         epsilon = given.get("epsilon")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
-            raise FileError("epsilon is no number; reload the page")
+            raise FileError("epsilon is not a number; reload the page")
         return desk.outlook(epsilon)
 
     def write(given: Mapping[str, Any]) -> Any:
@@ -281,7 +281,7 @@ def _asset(name: str) -> str:
 
 def _listed(changes: object) -> list[Mapping[str, Any]]:
     if not isinstance(changes, list) or not all(isinstance(one, dict) for one in changes):
-        raise FileError("changes is no list of changes; reload the page")
+        raise FileError("changes is not a list of changes; reload the page")
     return changes
 
 

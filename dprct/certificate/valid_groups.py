@@ -144,7 +144,7 @@ class ValidGroups:
         """Reason why no released effect is that of the rows of a regression."""
         if within is not None:
             known = not self.levels or within in self.levels
-            return None if known else f"{self._said(within)} is no level that was released"
+            return None if known else f"{self._said(within)} is not a released level"
         if self.holds(terms) or self.crossing(terms, arms):
             return None
         return (

@@ -693,7 +693,7 @@ class Validity:
             return f"the interaction {', '.join(crossed)} was not released"
         if new:
             return f"it is not among the declared regressions: {', '.join(new)} was not declared"
-        return "its covariates are no set that was declared"
+        return "its covariates are not a declared set"
 
     def _other_errors(self, spec: Specification) -> str | None:
         """Reason why the errors are not the released ones, where the effects are."""

@@ -128,7 +128,9 @@ def _check_custodian(page: Path, contents: Contents) -> None:
     except OSError as error:
         raise file_error(error, page, "read") from None
     if f"<title>{CUSTODIAN_KIND}".encode() not in start:
-        raise FileError(f"{page.name!r} exists and is no such page; give another name or remove it")
+        raise FileError(
+            f"{page.name!r} exists and is not such a page; give another name or remove it"
+        )
 
 
 def _write_custodian(study: Study, found: list[Verdict], contents: Contents, page: Path) -> None:

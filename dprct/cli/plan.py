@@ -104,4 +104,6 @@ def _check_page(path: Path) -> None:
     except OSError as error:
         raise file_error(error, path, "read") from None
     if f"<title>{KIND}".encode() not in start:
-        raise FileError(f"{path.name!r} exists and is no such page; give another name or remove it")
+        raise FileError(
+            f"{path.name!r} exists and is not such a page; give another name or remove it"
+        )

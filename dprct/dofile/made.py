@@ -88,7 +88,7 @@ class Context:
         if self.columns is not None and name not in self.columns:
             (name,) = self.expand(name) or [name]
             if name not in self.columns:
-                raise Refused(f"{known(name)} is no column of the file")
+                raise Refused(f"{known(name)} is not a column of the file")
         made = self.made.get(name)
         if made is None:
             if name in self.derived:
@@ -215,7 +215,7 @@ def _row_function(function: str, held: str, parsed: Parsed, context: Context) ->
         return found
     if function in ("anymatch", "eqany", "anycount", "neqany", "anyvalue", "eqvalue"):
         return _matching(function, columns, _numbers(parsed.option("values", 1) or ""))
-    raise Refused(f"egen {function}() is no function that the study has")
+    raise Refused(f"egen {function}() is not a function that a study can compute")
 
 
 def _matching(function: str, columns: Sequence[Value], values: Sequence[float]) -> Value:
@@ -260,7 +260,7 @@ def _numbers(text: str) -> list[float]:
             step = float(ends[3] or 1)
             found += [low + k * step for k in range(min(int((high - low) / step + 1e-9) + 1, 500))]
         except (ValueError, ZeroDivisionError):
-            raise Refused(f"{word} is no number") from None
+            raise Refused(f"{word} is not a number") from None
     return found
 
 

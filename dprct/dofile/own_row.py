@@ -359,7 +359,7 @@ class _Parser(Tokens):
                 raise ValueError
             day = date(int(found[3]), _MONTHS[found[2]], int(found[1]))
         except ValueError:
-            raise Refused(f"td({said[:20]}) is no day") from None
+            raise Refused(f"td({said[:20]}) is not a date") from None
         return number(day.toordinal() - _EPOCH)
 
 
@@ -415,7 +415,7 @@ def _function(name: str, given: Sequence[Value]) -> Value:
         x, by = given
         whole = Value(call("floor", arithmetic(x, ast.Div(), by).tree), whole=True)
         return arithmetic(x, ast.Sub(), arithmetic(by, ast.Mult(), whole))
-    raise Refused(f"{name}() is no function that the study has")
+    raise Refused(f"{name}() is not a function that a study can compute")
 
 
 def _asked(x: Value) -> Value:
@@ -455,7 +455,7 @@ def _of_one(name: str, x: Value) -> Value:
     if name == "sign":
         up, down = (ast.Compare(x.tree, [op()], [ast.Constant(0)]) for op in (ast.Gt, ast.Lt))
         return Value(ast.BinOp(up, ast.Sub(), down), gone=x.gone, whole=True)
-    raise Refused(f"{name}() is no function that the study has")
+    raise Refused(f"{name}() is not a function that a study can compute")
 
 
 def _rounded(x: Value) -> Value:

@@ -234,7 +234,7 @@ class Allocation:
         for name in self.own:
             if name not in names:
                 raise ParameterError(
-                    f"``own=`` names {name!r}, which is no coefficient; there are "
+                    f"``own=`` names {name!r}, which is not a coefficient; there are "
                     f"{', '.join(names)}"
                 )
         effects = [name for name in names if name in treatments and name not in self.own]

@@ -99,10 +99,13 @@ def budgets_of(asked: Mapping[str, Any] | None, parts: Sequence[str]) -> dict[st
     for name, pair in (asked or {}).items():
         if name not in parts:
             raise ParameterError(
-                f"``part_budgets=`` names {name!r}, which is no part; there are {', '.join(parts)}"
+                f"``part_budgets=`` names {name!r}, which is not a part; there are "
+                f"{', '.join(parts)}"
             )
         if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
-            raise ParameterError(f"``part_budgets=`` of {name!r} is no pair; give (epsilon, delta)")
+            raise ParameterError(
+                f"``part_budgets=`` of {name!r} is not a pair; give (epsilon, delta)"
+            )
         found[name] = Budget.asked(*pair)
     return found
 

@@ -104,7 +104,7 @@ class Settings:
             for name in given if isinstance(given, Mapping) else ():
                 if name not in (*coefficients, VARIANCE):
                     raise ParameterError(
-                        f"``{option}=`` names {name!r}, which is no coefficient; there are "
+                        f"``{option}=`` names {name!r}, which is not a coefficient; there are "
                         f"{', '.join(coefficients)}, and {VARIANCE!r}"
                     )
 

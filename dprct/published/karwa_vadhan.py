@@ -234,7 +234,7 @@ class DPVariance:
         Raises
         ------
         ParameterError
-            If there is no pair.
+            If there is not a pair.
         """
         x = numbers_given(x, "x").ravel()
         mode = self.mode(len(x))

@@ -180,7 +180,7 @@ def families_of(outcomes: Sequence[str], asked: Mapping[str, str] | None) -> dic
     for name, family in (asked or {}).items():
         if name not in found:
             raise ParameterError(
-                f"families names {name!r}, which is no outcome; they are {', '.join(outcomes)}"
+                f"families names {name!r}, which is not an outcome; they are {', '.join(outcomes)}"
             )
         if family not in get_args(Family):
             raise ParameterError(
@@ -266,7 +266,8 @@ def _check_values(y: Array, name: str, family: Family) -> None:
         )
     if family == "poisson" and not ((y >= 0) & (y == np.floor(y))).all():
         raise ParameterError(
-            f"outcome {name!r} is to be poisson, but has values that are no counts (0, 1, 2, ...); "
+            f"outcome {name!r} is to be poisson, but has values that are not counts (0, 1, "
+            "2, ...);"
             "recode it, or use family 'gaussian'"
         )
 

@@ -344,7 +344,8 @@ def _rounded(x: Any, grid: Fraction) -> tuple[list[int], Fraction]:
         numbers = [_exact_number(cell) for cell in cells] if cells.ndim == 1 else []
     if not numbers or None in numbers:
         raise ParameterError(
-            "x is empty, a table, or holds what is no finite number; give a number, or a vector "
+            "x is empty, a table, or holds a value that is not a finite number; give a "
+            "number, or a vector"
             "of numbers without missing values"
         )
     return [round(number / grid) for number in numbers if number is not None], grid

@@ -658,7 +658,7 @@ def provenance(
     """Facts known of the columns that a fit uses.
 
     A guarantee that was given holds, unless it says itself that it is unverified; ``by_row`` says
-    that something was given by row, which is no column of any file.
+    that something was given by row, which is not a column of any file.
     """
     if guarantee is not None:
         return Provenance(guarantee, contradicted=guarantee.unverified)
@@ -691,7 +691,7 @@ def _beside(source: Path | None) -> tuple[Origin | None, str]:
     try:
         found = Certificate.from_dict(json.loads(disk.content(place, disk.MOST_JSON)))
     except (OSError, ValueError, TypeError, RecursionError, DprctError):
-        return None, f"{place.name}, next to the file, is no certificate that can be read"
+        return None, f"{place.name}, next to the file, is not a certificate that can be read"
     return Origin(place.name, found.guarantee, found.values), ""
 
 

@@ -242,7 +242,7 @@ def _of_mapping(weights: Mapping[str, float], names: Sequence[str]) -> Array:
         number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if name not in names or not (number and math.isfinite(weight)):
             raise ParameterError(
-                f"``{given(name)}``: ``{given(weight)}`` is no finite weight of a "
+                f"``{given(name)}``: ``{given(weight)}`` is not a finite weight of a "
                 f"coefficient; they are {', '.join(names)}"
             )
         found[list(names).index(name)] = weight

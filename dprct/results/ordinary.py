@@ -234,7 +234,7 @@ class OrdinaryResults(LinearResults):
         parsed = self._right()
         if variable not in parsed.regressor_names:
             raise ParameterError(
-                f"{variable!r} is no regressor of {self.formula!r}; name one of "
+                f"{variable!r} is not a regressor of {self.formula!r}; name one of "
                 f"{', '.join(parsed.regressor_names)}"
             )
         given = columns_of(data, parsed.regressor_names)

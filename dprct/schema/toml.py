@@ -329,7 +329,7 @@ def _written(fact: Any) -> Any:
 def _key(name: str) -> str:
     if not _is_unicode(name):
         raise SchemaError(
-            f"the name {shown(name)!r} has bytes that are no text, which TOML cannot hold; rename"
+            f"the name {shown(name)!r} has bytes that are not text, which TOML cannot hold; rename"
         )
     return name
 

@@ -74,7 +74,9 @@ def _files(path: Path) -> list[tuple[Path, Path]]:
     if path.is_file():
         return [(path, path.parent)]
     if not path.is_dir():
-        raise FileError(f"{path.name!r} is no file or folder; give do-files, or a folder of them")
+        raise FileError(
+            f"{path.name!r} is not a file or folder; give do-files, or a folder of them"
+        )
     found = sorted(file for file in path.rglob("*") if file.suffix.lower() == ".do")
     if not found:
         raise FileError(f"the folder {path.name!r} holds no file that ends in .do")

@@ -31,10 +31,10 @@ UNSERVED = {
     "released",
     "mlogit": "it has an equation for each category, of which none was released",
     "clogit": "it is conditional on the number of ones in each group, which was not released",
-    "xtlogit": "it has effects of units on the log odds, which are no function of these numbers",
-    "xtprobit": "it has effects of units on an index, which are no function of these numbers",
-    "melogit": "it has random effects on the log odds, which are no function of these numbers",
-    "xtpoisson": "it has effects of units on the log of the mean, which are no function of these "
+    "xtlogit": "it has effects of units on the log odds, which are not functions of these numbers",
+    "xtprobit": "it has effects of units on an index, which are not functions of these numbers",
+    "melogit": "it has random effects on the log odds, which are not functions of these numbers",
+    "xtpoisson": "it has effects of units on the log of the mean, which are not functions of these "
     "numbers",
     "cloglog": "the fitted means of a cloglog are not those of the arms, and its coefficients are "
     "not released",

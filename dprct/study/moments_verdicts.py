@@ -284,7 +284,8 @@ class Served:
         if bare := [w for w in named if w in arms or any(a.startswith(f"C({w})") for a in arms)]:
             return (
                 "artefact",
-                f"{bare[0]} is no factor in it: {after} prints a derivative, which is no effect",
+                f"{bare[0]} is not a factor in it: {after} prints a derivative, which is not "
+                "an effect",
                 f"write i.{bare[0]}",
             )
         if declared[0] == "valid":
@@ -307,7 +308,7 @@ class Served:
         if row.command not in known or isinstance(row.outcome, list):
             return f"{row.command} is not a linear regression that moments serve", ""
         if row.command == "xtreg" and not row.absorb:
-            return "random effects are no function of these moments", ""
+            return "random effects are not functions of these moments", ""
         if row.steps:
             said = after_step(row.steps[0], "the release is of the rows as they are in its file")
             remedy = f"[[prepare]] {row.steps[0]}" if row.steps[0] in _PREPARED else ""
@@ -497,7 +498,11 @@ class Served:
         if (row.vce if row.vce != "robust" else robust) == "cluster":
             if there and (row.cluster or (self.unit,)) == (self.unit,):
                 return "valid", "", command
-            return "effects only", f"{mine}: clusters {' '.join(row.cluster)} are no units", command
+            return (
+                "effects only",
+                f"{mine}: clusters {' '.join(row.cluster)} are not units",
+                command,
+            )
         if there:
             if row.vce == "robust" and self.unit is None:
                 return "valid", "", command

@@ -197,7 +197,8 @@ def _check_has_file(study: Study) -> None:
         )
     if study.data.suffix.lower() != ".dta":
         raise StudyError(
-            f"data = {study.data.name!r} is no Stata file, and a package is for do-files; convert "
+            f"data = {study.data.name!r} is not a Stata file, and a package is for "
+            "do-files; convert"
             "it before (dprct convert)"
         )
 
@@ -289,7 +290,7 @@ def _check_target(target: Path, home: Path, root: Path, dataset_id: str) -> None
     if not os.path.lexists(target):
         return
     if target.is_symlink() or not target.is_dir():
-        raise FileError(f"{target.name!r} exists and is no folder; give another name")
+        raise FileError(f"{target.name!r} exists and is not a folder; give another name")
     changed = _changed(target, dataset_id)
     if changed is not None:
         raise FileError(

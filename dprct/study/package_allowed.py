@@ -73,7 +73,7 @@ def folder_of(
     """
     if root.is_symlink() or not root.is_dir():
         raise FileError(
-            f"[package] folder {root.name!r} is no folder; name the replication folder, next to "
+            f"[package] folder {root.name!r} is not a folder; name the replication folder, next to "
             "the study file"
         )
     vouched = {PurePosixPath(name.replace("\\", "/")).as_posix() for name in unread}
@@ -124,7 +124,7 @@ def folder_of(
         missing.discard(name)
     if missing:
         raise FileError(
-            f"[package] public names {min(missing)!r}, which is no file of the folder "
+            f"[package] public names {min(missing)!r}, which is not a file of the folder "
             f"{root.name!r}; name files, one by one, by their path in it"
         )
     _check_case([*copied])
@@ -192,7 +192,7 @@ def _not_named(path: Path, name: str) -> str | None:
     if not stat.S_ISREG(kind.st_mode):
         return "it is a link or no ordinary file"
     if path.suffix.lower() not in _PROGRAMS and path.name.lower() not in _ABOUT:
-        return "it is no program; it may hold data or results"
+        return "it is not a program; it may hold data or results"
     if kind.st_size > _LONGEST_PROGRAM:
         return "it is longer than a program"
     return None
@@ -202,7 +202,7 @@ def _no_program(path: Path, raw: bytes, columns: Collection[str]) -> str | None:
     """Reason why a file with the name of a program is left out by its content."""
     text = text_of(raw)
     if b"\0" in raw or text is None or raw.startswith((b"<stata_dta>", b"PK\x03\x04", b"%PDF")):
-        return "its name is that of a program, and its content is no text"
+        return "its name is that of a program, and its content is not text"
     if said := typed_in(text, path.suffix):
         return f"values are typed into it ({said})"
     if line := table_line(text, columns):

@@ -231,7 +231,7 @@ def _look_into_tar(raw: bytes, found: Contents, depth: int) -> None:
                 elif member.isdir():
                     continue
                 elif not member.isfile():
-                    found.unread = "it holds a link, or what is no file"
+                    found.unread = "it holds a link, or something that is not a file"
                 elif (file := archive.extractfile(member)) is not None:
                     facts = [member.name, *map(str, member.pax_headers.items())]
                     found.texts.append((1, "\n".join(facts)))
@@ -328,7 +328,7 @@ def _look_at(suffix: str, raw: bytes, found: Contents) -> None:
         if raw[0] in _OLD_DTA:
             _look_at_data(".dta", raw, found)
         else:
-            found.unread = "it is no text, and of no format that is read"
+            found.unread = "it is not text, nor of any format that is read"
     else:
         if suffix in _MARKUP or text.lstrip()[:1] == "<" or "&#" in text:
             text += "\n" + _without_markup(text)

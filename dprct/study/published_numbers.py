@@ -42,7 +42,7 @@ class Published:
 
 def published_numbers(path: Path) -> tuple[Published, ...]:
     """Return the numbers of a file that the author typed off the paper."""
-    wrong = f"{path.name!r} is no list of published numbers: its columns are {', '.join(HEADER)}"
+    wrong = f"{path.name!r} is not a list of published numbers: its columns are {', '.join(HEADER)}"
     try:
         text = disk.content(path, disk.MOST_JSON).decode("utf-8-sig")
         rows = list(csv.reader(io.StringIO(text)))

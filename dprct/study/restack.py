@@ -486,5 +486,5 @@ def appended_path(step: Append, home: Path, data: Path) -> Path:
     if path.resolve() == data.resolve():
         raise StudyError(f"{step.where} is the file of the data itself; name that of another round")
     if path.suffix.lower() != ".dta":
-        raise FileError(f"{step.where} is no .dta file; convert it before (dprct convert)")
+        raise FileError(f"{step.where} is not a .dta file; convert it before (dprct convert)")
     return path

@@ -491,7 +491,8 @@ def scope_from(document: Mapping[str, Any]) -> Scope:
 
 
 _MERGE = (
-    "[study.merge] is no table of a study file: who has how many rows after a merge must be known "
+    "[study.merge] is not a table of a study file: who has how many rows after a "
+    "merge must be known"
     "before a budget means anything, and ledger and certificate are of one file. Merge before, in "
     'Stata with: merge m:1 id using "other.dta", keep(match) nogenerate, then save "merged.dta"; '
     'in pandas with: a.merge(b, on="id", validate="m:1"). Then write data = "merged.dta", and '

@@ -384,7 +384,8 @@ class Study:
         files = {file.part: file for file in self.public_files}
         if self.restacks and self.data.suffix.lower() not in ("", ".dta"):
             raise StudyError(
-                f"data = {self.data.name!r} is no Stata file, and {self.restacks[0].where} is for "
+                f"data = {self.data.name!r} is not a Stata file, and {self.restacks[0].where} "
+                "is for"
                 "such; convert it before (dprct convert)"
             )
         _ = self.appended_files  # refused where they are not beside the data
@@ -702,14 +703,15 @@ def _derived_from(document: Mapping[str, Any]) -> dict[str, str]:
     """Return the section ``[derived]``: columns that are made of others, by their expressions."""
     found = document.get("derived", {})
     if not isinstance(found, Mapping):
-        raise StudyError('[derived] is no table; write in it: log_wage = "log(wage)"')
+        raise StudyError('[derived] is not a table; write in it: log_wage = "log(wage)"')
     for name, text in found.items():
         if not _NAME.fullmatch(name):
             raise StudyError(
-                f"[derived] {name!r} is no name of a column; give letters, digits and _, 32 at most"
+                f"[derived] {name!r} is not a valid column name; use letters, digits and _, 32 "
+                "at most"
             )
         if not isinstance(text, str):
-            raise StudyError(f'[derived] {name} is no text; write {name} = "log(wage)"')
+            raise StudyError(f'[derived] {name} is not text; write {name} = "log(wage)"')
         try:
             parse(text, f"[derived] {name}", MADE)
         except FormulaError as error:

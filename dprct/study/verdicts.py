@@ -58,7 +58,7 @@ _LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _STEPS = {
     "merge": "rows of files that were released separately do not match by person",
     "append": "rows of other files are mixed with those of this one",
-    "collapse": "means of released rows are no released means",
+    "collapse": "means of released rows are not released means",
     "reshape": "released rows know nothing of each other",
     "expand": "rows are repeated",
     "sample": "the rows are a random sample of the released ones",
@@ -332,7 +332,7 @@ def _cannot_run(row: Regression, released: Released) -> Verdict | None:
             said = "not in the file" if fate == "drop" else "withheld: all of it is missing"
             return Verdict(row, "cannot run", f"{name} is {said}", f"give {name} another fate")
         if fate is None and row.steps == () and not name.startswith("_I"):
-            return Verdict(row, "cannot run", f"{name} is no column of {released.name}")
+            return Verdict(row, "cannot run", f"{name} is not a column of {released.name}")
     return None
 
 
@@ -365,7 +365,7 @@ def _lacked_by_parts(name: str, row: Regression, released: Released) -> str:
         return ""
     if any(part is not None and name in part.columns for part in used):
         return ""
-    return f"{name} is no column of {' or '.join(row.sources)}"
+    return f"{name} is not a column of {' or '.join(row.sources)}"
 
 
 def _not_read(row: Regression, _: Released) -> Verdict | None:

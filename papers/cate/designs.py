@@ -244,7 +244,7 @@ def designs(data: Path | None) -> dict[str, Design]:
     Raises
     ------
     FileError
-        If it is no folder.
+        If it is not a folder.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def designs(data: Path | None) -> dict[str, Design]:
     ]
     if data is not None:
         if not data.is_dir():
-            raise FileError(f"--data {data} is no folder; give the one that the data are in")
+            raise FileError(f"--data {data} is not a folder; give the one that the data are in")
         file = next(iter(sorted(data.rglob(VOTING_FILE))), None)
         if file is not None:
             found.append(_voting(file))

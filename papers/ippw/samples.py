@@ -138,7 +138,7 @@ def studies(data: Path | None) -> dict[str, Study]:
     Raises
     ------
     FileError
-        If it is no folder.
+        If it is not a folder.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def studies(data: Path | None) -> dict[str, Study]:
 
 def _filed(data: Path) -> list[Study]:
     if not data.is_dir():
-        raise FileError(f"--data {data} is no folder; give the one that the data are in")
+        raise FileError(f"--data {data} is not a folder; give the one that the data are in")
     found = []
     ihdp = next(iter(sorted(data.rglob(IHDP_FILE))), None)
     if ihdp is not None:

@@ -84,7 +84,7 @@ def find_sources(data: Path | None, seed: int) -> dict[str, Source]:
     if data is None:
         return found
     if not data.is_dir():
-        raise FileError(f"--data {data} is no folder; give the one that the data are in")
+        raise FileError(f"--data {data} is not a folder; give the one that the data are in")
     files = {study: next(iter(sorted(data.rglob(n))), None) for study, n in simulated.FILES.items()}
     files["liberia"] = liberia.find(data)
     there = {study: Source(study, file) for study, file in files.items() if file is not None}

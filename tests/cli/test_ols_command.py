@@ -177,7 +177,7 @@ def test_a_declared_logit_is_read_with_ratios_margins_and_tests(
         (["main", "--ratios", "--cov-type", "nonrobust"], "neither --where nor --cov-type"),
         (["main", "--family", "probit"], "was not declared as a probit"),
         (["main", "--family", "tobit"], "allowed: logit, probit, cloglog, poisson"),
-        (["main", "--margins", "wage"], "'wage' is no regressor"),
+        (["main", "--margins", "wage"], "'wage' is not a regressor"),
         (["works ~ arm", "--ratios"], "--family and --ratios are of a declared logit"),
     ],
 )

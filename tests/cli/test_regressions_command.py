@@ -78,4 +78,4 @@ def test_a_header_writes_wildcards_out(dprct: Callable[..., Any], do: Path, tmp_
 def test_a_file_that_is_not_there_is_said(dprct: Callable[..., Any], tmp_path: Path) -> None:
     ran = dprct("regressions", tmp_path / "none.do")
     assert ran.code == 2
-    assert "'none.do' is no file or folder" in ran.err
+    assert "'none.do' is not a file or folder" in ran.err

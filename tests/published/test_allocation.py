@@ -131,7 +131,7 @@ def test_coefficients_may_have_shares_of_their_own() -> None:
     assert y.coefficients["Intercept"].noise == Fraction(1, 5)
     assert parts.total == Budget(2)
     for own, words in (
-        ({"z": 0.1}, "'z', which is no coefficient"),
+        ({"z": 0.1}, "'z', which is not a coefficient"),
         ({"t": 0.5, "x": 0.45}, "leave nothing for the other coefficients"),
         ({"t": 0.5, "x": 0.4}, "leave nothing for the other coefficients"),
         ({"t": 0.3, "x": 0.3, "Intercept": 0.2}, "or something for none"),

@@ -96,8 +96,8 @@ def test_parts_get_their_own_budgets_and_no_more_than_the_fit() -> None:
     with pytest.raises(ParameterError, match=r"above the epsilon=0\.1"):
         model.fit(0.1, 1e-5, rng=1)
     for wrong, words in (
-        ({"tail": (1, 0)}, "names 'tail', which is no part"),
-        ({"effect": 1}, "is no pair"),
+        ({"tail": (1, 0)}, "names 'tail', which is not a part"),
+        ({"effect": 1}, "is not a pair"),
     ):
         with pytest.raises(ParameterError, match=words):
             bound(base=Mean, propensity=0.5, part_budgets=wrong).fit(1, 1e-5, rng=1)

@@ -322,7 +322,7 @@ def test_each_coefficient_is_kept_within_its_own_bound(experiment, schema):
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"families": {"z": "poisson"}}, ParameterError, "'z', which is no outcome"),
+        ({"families": {"z": "poisson"}}, ParameterError, "'z', which is not an outcome"),
         ({"families": {"y": "probit"}}, ParameterError, "'y' has 'probit'; allowed: gaussian"),
         ({"B": 1}, ParameterError, "B=1"),
         ({"B": 2.5}, ParameterError, "B=2.5"),
@@ -331,7 +331,7 @@ def test_each_coefficient_is_kept_within_its_own_bound(experiment, schema):
         ({"v": {"treat": 0}}, ParameterError, "v=0"),
         ({"v": {"treat": "wide"}}, ParameterError, "v= is 'wide'"),
         ({"alpha": {"age": 2}}, ParameterError, "alpha=2"),
-        ({"v": {"weight": 5}}, ParameterError, "'weight', which is no coefficient"),
+        ({"v": {"weight": 5}}, ParameterError, "'weight', which is not a coefficient"),
         ({"sigma_min": 0}, ParameterError, "sigma_min=0"),
         ({"noise_on": "some"}, ParameterError, "noise_on='some'; allowed: occupied bins, every"),
         ({"sigma": "public"}, ParameterError, "sigma='public'; allowed: private, confidential"),

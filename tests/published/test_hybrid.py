@@ -283,7 +283,7 @@ def test_polars(experiment, schema):
         ({"treat": 2.0}, {}, ParameterError, "'treat'"),
         ({"arrested": 2.0}, {"formula": "arrested ~ treat", "families": {"arrested": "binomial"}},
          ParameterError, "other than 0 and 1"),
-        ({}, {"families": {"z": "poisson"}}, ParameterError, "'z', which is no outcome"),
+        ({}, {"families": {"z": "poisson"}}, ParameterError, "'z', which is not an outcome"),
         ({}, {"missing_outcomes": "keep"}, ParameterError, "missing_outcomes='keep'"),
     ],
 )  # fmt: skip

@@ -84,8 +84,8 @@ def test_huge_means_stay_finite():
         (np.full(300, np.nan), "gaussian", "missing in every row"),
         (np.r_[np.arange(3.0), np.full(297, np.nan)], "gaussian", "3 complete rows for 3"),
         (np.arange(300.0), "binomial", "other than 0 and 1"),
-        (np.arange(300.0) / 2, "poisson", "no counts"),
-        (-np.arange(300.0), "poisson", "no counts"),
+        (np.arange(300.0) / 2, "poisson", "not counts"),
+        (-np.arange(300.0), "poisson", "not counts"),
     ],
 )
 def test_refusals(design, y, family, says):
@@ -111,7 +111,7 @@ def test_separation_is_refused_by_name(design):
 
 def test_families_by_name():
     assert families_of(["a", "b"], None) == {"a": "gaussian", "b": "gaussian"}
-    with pytest.raises(ParameterError, match="'c', which is no outcome"):
+    with pytest.raises(ParameterError, match="'c', which is not an outcome"):
         families_of(["a"], {"c": "poisson"})
     with pytest.raises(ParameterError, match="'gamma'; allowed: gaussian, binomial, poisson"):
         families_of(["a"], {"a": "gamma"})

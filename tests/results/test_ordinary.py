@@ -109,7 +109,7 @@ def test_what_is_not_known_is_refused(rows):
         fit.predict(pd.DataFrame({"age": [1.0], "town": ["east"]}))
     with pytest.raises(ColumnError, match="town"):
         fit.predict(pd.DataFrame({"age": [1.0]}))
-    with pytest.raises(ParameterError, match="is no regressor"):
+    with pytest.raises(ParameterError, match="is not a regressor"):
         fit.margins("v", rows)
     with pytest.raises(ParameterError, match="interval"):
         fit.predict(rows, interval="both")

@@ -97,7 +97,7 @@ def test_a_certificate_of_another_file_is_not_believed(release, file):
     place.write_text(json.dumps(content), encoding="utf-8")
     fit = dprct.ols(FORMULA, file)
     assert not fit.guarantee.holds
-    assert "is no certificate that can be read" in str(fit.guarantee)
+    assert "is not a certificate that can be read" in str(fit.guarantee)
     place.unlink()
     alone = dprct.ols(FORMULA, file)
     assert str(alone.guarantee).startswith("Guarantee not verified: no certificate was found")

@@ -142,8 +142,8 @@ def test_a_draft_says_what_is_made_and_what_is_not(
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ({"a b": "age"}, "is no name of a column"),
-        ({"x": 3}, "is no text"),
+        ({"a b": "age"}, "is not a valid column name"),
+        ({"x": 3}, "is not text"),
         ({"x": "age +"}, "is not an expression"),
         ({"x": "open('f')"}, "is not allowed"),
     ],

@@ -58,7 +58,7 @@ def test_a_header_is_of_the_data_set_that_is_named(folder: Path) -> None:
 
 
 def test_what_is_no_do_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"'gone.do' is no file or folder; give do-files"):
+    with pytest.raises(FileError, match=r"'gone.do' is not a file or folder; give do-files"):
         read_do(tmp_path / "gone.do")
     with pytest.raises(FileError, match=r"holds no file that ends in \.do"):
         read_do(tmp_path)

@@ -197,7 +197,7 @@ def test_strict_covariates_need_a_domain_and_outcomes_none(study, capsys):
          "'site' is used by the formula or the design"),
         ((('name = {fate = "withheld"}', 'name = {fate = "modelled"}'),),
          "'name' is modelled, but neither"),
-        ((('hired = "binomial"', 'fired = "binomial"'),), "'fired', which is no outcome"),
+        ((('hired = "binomial"', 'fired = "binomial"'),), "'fired', which is not an outcome"),
     ],
 )  # fmt: skip
 def test_check_lists_what_is_open(study, capsys, changes, words):

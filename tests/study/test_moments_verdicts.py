@@ -86,7 +86,7 @@ CASES = [
     ("gen ta = tutor*age\nreg score tutor age ta", "valid", ""),
     ("ivregress 2sls score (age = tutor)", "valid", ""),
     ("reg score tutor age i.grade, r", "effects only", "need its scores"),
-    ("reg score tutor, cluster(grade)", "effects only", "clusters grade are no units"),
+    ("reg score tutor, cluster(grade)", "effects only", "clusters grade are not units"),
     ("reghdfe score tutor age, absorb(grade)", "effects only", "reghdfe counts"),
     ("reg score tutor if age > 9", "artefact", "age > 9; no such group"),
     ("reg score tutor if girl==2", "artefact", "no such group"),
@@ -108,7 +108,7 @@ CASES = [
     ("logit passed tutor age", "artefact", "its coefficients are not released"),
     ("logit passed tutor girl", "artefact", "its coefficients are not released"),
     ("collapse score tutor, by(grade)\nreg score tutor", "artefact", "after collapse"),
-    ("reg score tutor nothere", "cannot run", "nothere is no column"),
+    ("reg score tutor nothere", "cannot run", "nothere is not a column"),
 ]
 
 

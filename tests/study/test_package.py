@@ -278,7 +278,7 @@ def test_what_the_command_says(shops: Path, run: Callable[..., Any]) -> None:
     assert ran.code == 0, ran.err
     assert "- Table 1: 2 valid" in ran.out
     assert "1 effects only, 1 artefact, 1 cannot run" in ran.out
-    assert "left out: main.log: it is no program" in ran.err
+    assert "left out: main.log: it is not a program" in ran.err
     assert "copied: main.do" in ran.out.splitlines()
     assert "<li>main.do</li>" in (shops / "shops_package" / "report.html").read_text("utf-8")
     assert "path of another machine: main.do:1: D:\\old pc\\shops.dta (data/shops.dta)" in ran.err
@@ -301,12 +301,12 @@ def test_a_folder_that_is_no_package_is_not_replaced_and_nothing_is_charged(
     ("old", "new", "said"),
     [
         ('[package]\nfolder = "rep"\ndo = ["rep/main.do"]\n', "", "names no replication folder"),
-        ('folder = "rep"\n', 'folder = "rep"\npublic = ["main.txt"]\n', "no file of the folder"),
-        ('folder = "rep"', 'folder = "rap"', "is no folder"),
-        ('do = ["rep/main.do"]', 'do = ["rep/none.do"]', "is no file or folder"),
+        ('folder = "rep"\n', 'folder = "rep"\npublic = ["main.txt"]\n', "not a file of the folder"),
+        ('folder = "rep"', 'folder = "rap"', "is not a folder"),
+        ('do = ["rep/main.do"]', 'do = ["rep/none.do"]', "is not a file or folder"),
         ('do = ["rep/main.do"]', 'do = ["other.do"]', "not in the folder 'rep'"),
         ('do = ["rep/main.do"]', 'do = ["rep/typed.do"]', "values are typed into it"),
-        ('do = ["rep/main.do"]', 'output = "study.toml"', "exists and is no folder"),
+        ('do = ["rep/main.do"]', 'output = "study.toml"', "exists and is not a folder"),
         ('do = ["rep/main.do"]', 'output = "a/b"', "does not exist"),
         ('do = ["rep/main.do"]', 'public = ["data/shops.dta"]', "of the confidential file"),
     ],
@@ -464,7 +464,7 @@ def test_the_custodians_page_has_the_raw_numbers_and_stays_outside(
         assert ran.code == 2
         assert said in ran.err
     (made / "mine.html").write_text("<title>mine</title>")
-    assert "no such page" in run("package", study, "--custodian", made / "mine.html").err
+    assert "not such a page" in run("package", study, "--custodian", made / "mine.html").err
     assert run("package", study, "--yes", "--custodian", made / "raw.html").code == 0
     page = (made / "raw.html").read_text("utf-8")
     raw, schema = read_dta(made / "rep" / "data" / "shops.dta")

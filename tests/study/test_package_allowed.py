@@ -77,9 +77,9 @@ def test_what_is_named_is_copied(root: Path) -> None:
     ("name", "raw", "why"),
     [
         ("data.do", b"input wage union\n1 2\nend\n", "values are typed into it"),
-        ("old.do", b"<stata_dta>...", "its content is no text"),
-        ("zip.do", b"PK\x03\x04", "its content is no text"),
-        ("nul.R", b"a\0b", "its content is no text"),
+        ("old.do", b"<stata_dta>...", "its content is not text"),
+        ("zip.do", b"PK\x03\x04", "its content is not text"),
+        ("nul.R", b"a\0b", "its content is not text"),
         ("long.do", b"*" * (2 * 2**20 + 1), "longer than a program"),
     ],
 )
@@ -201,14 +201,14 @@ def test_links_are_not_followed(root: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="is a link"):
         found(root, "link.do")
     os.symlink(root, tmp_path / "rep2")
-    with pytest.raises(FileError, match="is no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         folder_of(tmp_path / "rep2", (), {root / "firms.dta": COLUMNS}, None)
 
 
 def test_what_is_named_and_not_there_is_refused(root: Path) -> None:
-    with pytest.raises(FileError, match=r"'code.csv', which is no file"):
+    with pytest.raises(FileError, match=r"'code.csv', which is not a file"):
         found(root, "code.csv")
-    with pytest.raises(FileError, match="'code', which is no file"):
+    with pytest.raises(FileError, match="'code', which is not a file"):
         found(root, "code")
 
 

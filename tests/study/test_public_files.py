@@ -216,7 +216,7 @@ def test_what_cannot_be_read_is_refused_until_somebody_vouches_for_it(
     ):
         copied(root, name)
     assert copied(root, unread=(name,)) == [name]
-    with pytest.raises(FileError, match="no file of the folder"):
+    with pytest.raises(FileError, match="not a file of the folder"):
         copied(root, unread=("other.pdf",))
 
 

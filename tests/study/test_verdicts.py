@@ -109,7 +109,7 @@ def test_blocks_that_were_left_out_are_named(tmp_path: Path) -> None:
         ("reg yield seed##soil, r", "valid", ""),
         ("reg yield seed if soil==2", "effects only", "those of vce(robust) are calibrated"),
         ("ivreg yield (wet = seed) if soil==3, r", "effects only", "the ratio"),
-        ("reg yield seed if soil==7, r", "artefact", "soil = 7 is no level that was released"),
+        ("reg yield seed if soil==7, r", "artefact", "soil = 7 is not a released level"),
         ("reg yield seed if soil>1, r", "artefact", "uses the rows with soil"),
         ("reg yield seed if soil==2 & rain>1, r", "artefact", "subgroups were not released"),
         ("by rain: reg yield seed, r", "artefact", "by rain"),
@@ -199,7 +199,7 @@ def test_rows_of_a_released_group_are_valid(
         ("mixed yield seed || soil:", "artefact", "not wholly read"),
         ("reg yield seed diary, r", "cannot run", "diary is withheld"),
         ("reg yield seed, cluster(owner)", "cannot run", "owner is not in the file"),
-        ("reg yield seed typo, r", "cannot run", "typo is no column of farms.dta"),
+        ("reg yield seed typo, r", "cannot run", "typo is not a column of farms.dta"),
         ("use villages, clear\nreg yield seed, r", "cannot run", "it uses villages.dta"),
     ],
 )

@@ -193,8 +193,8 @@ def distinct_pairs(pairs: object) -> tuple[tuple[str, str], ...]:
         names = listed_names(pair, "pairs")
         if len(set(names)) != 2 or len(names) != 2:
             raise ParameterError(
-                f"``pairs=`` has a ``{type(pair).__name__}`` that is no pair; give two different "
-                "features each, such as ``[('x1', 'x2')]``"
+                f"``pairs=`` has a ``{type(pair).__name__}`` that is not a pair; give two "
+                "different features each, such as ``[('x1', 'x2')]``"
             )
         found.append((names[0], names[1]))
     return tuple(found)

@@ -269,7 +269,7 @@ def indexes_of(
     unknown = [name for name in index if name not in outcomes]
     if unknown:
         raise ParameterError(
-            f"``index=`` names ``{given(unknown[0])}``, which is no outcome of this fit"
+            f"``index=`` names ``{given(unknown[0])}``, which is not an outcome of this fit"
         )
     each = bounds if isinstance(bounds, Mapping) else dict.fromkeys(index, bounds)
     found = {

@@ -767,7 +767,9 @@ def arrays_as_table(
             "such pair per column of X"
         )
     if not (np.isfinite(x).all() and np.isfinite(outcome).all()):
-        raise ParameterError("X or y holds what is no finite number; give a data frame and schema")
+        raise ParameterError(
+            "X or y holds a value that is not a finite number; give a data frame and schema"
+        )
     pairs = np.broadcast_to(limits, (x.shape[1], 2)).tolist()
     named = tuple(names) if names is not None else tuple(f"x{j}" for j in range(x.shape[1]))
     columns = [

@@ -131,7 +131,7 @@ class DeclaredSpec(MomentsSpec):
             )
         if one.cluster is not None and one.cluster not in self.assignment.uses:
             raise ParameterError(
-                f"{one.title!r}: ``cluster={one.cluster!r}`` is no column of the design, and a "
+                f"{one.title!r}: ``cluster={one.cluster!r}`` is not a column of the design, and a "
                 "file carries errors of clusters of the design; release it by ``PrivateMoments``"
             )
         if one.cluster is None and len(clusters) > 1:

@@ -900,7 +900,7 @@ def check_options(
         if name in known or schema.column(name).fate == "public":
             continue
         raise ParameterError(
-            f"{regression.title!r}: ``cluster={name!r}`` is no column of the design, and who is "
+            f"{regression.title!r}: ``cluster={name!r}`` is not a column of the design, and who is "
             "in which cluster must be public; declare ``fate='public'`` if it is; the design has "
             f"{', '.join(known) or 'none'}"
         )

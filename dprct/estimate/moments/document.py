@@ -275,7 +275,7 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
     version = content["moments"]
     if type(version) is int and 1 <= version < VERSION:
         raise FileError(
-            f"{name} is of version {version}, in which rows of outcomes were projected into a "
+            f"{name} is of version {version}, in which rows of outcomes were projected onto a "
             "ball, so that effects are too small by an unknown part; ask whoever published it to "
             "release again"
         )
@@ -296,7 +296,7 @@ def parts_of(content: Any, name: str) -> dict[str, Any]:
 
 def _no_document(name: str, why: str) -> FileError:
     return FileError(
-        f"{name} is no file of released moments ({why}); give one that Moments.save wrote"
+        f"{name} is not a file of released moments ({why}); give one that Moments.save wrote"
     )
 
 

@@ -540,8 +540,8 @@ class EffectResults(ByOutcome, GaussianResults):
             unknown = [name for name in members if name not in names]
             if unknown:
                 raise ParameterError(
-                    f"family {family!r} names {unknown[0]!r}, which is no effect here; they are "
-                    f"{', '.join(names)}"
+                    f"family {family!r} names {unknown[0]!r}, which is not an effect here; they "
+                    f"are {', '.join(names)}"
                 )
             at = np.array([names.index(name) for name in members], np.intp)
             found[at] = family_pvalues(single[at], cov[np.ix_(at, at)])

@@ -112,7 +112,7 @@ class IndexResults(WithRatios, LinearResults):
         names = [str(name) for name in self.params.index]
         if variable not in names[1:]:
             raise ParameterError(
-                f"{variable!r} is no regressor of {self.formula!r}; there are "
+                f"{variable!r} is not a regressor of {self.formula!r}; there are "
                 f"{', '.join(names[1:]) or 'none'}"
             )
         products = [name for name in names if ":" in name and variable in name.split(":")]

@@ -93,7 +93,7 @@ def _check(
     for outcome in (*outcomes, *signs, *(() if scales is None else scales)):
         if outcome not in panels:
             raise ParameterError(
-                f"{outcome!r} is no outcome of these effects; they are {', '.join(panels)}"
+                f"{outcome!r} is not an outcome of these effects; they are {', '.join(panels)}"
             )
     if any(sign not in (1, -1) for sign in signs.values()):
         raise ParameterError("``signs=`` of an index are 1 or -1; -1 where less is better")

@@ -325,7 +325,7 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
         )
     if not free:
         raise ParameterError(
-            f"``radius={given(asked)}`` is of covariates, which alone are projected into a ball, "
+            f"``radius={given(asked)}`` is of covariates, which alone are projected onto a ball, "
             "and this release has none: outcomes and columns of two values are clipped at their "
             "own bounds; leave ``radius=`` out"
         )
@@ -369,7 +369,7 @@ def layout_of(
             return Layout(tuple(places), outer, inner, grid)
         outer *= 1 + 2.0**-12
     raise ParameterError(
-        f"a radius of {inner:g} leaves nothing of the covariates that are projected into it; give "
+        f"a radius of {inner:g} leaves nothing of the covariates that are projected onto it; give "
         "a larger ``radius=``"
     )
 

@@ -1028,7 +1028,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             ""
             if grid.projects_nobody or facts.withheld
             else (
-                "; covariates are projected into a ball, so that their own slopes, and effects of "
+                "; covariates are projected onto a ball, so that their own slopes, and effects of "
                 "a treatment that was chosen, are those of projected rows"
             )
         )
@@ -1117,7 +1117,7 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     -----
     Relation: one person's row is replaced by any admissible one; n is public.  A row is a vector
     r = (h, z), z_j = w_j (x_j - c_j) / s_j, of whole numbers with |z| at most R: outcomes and
-    columns of two values are clipped at their bounds, and covariates are projected into what
+    columns of two values are clipped at their bounds, and covariates are projected onto what
     remains of the ball.  Each group releases the sum of r r' with Gaussian noise; one person
     changes all groups together by at most sqrt(2) (h^2 + R^2) in the Euclidean norm
     (:class:`dprct.queries.MomentsGrid` has the proof), private arms and subgroups among them.

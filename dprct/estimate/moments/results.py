@@ -401,9 +401,9 @@ class Moments(ReleasedMoments):
             )
         if not one.average:
             raise ParameterError(
-                f"the coefficients of {one.title!r} are no average effects over all people: shares "
-                "of the arms differ between blocks, or treatment is no 0/1 column; read them as "
-                "what they are, with ``ols()``"
+                f"the coefficients of {one.title!r} are not average effects over all people: "
+                "shares of the arms differ between blocks, or treatment is not a 0/1 column; read "
+                "them as what they are, with ``ols()``"
             )
         if (why := outcome_unlike(self.schema.column(one.outcome), family)) is not None:
             raise ParameterError(f"{why}; declare it as what it is, or give another ``family=``")
@@ -704,7 +704,7 @@ class Moments(ReleasedMoments):
         return float(sum(self.totals[one] for one in {g // inner for _, gs in members for g in gs}))
 
     def _check_explained(self, names: Sequence[str]) -> None:
-        """Refuse to explain a covariate, whose values are those of rows projected into a ball."""
+        """Refuse to explain a covariate, whose values are those of rows projected onto a ball."""
         inside = {place.name for place in self.layout.places if not place.exempt}
         if self.layout.grid.projects_nobody:
             return

@@ -404,7 +404,7 @@ def _monomial(node: ast.expr, factor: Factor) -> tuple[Atom, ...]:
         ):
             return _monomial(left, factor) * power
     raise FormulaError(
-        f"{factor.label} is no product of columns and their powers up to {MOST_POWER}, which is "
+        f"{factor.label} is not a product of columns and their powers up to {MOST_POWER}, which is "
         "what a release of moments can hold; add it to the data as a column with its own bounds"
     )
 

@@ -168,4 +168,4 @@ def warnings_of(allocation: ControlAllocation) -> Iterator[str]:
         )
     placebo = placebo_name(form.placebos[0], "prediction") if form.placebos else None
     if placebo is not None and allocation.path_sd(placebo) > 2 * path:
-        yield "placebos are much noisier than the treated unit, so that their spread is no test"
+        yield "placebos are much noisier than the treated unit, so that their spread is not a test"

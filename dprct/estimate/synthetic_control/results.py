@@ -32,8 +32,8 @@ _MOST_BARS = 30
 
 _NOTES = (
     "The noise band is of privacy noise alone: it covers the path of the released weights without "
-    "noise. It is no interval for the effect: it does not cover the error of these weights, nor "
-    "chance in the outcomes; the effect has no standard error here.",
+    "noise. It is not an interval for the effect: it does not cover the error of these weights, "
+    "nor chance in the outcomes; the effect has no standard error here.",
 )
 
 _DIRECT = (

@@ -228,4 +228,4 @@ def result_predict(estimate: Any, data: Table) -> Any:
         function = getattr(estimate, name, None)
         if callable(function):
             return function(data.data)
-    raise ParameterError("this result is no function of covariates, so it predicts nothing")
+    raise ParameterError("this result is not a function of covariates, so it predicts nothing")

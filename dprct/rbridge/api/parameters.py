@@ -31,7 +31,9 @@ def published_parameter(
     made = KINDS[kind]
     sample = np.atleast_1d(np.asarray(x, np.float64))
     if sample.ndim != 1 or not np.isfinite(sample).all():
-        raise ParameterError("x holds what is no finite number; give a numeric vector without NA")
+        raise ParameterError(
+            "x holds a value that is not a finite number; give a numeric vector without NA"
+        )
     seed = None if rng is None else whole(rng, "rng")
     drawn = made(**options_for(made, options))
     found = drawn.draw(sample, source(seed).post_processing_rng())

@@ -244,7 +244,7 @@ test_that("declared regressions are served by one step, by name, formula or what
     private_moments(read_dta(nsw_file(), facts),
       formulas = regression(re78 ~ treat, cluster = "age"),
       assignment = design_simple("treat", shares = 185 / 445)
-    ), "is no column of the design", class = "dprct_parameter_error"
+    ), "is not a column of the design", class = "dprct_parameter_error"
   )
 })
 

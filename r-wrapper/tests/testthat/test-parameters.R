@@ -12,7 +12,7 @@ test_that("the private variance and range are those of Python", {
 test_that("samples and options that are not allowed are refused", {
   skip_without_python()
   expect_error(published_variance("a", 1), "no numeric vector", class = "dprct_parameter_error")
-  expect_error(published_variance(c(1, NA), 1), "no finite number", class = "dprct_parameter_error")
+  expect_error(published_variance(c(1, NA), 1), "not a finite number", class = "dprct_parameter_error")
   expect_error(published_range(1:9, 1, 1, alfa = 0.1), "alfa", class = "dprct_parameter_error")
   expect_error(published_range(1:9, sd = 0, epsilon = 1), "above 0", class = "dprct_error")
 })

@@ -238,7 +238,7 @@ def secret(rows: pd.DataFrame) -> Any:
         ({"index": "exp(age)", **BOUNDS}, FormulaError, "exp"),
         ({"index": "__import__('os')", **BOUNDS}, FormulaError, "__import__"),
         ({"index": "age", "index_columns": ["town"], **BOUNDS}, ParameterError, "leave index_col"),
-        ({"index": {"z": "age"}, **BOUNDS}, ParameterError, "which is no outcome of this fit"),
+        ({"index": {"z": "age"}, **BOUNDS}, ParameterError, "which is not an outcome of this fit"),
         ({"index": "height", **BOUNDS}, SchemaError, "height"),
     ],
 )

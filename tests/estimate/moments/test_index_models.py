@@ -112,7 +112,7 @@ def test_results_have_what_those_of_rows_have() -> None:
     assert "private scoring" in str(found.summary())
     with pytest.raises(ParameterError, match="no rate ratios"):
         found.rate_ratios()
-    with pytest.raises(ParameterError, match="is no regressor"):
+    with pytest.raises(ParameterError, match="is not a regressor"):
         found.margins("z")
     with pytest.raises(ParameterError, match="was not declared"):
         m.glm("y ~ treat")

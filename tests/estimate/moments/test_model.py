@@ -326,7 +326,7 @@ BAD: list[tuple[dict[str, Any], type[DprctError], str]] = [
     ({"columns": ["late"]}, SchemaError, "may be missing"),
     ({"columns": ["wage"], "radius": 0}, ParameterError, "radius=0"),
     ({"columns": ["wage"], "radius": "ball"}, ParameterError, "radius='ball'"),
-    ({"columns": ["I(age / wage)"]}, FormulaError, "no product of columns"),
+    ({"columns": ["I(age / wage)"]}, FormulaError, "not a product of columns"),
     ({"formulas": ["wage ~"]}, FormulaError, "formula"),
     ({"columns": ["wage"], "subgroups": ["age"]}, SchemaError, "no declared levels"),
     ({"columns": ["wage"], "control": 1.0}, ParameterError, "control= needs assignment="),

@@ -257,7 +257,7 @@ def test_margins_after_a_logit_are_the_effect_on_the_share() -> None:
             m.margins(asked, family=family)
     # weights p (1 - p) of blocks with other shares are no average over people
     apart = model(formulas=["works ~ t1 + t2 + x | block"]).fit(32, 1e-6)
-    with pytest.raises(ParameterError, match="no average effects over all people"):
+    with pytest.raises(ParameterError, match="not average effects over all people"):
         apart.margins("works ~ t1 + t2 + x | block")
     assert m.margins("works ~ t1 + t2 + x | block", family="poisson").title.startswith("Margins (p")
 
@@ -391,7 +391,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
          "data": ROWS.assign(share=-1.0), "schema": SCHEMA.declare(share={"bounds": (-1, 8)})},
         "the weights in 'share' are below 0",
     ),
-    ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is no column of the design"),
+    ({"formulas": [Regression("y ~ t1 | block", cluster="town")]}, "is not a column of the design"),
     ({"formulas": ["y ~ t1 + t2 + x"]}, "shares differ between blocks"),
     ({"formulas": [3.0]}, "formulas= is list, holding float; give a list of texts or a regression"),
     (

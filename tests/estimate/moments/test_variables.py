@@ -89,7 +89,7 @@ def test_the_order_of_factors_and_a_level_twice_make_no_difference() -> None:
 
 @pytest.mark.parametrize("term", ["I(pay / years)", "I(pay + years)", "I(pay ** 5)", "I(2 * pay)"])
 def test_what_is_no_product_is_refused(term: str) -> None:
-    with pytest.raises(FormulaError, match="no product of columns"):
+    with pytest.raises(FormulaError, match="not a product of columns"):
         listed_terms([term], SCHEMA)
 
 

@@ -61,7 +61,7 @@ def test_noise_alone_is_no_interval() -> None:
     assert "noise low" in shown
     assert "noise high" in shown
     assert "[0.025" not in shown
-    assert "It is no interval for the effect" in " ".join(shown.split())
+    assert "It is not an interval for the effect" in " ".join(shown.split())
     assert not {name for name in result.tidy() if name.startswith("conf")}
 
 

@@ -44,7 +44,7 @@ def test_designs_of_other_effects_have_the_main_size_and_the_papers_set_up_alone
 
 def test_what_is_not_there_is_left_out_or_refused(tmp_path: Path) -> None:
     assert all(label.startswith("synthetic") for label in studies(tmp_path))
-    with pytest.raises(FileError, match="is no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         studies(tmp_path / "none")
     other = pd.DataFrame({"re78": [1.0, 2.0]})
     write_dta(other, Schema.from_frame(other), tmp_path / "nsw.dta")

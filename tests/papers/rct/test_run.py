@@ -60,7 +60,7 @@ def test_processes_draw_what_one_process_draws(tmp_path: Path) -> None:
 def test_tables_without_their_data_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"table 13 is about Liberia.*--data"):
         regenerate(tmp_path, [1, 13])
-    with pytest.raises(FileError, match="is no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         regenerate(tmp_path, [1], data=tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
 

@@ -37,5 +37,5 @@ def test_a_file_goes_before_the_generator(tmp_path: Path) -> None:
 def test_a_folder_with_nothing_of_use_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"holds none of .*liberia_round5\.dta"):
         find_sources(tmp_path, seed=1)
-    with pytest.raises(FileError, match="is no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         find_sources(tmp_path / "x", seed=1)

@@ -24,7 +24,7 @@ def test_the_range_is_that_of_the_class() -> None:
 
 def test_what_is_no_sample_is_refused() -> None:
     for x in (np.array([1.0, np.nan]), np.ones((2, 2))):
-        with pytest.raises(ParameterError, match="x holds what is no finite number"):
+        with pytest.raises(ParameterError, match="x holds a value that is not a finite number"):
             published_parameter("variance", x, {"epsilon": 1.0})
 
 
