@@ -313,7 +313,7 @@ def _codes(batch: Any, column: Column) -> NDArray[np.int64]:
     codes = batch.column(name).fill_null(0).to_numpy(zero_copy_only=False)
     if np.any((codes < -1) | (codes >= len(MISSING_CODES))):
         raise SchemaError(
-            f"column {name!r} holds something else than the missing codes of {column.name!r}, "
+            f"column {name!r} holds something other than the missing codes of {column.name!r}, "
             f"-1 to {len(MISSING_CODES) - 1}; correct it, or drop it"
         )
     known: NDArray[np.int64] = np.maximum(codes, 0).astype(np.int64)

@@ -429,7 +429,7 @@ class IPW(PublishedModel[PublishedIPWSpec, Facts, Drawn, PublishedIPWResults]):
         """Return the model of arrays X (n, p), t (n,) of 0 and 1, and y (n,)."""
         x, arms, outcome = (numbers_given(v, k) for v, k in ((X, "X"), (t, "t"), (y, "y")))
         if x.ndim != 2 or arms.shape != (len(x),) or outcome.shape != (len(x),):
-            raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
+            raise ParameterError("X, t and y must have the shapes (n, p), (n,) and (n,)")
         names = [f"x{j}" for j in range(x.shape[1])]
         table = pd.DataFrame(dict(zip(names, x.T, strict=True))).assign(y=outcome, t=arms)
         schema = Schema(tuple(Column(name) for name in table.columns))

@@ -71,7 +71,7 @@ def attach() -> Session:
     False
     """
     if threading.current_thread() is not threading.main_thread():
-        raise BridgeError("R can be joined from Python's main thread only; call it from there")
+        raise BridgeError("R can be called from Python's main thread only; call it from there")
     hosted = f"PID={os.getpid()}:" in os.environ.get("R_SESSION_INITIALIZED", "") + ":"
     ri = _rinterface(hosted=hosted)
     with _as_a_guest(ri) if hosted else contextlib.nullcontext():

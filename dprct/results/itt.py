@@ -401,7 +401,7 @@ def _of_moments(
     wanted = ["control_mean", *named]
     if [column.key for column in made.columns] != wanted:
         raise ParameterError(
-            f"arms name {', '.join(named)}; of released moments a table has every arm, in order: "
+            f"arms name {', '.join(named)}; a table of released moments has every arm, in order: "
             f"{', '.join(column.key for column in made.columns[1:])}"
         )
     return made

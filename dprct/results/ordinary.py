@@ -316,6 +316,6 @@ def _coded(name: str, column: pd.Series[Any], known: Sequence[Level]) -> pd.Seri
     strange = present.dropna()[lambda values: ~values.isin([*known, ""])]
     if len(strange):
         raise ParameterError(
-            f"column {name!r} has a level that it had not in the fit; give levels of the fit"
+            f"column {name!r} has a level that was not in the fit; give levels of the fit"
         )
     return present

@@ -189,7 +189,8 @@ def _text(series: Series, name: str) -> NDArray[np.object_]:
 def _stata_time(series: Series, *, days: bool) -> NDArray[np.float64]:
     if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone:
         warnings.warn(
-            f"column {series.name!r} has a time zone, which Stata has not; its times are in UTC",
+            f"column {series.name!r} has a time zone, which Stata does not have; its times "
+            "are in UTC",
             DprctWarning,
             stacklevel=2,
         )

@@ -185,7 +185,8 @@ def check_counts(found: Mapping[tuple[Any, ...], Sequence[int]], counted: Counte
         expected = {(): tuple(map(sum, columns))}
     if {key: tuple(sizes) for key, sizes in found.items()} != expected:
         raise EngineError(
-            "the public columns of the table have other counts now than when the model was made; "
+            "the public columns of the table have different counts now than when the "
+            "model was made;"
             "store it first, so that every pass reads the same rows"
         )
 

@@ -186,7 +186,7 @@ as_in_fit <- function(x, levels, kind, name, call) {
     }
     if (!all(words %in% c(levels, NA))) {
       refuse("parameter", sprintf(
-        "column '%s' has a level that it had not in the fit; give levels of the fit only", name
+        "column '%s' has a level that was not in the fit; give levels of the fit only", name
       ), call)
     }
     return(factor(words, levels))

@@ -760,7 +760,7 @@ def arrays_as_table(
     x, given, outcome = (numbers_given(v, k) for v, k in ((X, "X"), (t, "t"), (y, "y")))
     limits = numbers_given(x_bounds, "``x_bounds=``")
     if x.ndim != 2 or given.shape != (len(x),) or outcome.shape != (len(x),):
-        raise ParameterError("X, t and y have other shapes than (n, p), (n,) and (n,)")
+        raise ParameterError("X, t and y must have the shapes (n, p), (n,) and (n,)")
     if limits.shape not in ((2,), (x.shape[1], 2)) or np.shape(bounds) != (2,):
         raise ParameterError(
             "``bounds=`` is ``(low, high)``, and ``x_bounds=`` is ``(low, high)`` or one "

@@ -154,7 +154,7 @@ def _regressors(estimate: Fitted, data: Table) -> NDArray[np.float64]:
     for name, known in estimate.levels.items():
         if name in given and not given[name].dropna().isin([*known, ""]).all():
             raise ParameterError(
-                f"column {name!r} has a level that it had not in the fit; give levels of the fit"
+                f"column {name!r} has a level that was not in the fit; give levels of the fit"
             )
     right = parse("~" + result.formula.partition("~")[2], functions=True)
     rows = design(right, given, _with_levels(data.schema, estimate.levels), levels="schema")

@@ -81,7 +81,7 @@ def header_of(name: str, taken: Mapping[str, Any]) -> Header:
     recoding = _recoding(taken)
     labels = _labels(name, taken, recoding)
     if kind == "time" and text(taken["zone"]) not in ("", "UTC", "GMT"):
-        _warn(f"column {name!r} has a time zone, which Stata has not; its times are in UTC")
+        _warn(f"column {name!r} has a time zone, which Stata does not have; its times are in UTC")
     column = Column(
         name,
         _TYPES.get(kind, "double"),

@@ -114,7 +114,7 @@ def column_to_r(series: pd.Series[Any], what: str) -> Any:
         return _time(series)
     if pd.api.types.is_string_dtype(kind) or pd.api.types.is_object_dtype(kind):
         return _objects(series, what)
-    raise ConversionError(f"{what} is of type {kind}, which R has not; convert it")
+    raise ConversionError(f"{what} is of type {kind}, which R does not have; convert it")
 
 
 def _objects(series: pd.Series[Any], what: str) -> Any:

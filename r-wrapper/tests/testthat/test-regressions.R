@@ -82,7 +82,7 @@ test_that("the factors of new rows are read by their labels", {
     expect_equal(predict(texts, data.frame(s = rows$a)), predict(theirs, rows), ignore_attr = TRUE)
   }
   expect_equal(predict(ours, data.frame(a = c("v", "w"))), c(5.05, 9.1), ignore_attr = TRUE)
-  had_not <- "'[as]' has a level that it had not in the fit"
+  had_not <- "'[as]' has a level that was not in the fit"
   for (unseen in list(factor("z"), "z", factor(c("u", "z")))) {
     expect_error(predict(ours, data.frame(a = unseen)), had_not, class = "dprct_parameter_error")
     expect_error(predict(texts, data.frame(s = unseen)), had_not, class = "dprct_parameter_error")
