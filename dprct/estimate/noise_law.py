@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 _BEND = math.pi / 8
 """The contour ends 22.5 degrees from the vertical: half way to where e^(v s^2 / 2) grows."""
 
-_STEP, _REACH, _FEW = 1 / 16, 10.0, 64
-"""Of the rule along the contour; for cubes of more statistics than ``_FEW`` its step is less."""
+_STEP, _REACH, _FEW, _DRAWS = 1 / 16, 10.0, 64, 4
+"""Of the rule along the contour; its step is less for cubes of more statistics than ``_FEW``, or
+more than ``_DRAWS`` draws of fewer."""
 
 
 @lru_cache(maxsize=64)
@@ -58,7 +59,7 @@ def _path(size: int) -> tuple[Array, Array, float]:
     return bend * (np.cosh(u) - 1) + 1j * np.sinh(u), slope, step
 
 
-_HALVINGS, _MOST_STEPS = 40, 60
+_HALVINGS, _MOST_STEPS, _NEAR = 40, 60, 1e-9
 
 
 def noise_variance(size: int) -> float:
@@ -124,13 +125,18 @@ class _Law:
         with np.errstate(divide="ignore", invalid="ignore"):
             normal = (x + np.sqrt(x * x + 4 * self.variance)) / (2 * self.variance)
         low, high = np.zeros(x.shape), np.fmin(first, np.where(self.variance > 0, normal, first))
-        for _ in range(_HALVINGS):
-            s = (low + high) / 2
-            slope = sum(b * self.noise.slopes(b * s)[0] for b in self.scales)
-            above = self.variance * s + slope - x - 1 / s > 0
-            low, high = np.where(above, low, s), np.where(above, s, high)
-        found: Array = (low + high) / 2
-        return found
+        s: Array = high / 2
+        for _ in range(_HALVINGS):  # Newton's steps, and halvings where one would leave the bracket
+            slopes = [(b, *self.noise.slopes(b * s)) for b in self.scales]
+            rise = self.variance * s + sum(b * one for b, one, _ in slopes)
+            excess = rise - x - 1 / s
+            low, high = np.where(excess > 0, low, s), np.where(excess > 0, s, high)
+            if (np.abs(excess) <= _NEAR * (rise + 1 / s)).all():
+                break
+            step = excess / (self.variance + sum(b * b * two for b, _, two in slopes) + 1 / s**2)
+            inside = (low < s - step) & (s - step < high)
+            s = np.where(inside, s - step, (low + high) / 2)
+        return s
 
     def curvature(self, s: Array) -> Array:
         """Return the second derivative of K(s) - log s."""
@@ -141,7 +147,9 @@ class _Law:
 
     def tail(self, x: Array) -> tuple[Array, Array, Array]:
         """Return P(X > x), the density and its slope, all (...,), for x >= 0."""
-        at, (path, along, step) = self.saddle(x), _path(self.noise.size)
+        # in K the logarithms of all draws add, so that m of J turn and grow as one of m J does
+        many = self.noise.size * max(len(self.scales), _DRAWS) // _DRAWS
+        at, (path, along, step) = self.saddle(x), _path(many)
         width = 1 / np.sqrt(self.curvature(at))
         s = at[..., None] + width[..., None] * path
         height = np.exp(self.variance[..., None] / 2 * s * s - s * x[..., None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,21 @@ import pytest
 
 from dprct import MVHistogram, PrivateATE, PrivateMoments, Simple
 from dprct.queries import group_moments, sums, together
-from dprct.schema import Column
-from dprct.schema.tables import COMPANION, _legal, _rules, collected, schema_of, table
+from dprct.schema import Column, Schema
+from dprct.schema.tables import (
+    COMPANION,
+    Counting,
+    _legal,
+    _rules,
+    collected,
+    counted_once,
+    schema_of,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
-
-    from dprct.schema import Schema
 
 LAZY = ["Polars, lazy", "DuckDB", "Spark"]
 TWO = ["y", "x"]
@@ -126,6 +134,31 @@ def _noting(answered: Callable[..., Any], kinds: list[Any]) -> Callable[..., Any
         return answered(frame, sums, by, kind)
 
     return noted
+
+
+@pytest.mark.parametrize("t", ["legal", "missing", "illegal"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_levels_counted_one_by_one_are_the_groups(
+    engines: ModuleType, asked: list[str], t: str, whole: bool
+) -> None:
+    """Polars counts the rows of a few levels without grouping, and groups where that is not all."""
+    odd = {"legal": 1, "missing": None, "illegal": 7}[t]
+    kind = pl.Int16 if whole else pl.Float64
+    here = pl.when(pl.int_range(pl.len()) < 3).then(odd).otherwise(pl.col("t")).cast(kind)
+    rows = engines.rows().with_columns(here.alias("t"))
+    column = dataclasses.replace(engines.SCHEMA.column("t"), levels=(0, 1, 2, 3), missing=(".",))
+    counting = Counting({"t": nw.col("t")}, ("y",))
+    found = []
+    for engine in ("Polars, lazy", "DuckDB"):
+        held: Any = table(engines.ENGINES[engine](rows))
+        del asked[:]
+        found.append(counted_once(Schema((column,)), held, ["t"], counting))
+        assert len(asked) == (2 if engine != "DuckDB" and t != "legal" else 1)
+    assert found[0] == found[1]
+    keys = [key for (key,) in found[0].groups if key is not None]
+    assert {type(key) for key in keys} == {int if whole else float}
+    assert set(keys) == {0, 1}
+    assert found[0].legal == (t != "illegal")
 
 
 @pytest.mark.parametrize("engine", LAZY, indirect=True)

@@ -124,6 +124,15 @@ def test_noise_in_cubes_is_a_mixture_of_gammas(size: int, variance: float) -> No
         assert tail_of_sum(x, variance, (1.0,), size) == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.parametrize(("size", "draws"), [(48, 6), (48, 20), (8, 12)])
+def test_many_draws_of_noise_in_cubes_follow_it(size: int, draws: int) -> None:
+    rng, scales = np.random.default_rng(5), tuple(1 + 0.05 * k for k in range(draws))
+    noise = sum(b * rng.gamma(size + 1, size=100_000) * rng.uniform(-1, 1, 100_000) for b in scales)
+    for alpha in (0.5, 0.05):
+        q = float(quantile_of_sum(alpha, 0.0, scales, size))
+        assert (np.abs(noise) > q).mean() == pytest.approx(alpha, abs=0.006)
+
+
 def test_noise_in_cubes_of_one_is_laplace_noise() -> None:
     for alpha in (0.5, 0.05, 1e-8):
         of_one = quantile_of_sum(alpha, 0.7, (1.3,), 1)
