@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dprct.app.forms import keys
-from dprct.app.words import in_fields, plain
+from dprct.app.words import in_fields, in_labels, plain
 from dprct.encoding import encoding
 from dprct.errors import DprctError
 from dprct.results.plan import NOISE_SD, RATIO, STD_ERROR, WITHOUT_PRIVACY
@@ -111,7 +111,7 @@ def _about(
     if sd is None and known is not None and known.bounds is not None and not shares:
         sd = (known.bounds[1] - known.bounds[0]) / 2  # no spread within them is larger
     return {
-        "name": number.estimate,
+        "name": in_labels(number.estimate, schema),
         "outcome": outcome,
         "term": number.term,
         "unit": number.unit.removeprefix("units of "),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dprct import disk
 from dprct.app.packing import next_steps
+from dprct.app.words import in_labels
 from dprct.certificate.page import odds_words
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import DprctError
@@ -19,6 +20,7 @@ from dprct.privacy.budget import Budget
 from dprct.privacy.certified import certified_words, state_of
 from dprct.release.writing import certificate_paths
 from dprct.results.typeset import as_in_a_file
+from dprct.schema.schema import Schema
 from dprct.study.moments_tables import moments_path
 from dprct.study.protect import (
     bound_model,
@@ -193,14 +195,18 @@ def _of_document(study: Study) -> dict[str, Any]:
     document = results_of(study)
     content = document.content
     rows = []
+    asked, labels = study.asked.spec, labels_of(study)
     for one in document.frame.to_dict("records"):
         words = [*dict.fromkeys(str(value) for value in one.values() if isinstance(value, str))]
         words = words[0].split(": ", 1) if len(words) == 1 else words
         if words[:1] == ["effects"]:  # which the outcome says, too
             words = [f"effect on {words[1].split(': ')[0]}", *words[1].split(": ")[1:]]
+        if words in (["ATE"], ["ATT"]) and study.release.method == "ipw":  # as step 5 names it
+            words = [asked.outcome, asked.treatment]
         estimate, error = one.get("estimate"), one.get("std.error")
         if isinstance(estimate, float):
-            row = _row(words[0] if words else "", ": ".join(words[1:]), estimate, error)
+            name = in_labels(": ".join(words[1:]), labels)
+            row = _row(words[0] if words else "", name, estimate, error)
             rows.append(row | {k[5:]: one[k] for k in ("conf.low", "conf.high") if k in one})
     return {
         "claim": str(content["guarantee"]["text"]).splitlines(),
@@ -209,6 +215,11 @@ def _of_document(study: Study) -> dict[str, Any]:
         "notes": list(content["notes"]),
         "issued": content["issued"],
     }
+
+
+def labels_of(study: Study) -> Schema | None:
+    """Header of a .dta file, whose labels name the levels of factors; None of another."""
+    return Schema.from_dta(study.data) if study.data.suffix.lower() == ".dta" else None
 
 
 def _row(of: str, name: str, estimate: float, error: Any) -> dict[str, Any]:

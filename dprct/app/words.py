@@ -10,12 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from dprct.annotations import STUDY_FILE
+from dprct.schema.columns import shown
 from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from dprct.annotations import Kinds
+    from dprct.schema.schema import Schema
 
 FACTS: Mapping[str, str] = {
     "fate": "What the protected file shows of the column ([what each means](first_file.md)). An "
@@ -301,6 +303,29 @@ def in_fields(said: str, keys: Container[str]) -> str:
     said = said.replace("n.r. for", "not released for")
     said = said.replace("[[regression]]", "“Regression” of its own")
     return _SECTION.sub("", said).replace("  ", " ").strip()
+
+
+_LEVEL = re.compile(r"C\((\w+)\)\[(?:T\.)?([^\]]+)\]")
+
+
+def in_labels(name: str, header: Schema | None) -> str:
+    """Name of an estimate, with the labels of levels where a header has them.
+
+    Examples
+    --------
+    >>> from dprct.schema import Column, FileFacts, Schema
+    >>> file = FileFacts(value_labels={"region": {1: "north", 2: "south"}})
+    >>> schema = Schema((Column("region", "byte", value_label="region"),), file)
+    >>> in_labels("C(region)[T.2]", schema), in_labels("C(city)[T.Ulm]", None)
+    ('region: south', 'city: Ulm')
+    """
+
+    def level(found: re.Match[str]) -> str:
+        labels = header.labels_of(found[1]) if header and found[1] in header.names else {}
+        said = {str(code): text for code, text in labels.items()}
+        return f"{found[1]}: {shown(said.get(found[2], found[2]))}"
+
+    return _LEVEL.sub(level, name)
 
 
 def label(key: str, section: str = "") -> str:

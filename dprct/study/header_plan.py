@@ -129,7 +129,7 @@ def expected_errors(
 
 _EFFECT = "standard error, in units of the outcome"
 _DRAW = "sd of the noise of what is drawn, in units of its grid"
-_KEPT = "rows that a combination needs to survive (t)"
+_KEPT = "rows that a combination needs to be released"
 
 
 def _asked(study: Study, header: Schema, rows: int | None) -> tuple[Spec[Any], Any] | None:

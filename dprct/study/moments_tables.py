@@ -137,10 +137,10 @@ def moments_path(output: Path) -> Path:
     Examples
     --------
     >>> from pathlib import Path
-    >>> [moments_path(Path(name)).name for name in ("trial_moments.json", "table2.json")]
+    >>> [moments_path(Path(name)).name for name in ("trial_results.json", "table2.json")]
     ['trial.moments.json', 'table2.moments.json']
     """
-    return output.with_name(output.stem.removesuffix("_moments") + SUFFIX)
+    return output.with_name(output.stem.removesuffix("_results") + SUFFIX)
 
 
 def moments_places(output: Path) -> tuple[Path, ...]:

@@ -335,7 +335,9 @@ class Study:
         stem = self.data.stem
         default = f"{stem}_protected.dta" if self.promises else unpromised_name(stem)
         if not self.makes_file:
-            default = f"{stem}_{self.release.method}{SUFFIX}"
+            # the moments themselves go to a file beside it that is named after them
+            made = "results" if self.release.method == "moments" else self.release.method
+            default = f"{stem}_{made}{SUFFIX}"
         return self.path.parent / (self.release.output or default)
 
     def declared(self, header: Schema) -> Schema:

@@ -627,7 +627,7 @@ def test_readers_run_regressions_on_released_moments(
     found = moments.ols("income ~ cash + age")
     assert rows["income ~ cash + age", "age"]["std.error"] == pytest.approx(found.bse["age"])
     assert dprct("ols", place, "works ~ cash*female").code == 0
-    text = (folder / "trial_moments.txt").read_text("utf-8")
+    text = (folder / "trial_results.txt").read_text("utf-8")
     assert "Certificate of trial.moments.json" in text
     assert package.verify(place).identical
     assert package.verify(place).certificate == "trial.moments.certificate.json"
@@ -686,7 +686,7 @@ def test_moments_of_another_ledger_are_contradicted(
     assert dprct("verify", first).code == 0
     certificate = folder / "trial.moments.certificate.json"
     assert package.verify(first, certificate).identical
-    for one in [*folder.glob("trial_moments.*"), *folder.glob("trial.moments.*")]:
+    for one in [*folder.glob("trial_results.*"), *folder.glob("trial.moments.*")]:
         one.rename(folder / f"old {one.name}")
     assert dprct("protect", study, "--yes").code == 0
     ran = dprct("verify", first)

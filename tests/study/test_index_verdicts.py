@@ -199,6 +199,6 @@ def test_a_valid_logit_is_read_as_the_verdict_says(
 
 
 def test_results_of_the_study_have_the_logits(farm: Path) -> None:
-    text = (farm / "farmers_moments.json").read_text()
+    text = (farm / "farmers_results.json").read_text()
     assert "takeup ~ offer + age, family logit, cluster village" in text
     assert "Table 2" in text

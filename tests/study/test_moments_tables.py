@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def test_the_moments_are_named_after_the_results(tmp_path: Path) -> None:
-    assert moments_path(tmp_path / "trial_moments.json").name == "trial.moments.json"
-    check_moments_target(tmp_path / "trial_moments.json", "trial")
+    assert moments_path(tmp_path / "trial_results.json").name == "trial.moments.json"
+    check_moments_target(tmp_path / "trial_results.json", "trial")
 
 
 def test_a_strangers_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "trial.moments.json").write_text("{}")
     with pytest.raises(FileError):
-        check_moments_target(tmp_path / "trial_moments.json", "trial")
+        check_moments_target(tmp_path / "trial_results.json", "trial")
     with pytest.raises(FileError, match="leave out"):
         check_moments_target(tmp_path / "other.moments.json", "trial")
 
@@ -33,7 +33,7 @@ def test_a_strangers_file_is_not_replaced(tmp_path: Path) -> None:
 def test_a_strangers_certificate_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "trial.moments.certificate.txt").write_text("mine")
     with pytest.raises(FileError, match=r"'trial\.moments\.certificate\.txt' exists"):
-        check_moments_target(tmp_path / "trial_moments.json", "trial")
+        check_moments_target(tmp_path / "trial_results.json", "trial")
 
 
 def test_of_units_with_several_rows_only_declared_regressions_are_tabled() -> None:

@@ -32,7 +32,9 @@ export const count = (number) => Number(number).toLocaleString("en");
 
 export function short(number) {
   if (number === null || number === undefined || !Number.isFinite(number)) return "";
-  if (number !== 0 && (Math.abs(number) < 1e-4 || Math.abs(number) >= 1e7)) return number.toExponential(2);
+  if (number !== 0 && (Math.abs(number) < 1e-4 || Math.abs(number) >= 1e7)) {
+    return number.toExponential(2).replace(/\.?0+e/, "e").replace(/e([+-])(\d)$/, "e$10$2"); // as the plan writes it
+  }
   return Number(number.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
 }
 

@@ -37,9 +37,10 @@ export function field(about) {
   input.setAttribute("aria-describedby", `${id}-hint ${id}-wrong`);
   const full = about.of ? `${about.label} of ${about.of}` : about.label;
   if (about.of) input.setAttribute("aria-label", full);
+  const needed = about.required ? element("span", { class: "needed", text: " (needed)" }) : null;
   const label = element("label", { for: id },
-    about.label, about.required ? element("span", { class: "needed", text: " (needed)" }) : null);
-  const made = { about, id, input, wrong, full, saved: "",
+    about.label, needed);
+  const made = { about, id, input, wrong, full, needed, saved: "",
     row: element("div", { class: about.flag ? "field flag" : WIDE.includes(about.at[about.at.length - 1]) ? "field wide" : "field" },
       ...(about.flag ? [input, label] : [label, input]), wrong, hint,
       rest ? element("details", { class: "hint" }, element("summary", { text: "more about it" }), rest) : null) };
@@ -104,6 +105,7 @@ function judge(one) {
   if (one.wrong.textContent !== words) one.wrong.textContent = words;
   const invalid = Boolean(refused || (open.length && one.input.value));
   one.input.toggleAttribute("data-open", open.length > 0);
+  if (one.needed) one.needed.hidden = Boolean(one.input.value);
   if (invalid) one.input.setAttribute("aria-invalid", "true");
   else one.input.removeAttribute("aria-invalid");
 }

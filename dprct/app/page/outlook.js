@@ -46,6 +46,7 @@ export function startOutlook() {
   }
   $("again").addEventListener("click", () => { seed += 1; showOutlook(); });
   document.addEventListener("step", () => ahead(0));
+  window.addEventListener("resize", () => showOutlook()); // pictures are as wide as the window
 }
 
 export function showPrivacy() {
@@ -79,8 +80,11 @@ function showMeaning() {
   ].filter(Boolean) : [element("p", { class: "bad", text: none })]));
 }
 
-const percent = (share) => share > 0.999 ? "100 % (in the first three digits)"
-  : `${share <= 0.99 ? Math.ceil(share * 100) : Math.ceil(share * 1000) / 10} %`;
+// rounded up, with as many digits as it takes to be below 100
+function percent(share) {
+  const digits = [0, 1, 2, 3, 4].find((some) => Math.ceil(share * 100 * 10 ** some) < 100 * 10 ** some);
+  return digits === undefined ? "all but 100 %" : `${(Math.ceil(share * 100 * 10 ** digits) / 10 ** digits).toFixed(digits)} %`;
+}
 
 function scale(e) {
   const first = e <= 1 ? "Up to 1 is called strong." : e <= 4 ? "1 to 4 is common for tables and effects."
@@ -120,6 +124,9 @@ async function look(step) {
   if (isGone()) return;
   const ready = !state.error && !state.open.length;
   $("ahead-note").hidden = ready;
+  const first = document.querySelector("#steps a.open");
+  $("ahead-note").replaceChildren("The pictures are shown when nothing is open. ",
+    first ? element("a", { href: first.hash, text: `Go to step ${first.textContent.trim()}` }) : "");
   $("ahead").hidden = !ready;
   if (state.method !== "mv_histogram") $("sizes").hidden = true;
   if (step === 5) { verdicts(); sizes(); }
@@ -284,7 +291,7 @@ function showCurve() {
   const one = names.get(chosen);
   const points = one.points.filter((p) => EPSILONS.includes(p.epsilon) || p.epsilon === epsilon())
     .sort((a, b) => a.epsilon - b.epsilon);
-  const heads = ["epsilon", one.floor ? "noise alone" : one.what, ...(one.floor ? ["standard error"] : [])];
+  const heads = ["epsilon", one.floor ? "its part from privacy noise" : one.what, ...(one.floor ? ["standard error"] : [])];
   $("curve").replaceChildren(curve(one.what, points, one.floor, epsilon()),
     element("details", {}, element("summary", { text: "These numbers as a table" }),
       table(one.what, heads, points.map((p) => [p.epsilon, p.noise, ...(one.floor ? [p.with] : [])]))));

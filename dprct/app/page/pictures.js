@@ -4,7 +4,9 @@
 import { short } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 640;
+const WIDEST = 640, NARROWEST = 300, MARGIN = 60;
+const LETTER = 7; // pixels of a letter, about
+let WIDTH = WIDEST; // as wide as the window lets it be, so that text keeps its size
 
 function drawn(kind, facts, text) {
   const made = document.createElementNS(SVG, kind);
@@ -14,6 +16,7 @@ function drawn(kind, facts, text) {
 }
 
 function canvas(height, words) {
+  WIDTH = Math.max(NARROWEST, Math.min(WIDEST, document.documentElement.clientWidth - MARGIN));
   const svg = drawn("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, role: "img", "aria-label": words });
   svg.append(drawn("title", {}, words));
   return svg;
@@ -51,13 +54,13 @@ export function forest(rows, words) {
   const step = 30, top = 10, svg = canvas(top + step * rows.length + 26, words);
   const ends = rows.flatMap((one) => [one.low ?? one.estimate, one.high ?? one.estimate, 0]);
   const low = Math.min(...ends), high = Math.max(...ends), pad = (high - low || 1) * 0.06;
-  const left = 220, x = (value) => left + (value - low + pad) / (high - low + 2 * pad || 1) * (WIDTH - left - 16);
+  const left = Math.min(220, WIDTH * 0.4), x = (value) => left + (value - low + pad) / (high - low + 2 * pad || 1) * (WIDTH - left - 16);
   const bottom = top + step * rows.length;
   svg.append(line(x(0), top, x(0), bottom, "axis"), line(left, bottom, WIDTH - 16, bottom, "axis"));
   for (const value of new Set([low, 0, high])) svg.append(label(x(value), bottom + 18, short(value), "middle"));
   rows.forEach((one, at) => {
     const y = top + step * at + step / 2;
-    svg.append(label(0, y + 4, cut(one.name, 32)));
+    svg.append(label(0, y + 4, cut(one.name, Math.floor(left / LETTER))));
     if (one.low !== null && one.low !== undefined) bar(svg, x(one.low), x(one.high), y, "with");
     svg.append(drawn("circle", { class: "dot", cx: x(one.estimate), cy: y, r: 4 }));
   });
@@ -66,9 +69,9 @@ export function forest(rows, words) {
 
 // -- error against epsilon; both axes are logarithmic. points: [{epsilon, with, noise}]
 export function curve(name, points, floor, now) {
-  const box = { left: 70, right: 20, top: 34, bottom: 48, height: 300 };
-  const words = `${name} against epsilon; you are at ${short(now)}`;
-  const svg = canvas(box.height, words);
+  const svg = canvas(300, `${name} against epsilon; you are at ${short(now)}`);
+  const lines = WIDTH < WIDEST ? 3 : 1; // of the legend
+  const box = { left: 70, right: 20, top: 18 + 16 * lines, bottom: 48, height: 300 };
   const heights = points.flatMap((one) => [one.with, one.noise]).concat([floor]).filter((y) => y > 0);
   if (!heights.length || points.length < 2) return svg;
   const low = Math.log(Math.min(...heights) * 0.85), high = Math.log(Math.max(...heights) * 1.15);
@@ -92,14 +95,13 @@ export function curve(name, points, floor, now) {
   if (now >= points[0].epsilon * 0.9 && now <= points[points.length - 1].epsilon * 1.1) {
     svg.append(line(x(now), box.top, x(now), edge, "now"), label(x(now), box.top - 4, "you are here", "middle"));
   }
-  let from = box.left;
   const kinds = points.some((one) => one.with > 0)
-    ? [["total", "standard error"], ["noise", "noise alone"], ...(floor > 0 ? [["floor", "without privacy"]] : [])]
+    ? [["total", "standard error"], ["noise", "its part from privacy noise"], ...(floor > 0 ? [["floor", "without privacy"]] : [])]
     : [["noise", name]];
-  for (const [kind, text] of kinds) {
-    svg.append(line(from, 10, from + 24, 10, kind), label(from + 30, 14, text));
-    from += 170;
-  }
+  kinds.forEach(([kind, text], place) => {
+    const from = box.left + (lines > 1 ? 0 : [0, 150, 370][place]), y = 10 + (lines > 1 ? 16 * place : 0);
+    svg.append(line(from, y, from + 24, y, kind), label(from + 30, y + 4, text));
+  });
   return svg;
 }
 

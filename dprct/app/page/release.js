@@ -189,6 +189,9 @@ async function showResult() {
   } catch (error) { complain(error.message); }
 }
 
+// an outcome is the unit of its effects
+const named = (of) => state.columns.some((one) => one.name === of) ? `${of} (in units of ${of})` : of;
+
 function showMade(found) {
   const entries = state.ledger && !state.ledger.error ? state.ledger.entries.length : 0;
   shownFor = JSON.stringify([state.output, entries, state.method]);
@@ -206,7 +209,7 @@ function showMade(found) {
   ];
   if (rows.length) {
     parts.push(element("h4", { text: "Estimates, with intervals of 95 % that hold sampling and privacy noise" }),
-      ...byOutcome(rows.slice(0, 24)).map((some) => element("figure", {}, some[0].name === some[0].of ? null : element("figcaption", { text: some[0].of }),
+      ...byOutcome(rows.slice(0, 24)).map((some) => element("figure", {}, some[0].name === some[0].of ? null : element("figcaption", { text: named(some[0].of) }),
         forest(some.map((one) => ({ ...one, name: one.name.slice(one.of.length + 2) || one.of })), `Released estimates: ${some[0].of}`))),
       element("details", {}, element("summary", { text: "As a table" }), table("", ["", "estimate", "standard error", "from", "to"],
         rows.map((one) => [one.name, one.estimate, one.error, one.low, one.high]))));
