@@ -259,14 +259,29 @@ def in_one_study(key: list[dict[str, Any]], files: list[tuple[Path, Path]]) -> l
     rows = [None if row is None else of_header(replace(row, **AS_ONE_FILE)) for row in found]
     there = [row for row in rows if row is not None]
     arms = [name for name in named if not any(is_interaction(name, row) for row in there)]
+    crossed = {*arms} & products_with_traits(read_files(files, treatments=[*named]), named)
     columns = columns_of(there)
     drafted = prefilled(there, columns, arms)
     served = study_of(columns, drafted)
     names = {one.expression: one.name for one in drafted.derived}
     return [
-        "not in these do-files" if row is None else in_study(row, served, names, arms)
+        "not in these do-files"
+        if row is None
+        else "interaction with treatment"
+        if row.command in LINEAR and crossed & {*row.treatments}
+        else in_study(row, served, names, arms)
         for row in rows
     ]
+
+
+def products_with_traits(rows: Iterable[Regression], arms: Iterable[str]) -> set[str]:
+    """Return treatments that are an arm times a trait, as do-files make them or by their name."""
+    found = set[str]()
+    for row in rows:
+        found |= {w for w in row.treatments for arm in row.treatments if w.startswith(f"{arm}_")}
+        made = {word: leaves_of(word, row.derived) for word in row.treatments}
+        found |= {w for w, of in made.items() if len(of) > 1 and {*of} - {*arms} - PERIODS}
+    return found
 
 
 AS_ONE_FILE: dict[str, Any] = {"steps": (), "unknown": (), "sources": (), "dataset": MADE_FOR}
@@ -316,10 +331,14 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
         return Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
 
     names = dict.fromkeys([*columns, *(one.name for one in drafted.derived)])
-    schema, arms = Schema(tuple(map(column, names))), [*drafted.arms]
+    persons = {of_persons(one.formula) for one in drafted.regressions}
+    (person,) = persons if len(persons) == 1 else ("",)  # of whom each has an effect in all
+    unit = Unit("person", id=person, max_rows=99) if person else Unit()
+    schema, arms = Schema(tuple(map(column, names)), unit=unit), [*drafted.arms]
     if not arms:
         return None
-    design = Cluster(arms, cluster=drafted.cluster) if drafted.cluster else Simple(arms)
+    within = drafted.cluster and not person
+    design = Cluster(arms, cluster=str(drafted.cluster)) if within else Simple(arms)
 
     def spec(printed: list[Printed]) -> MomentsSpec:
         return MomentsSpec(
@@ -347,6 +366,11 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
 
     kept = [one for one in drafted.regressions if serves(one)]
     return Served.planned("trial.moments.json", spec(kept), schema) if kept else None
+
+
+def of_persons(formula: str) -> str:
+    """Return the column whose levels have effects in a drafted formula, those of persons."""
+    return formula.partition(" | ")[2]
 
 
 def in_study(row: Regression, served: Served | None, names: dict[str, str], arms: list[str]) -> str:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.one_step import OnGrid, Score, square_move, sums_by_cell, weighted_sums
+from dprct.queries.one_step import (
+    FINEST,
+    OnGrid,
+    Score,
+    root_above,
+    square_move,
+    sums_by_cell,
+    weighted_sums,
+)
 from dprct.queries.sums import GRID
 
 if TYPE_CHECKING:
@@ -238,6 +246,88 @@ def _square(vectors: Numbers) -> Numbers:
     """Squared length of every column."""
     found: Numbers = (vectors * vectors).sum(axis=0)
     return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfPersons(Members):
+    """The same where a person may have several rows, and comes or goes with all of them.
+
+    Notes
+    -----
+    A person is a member where all rows meet the condition.  With u the controls and f functions of
+    cells, released are S_j = sum g a_j r, R_k = w_R sum g v u_k r and E_l = w_E sum g f_l; the
+    products of u and a that least squares needs are combinations of E.  Which rows are whose, and
+    their cells, are public and stay.  With x_c = (a_c, w_R v_c u_c) and n_c rows of a person in
+    cell c let X = sum n_c |x_c| and Y = w_E sum n_c |f_c|.  *Who stays a member* moves each r by
+    2 b at most, and S and R together by 2 b X, by the triangle inequality.  *Who joins or leaves*
+    moves them by b X, and E by Y: the square of all is b^2 X^2 + Y^2 at most.  w_R is so small that
+    |w_R v u| is at most the root of 1/10 of the longest |a|, and w_E so small that w_E sum n_c
+    |f_c| of every person is 3^.5 b, or b where a person may leave one regression and join another
+    (``twice``), times the longest X: who joins or leaves moves no more than who stays may, and
+    ``twice`` no more than half of that, squared.  A person is of no more regressions than all of
+    the rows are, so that those of one kind are together what a person may be a member of.
+
+    *Squares.*  U_gj = sum a_jc e over the rows of members in a cluster, e = r - m_c.  As |m_c| is b
+    at most, |e| is 2 b at most, and moves by 2 b of who stays: whoever stays, joins or leaves moves
+    U_gj by d_j = 2 b sum n_c |a_jc|, and squares and products by what :class:`Score` says of
+    several rows of a person.
+    """
+
+    # (K, C) array of Python int: u of every cell on the grid of 2^52, each column within it.
+    controls: Any = ()
+
+    @property
+    def of_controls(self) -> int:
+        """W_R: what u is multiplied by."""
+        return math.isqrt(self.longest // TAU)
+
+    @property
+    def of_more(self) -> int:
+        """W_E."""
+        b, rows = self.reach, self._of_a_person(_lengths(self.more))
+        most = max(map(int, self._of_a_person(_lengths(self.of_residuals))[0]))
+        room = b * most if self.twice else math.isqrt(3 * (b * most) ** 2)
+        return room // max(1, *map(int, rows[0]))
+
+    @property
+    def of_residuals(self) -> Numbers:
+        """What residuals are multiplied by: a of each coefficient, w_R v u; (q + K, C)."""
+        found = self.of_controls * self.controls * self._loads // (FINEST * GRID)
+        return np.vstack([self.weights, found])
+
+    @property
+    def of_members(self) -> Numbers:
+        """What members are multiplied by: w_E f; (E, C)."""
+        found: Numbers = self.of_more * self.more
+        return found
+
+    @property
+    def effects(self) -> OnGrid:
+        """All numbers; proof above."""
+        r, g, b = self.of_residuals, self.of_members, self.reach
+        X, Y = (self._of_a_person(_lengths(one))[0] for one in (r, g))
+        longest = np.maximum(4 * b**2 * X**2, (2 if self.twice else 1) * (b**2 * X**2 + Y**2))
+        reach = np.vstack([2 * b * self._of_a_person(abs(r)), self._of_a_person(abs(g))])
+        return OnGrid(reach, longest, self.holds, self.twice)
+
+    @property
+    def totals(self) -> OnGrid:
+        """None: the effects have the totals of residuals."""
+        assert self.members is not None
+        return OnGrid(np.zeros((0, int(self.members[0][-1]) + 1), dtype=object))
+
+    def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
+        """Return the squares, as far as anything may move them that has weights in these cells."""
+        plain = Score(
+            self.reach, self.weights, self.blocks, self.clusters, members=self.members
+        ).squares(most, joint=joint)
+        counts = self._of_a_person(self.counts[None].astype(object))[0] > 0
+        return OfAnyWeights(plain.reach, holds=self.holds, counts=counts)
+
+
+def _lengths(vectors: Numbers) -> Numbers:
+    """Return the length of every column, rounded up; (1, C)."""
+    return np.array([[root_above(int(one)) for one in _square(vectors)]], dtype=object)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

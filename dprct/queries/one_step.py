@@ -162,6 +162,8 @@ class PublicCells:
     # (J,): the arm of each kind of people where treatment is private, -1 for none: ``codes`` are
     # then places, and the cells of a place are its arms, one after another.
     arms: Whole | None = None
+    # (n,): whose each row is, where a person may have several.
+    owner: Whole | None = None
 
     @property
     def relation(self) -> Relation:
@@ -180,10 +182,10 @@ class PublicCells:
 def length_of(reach: Numbers) -> int:
     """Return the smallest whole number that no column of ``reach`` (m, C) is longer than."""
     square = max(int((column * column).sum()) for column in reach.T)
-    return _root(square)
+    return root_above(square)
 
 
-def _root(square: int) -> int:
+def root_above(square: int) -> int:
     """Smallest whole number whose square is not below another."""
     root = math.isqrt(square)
     return root + (root * root < square)
@@ -220,7 +222,7 @@ class OnGrid:
         """W: 2^20 of the grid."""
         if self.lengths is None:
             return max(1, length_of(self.reach))
-        return max(1, _root(max(map(int, self.lengths))))
+        return max(1, root_above(max(map(int, self.lengths))))
 
     @property
     def squared(self) -> Numbers:
@@ -229,8 +231,8 @@ class OnGrid:
         found: Numbers = (moves * moves).sum(axis=0)
         if self.lengths is None:
             return found
-        more, unit = _root(len(moves) * (2 if self.twice else 1)), self.unit
-        whole = [(-(-_root(int(one)) * GRID // unit) + more) ** 2 for one in self.lengths]
+        more, unit = root_above(len(moves) * (2 if self.twice else 1)), self.unit
+        whole = [(-(-root_above(int(one)) * GRID // unit) + more) ** 2 for one in self.lengths]
         if self.twice:
             return np.array(whole, dtype=object)
         return np.array([min(a, b) for a, b in zip(whole, found, strict=True)], dtype=object)
@@ -731,15 +733,15 @@ class ResidualRows:
 
     __slots__ = (
         "_cells", "_clusters", "_counting", "_features", "_groups", "_kinds", "_ordered",
-        "_relation", "_sums", "_values",
+        "_owner", "_relation", "_sums", "_values",
     )  # fmt: skip
 
     def __init__(
         self, values: list[NDArray[np.int32]], cells: Whole, clusters: Whole | None,
         features: Sequence[NDArray[np.int32]] = (), kinds: NDArray[np.int32] | None = None,
-        relation: Relation = "replace-one-design-public",
+        relation: Relation = "replace-one-design-public", owner: Whole | None = None,
     ):  # fmt: skip
-        self._relation = relation
+        self._relation, self._owner = relation, owner
         self._values, self._cells = values, cells
         self._clusters = None if clusters is None else np.atleast_2d(clusters)
         self._features, self._kinds = features, kinds
@@ -786,7 +788,8 @@ class ResidualRows:
             for of_feature, feature in zip(u, features, strict=True):
                 of_feature[here] = feature.of(some)
         kind = found.get(KIND)
-        return cls(list(values), cells.of(at, kind), clusters, list(u), kind, cells.relation)
+        codes, owner = cells.of(at, kind), cells.owner
+        return cls(list(values), codes, clusters, list(u), kind, cells.relation, owner)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -931,15 +934,24 @@ class ResidualRows:
         return self._counting[key]
 
     def chosen(self, score: Score | Gram) -> Any:
-        """Return which rows the private columns of a regression choose."""
-        return True if score.holds is None else score.holds[self.kinds]
+        """Return which rows the private columns of a regression choose.
+
+        Of persons who may have several, those all of whose rows meet the condition.
+        """
+        if score.holds is None:
+            return True
+        found = score.holds[self.kinds]
+        return (
+            found if self._owner is None else (np.bincount(self._owner, ~found) == 0)[self._owner]
+        )
 
     def counted(self, score: Score | Gram) -> Whole:
         """Return what each row counts by private columns: 0 or 1, or its weight."""
         found = np.ones(len(self._cells), np.int64)
         if score.weighing is not None:
             found = self.weight(score.weighing)
-        return found if score.holds is None else found * score.holds[self.kinds]
+        counted: Whole = found * self.chosen(score)
+        return counted
 
     @property
     def kinds(self) -> NDArray[np.int32]:

@@ -30,7 +30,7 @@ from dprct.estimate.moments.variables import (
     unit_effects,
 )
 from dprct.formula import parse
-from dprct.schema.conditions import as_in_stata, condition, reduced
+from dprct.schema.conditions import as_in_stata, condition, named, reduced
 from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (
     COMMANDS,
@@ -396,7 +396,8 @@ class Served:
         alike = _same_errors(one, row, clusters)
         otherwise = counts != one.counted
         if alike and row.vce != "bootstrap" and not otherwise:
-            return "valid", "", replace(command, after=f", {estimand}")
+            whole = f", of each {self.unit} whose rows all meet it" if self._chooses(one) else ""
+            return "valid", "", replace(command, after=f", {estimand}{whole}")
         mine = "the coefficients are served, their errors are not"
         if otherwise:
             said_as = "true" if counts else "false"
@@ -412,6 +413,11 @@ class Served:
         if alike:
             said += ", which estimate what a bootstrap does"
         return "effects only", said, command
+
+    def _chooses(self, one: ServedStep) -> bool:
+        """Whether private columns choose units of several rows, with all of them."""
+        columns = [self.schema.column(name) for name in (named(one.where) if one.where else ())]
+        return self.unit is not None and any(column.fate != "public" for column in columns)
 
     def _condition(self, row: Regression) -> str | None:
         """Return the condition on rows as a declared regression has it; None if it has no such.

@@ -16,7 +16,7 @@ from dprct.errors import ParameterError
 from dprct.privacy.aggregates import _open
 from dprct.queries import Part
 from dprct.queries.kinds import Kinds
-from dprct.queries.members import Members
+from dprct.queries.members import Members, OfPersons
 from dprct.queries.one_step import (
     FINEST,
     PublicCells,
@@ -302,6 +302,83 @@ def test_classical_errors_of_members_are_one_number_that_a_person_moves_as_said(
             assert int(max(abs(one - other))) <= most_of_one
             largest = max(largest, (square / l2_squared) ** 0.5)
     assert largest > reached
+
+
+# Cells 0 to 2 are those of persons of two rows and one, 3 and 4 of one row each, 5 of three.
+PATTERNS = np.array([[0, 0, 1, 1, 2], [2, 1, 1, 1, 3]])
+ROWS_OF = ([0, 0, 1], [2, 3], [4, 4, 4])
+
+
+def of_persons(
+    rng: np.random.Generator, holds: Any, q: int, *, twice: bool, longest: int, loads: Any = None
+) -> OfPersons:
+    """A score whose controls and functions of patterns are any, of patterns of unequal weights."""
+    size = PATTERNS.shape[1]
+    a, u = rng.normal(size=(q, size)), rng.normal(size=(2, size))
+    a[:, PATTERNS[0] == longest] *= 5
+    rows = np.bincount(PATTERNS[0], PATTERNS[1])[PATTERNS[0]]
+    f = rng.uniform(-1, 1, (3, 3))[:, PATTERNS[0]] / rows
+    a, u = (x / np.sqrt((x**2).sum(axis=0)).max() for x in (a, u))
+    whole, controls, more = (np.rint(x * FINEST).astype(np.int64).astype(object) for x in (a, u, f))
+    return OfPersons(
+        GRID, whole, np.zeros(size, np.int64), True, loads, PATTERNS, holds=holds, twice=twice,
+        more=more, counts=np.ones(size, bool), controls=controls,
+    )  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("q", [1, 2])
+@pytest.mark.parametrize("conditions", [LEVELS[:1], LEVELS[:2]])
+def test_no_person_moves_a_vector_further_with_all_rows(
+    conditions: tuple[str, ...], q: int
+) -> None:
+    """Outcomes and membership of all rows change; who has rows of two kinds is of none."""
+    rng, kinds, largest = np.random.default_rng(8), kinds_of(conditions), np.zeros(2)
+    loads = np.array([GRID, GRID // 3, 7, GRID, GRID // 2])
+    for turn, (pattern, cell) in enumerate([*enumerate(ROWS_OF)] * 2):
+        n = len(cell)
+        values = [*itertools.product((-1.0, 3.0), (0.0, 1.0), repeat=n)]
+        values = values if n < 3 else [x for x in values if len({*x[1::2]}) == 1] + values[::7]
+        people = pd.DataFrame({
+            "y": [y for one in values for y in one[::2]],
+            "female": [g for one in values for g in one[1::2]],
+        })  # fmt: skip
+        told = read(people, PublicCells(1, np.zeros(len(people), np.int64)), kinds)
+        scores = [
+            of_persons(rng, kinds.holds(text), q, twice=len(conditions) > 1, longest=pattern,
+                       loads=loads if turn > 2 else None)
+            for text in conditions
+        ]  # fmt: skip
+        most = [[int(rng.choice([1, 9])) * GRID * FINEST] * q for _ in scores]
+        centres = [[int(rng.choice([0, GRID, -GRID]))] * 5 for _ in scores]
+        vectors = [
+            Vector(tuple(s.effects for s in scores)),
+            Vector(tuple(s.squares(c) for s, c in zip(scores, most, strict=True))),
+        ]
+        found, which = [], [0] * len(scores)
+        for at in range(len(values)):
+            own = slice(at * n, (at + 1) * n)
+            rows = ResidualRows(
+                [told.residuals(0)[own].astype(np.int32)], np.array(cell), np.zeros(n, np.int64),
+                (), told.kinds[own], owner=np.zeros(n, np.int64),
+            )  # fmt: skip
+            assert all(len({*rows.chosen(s).tolist()}) == 1 for s in scores)
+            found.append([
+                np.array(_open(sums), dtype=object) for sums in (
+                    rows.effects(which, scores),
+                    rows.squares(which, scores, centres, most, [True] * len(scores)),
+                )
+            ])  # fmt: skip
+        for one, other in itertools.combinations(found, 2):
+            for at, vector in enumerate(vectors):
+                moved = one[at] - other[at]
+                l1, l2_squared, most_of_one = vector.sensitivities
+                square = int((moved * moved).sum())
+                assert square <= l2_squared
+                assert int(abs(moved).sum()) <= l1
+                assert int(max(abs(moved))) <= most_of_one
+                largest[at] = max(largest[at], (square / l2_squared) ** 0.5)
+    assert (largest > (0.85, 0.6)).all(), largest
 
 
 def secret(

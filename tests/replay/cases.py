@@ -900,6 +900,13 @@ declared("persons of several rows",
           "assignment": dprct.Cluster("t", cluster="pid")},
          private="y w", public="t pid pair x", rows=2, arms=("halves",),
          facts={"x": {"fate": "public"}})  # fmt: skip
+declared("persons of several rows, some by a private column",
+         {"formulas": [dprct.Regression("y ~ t + w + C(x)", where="g == 'a'"),
+                       dprct.Regression("w ~ t:x + C(x) | pid", where="g == 'b'"),
+                       "y ~ t + C(x)"],
+          "assignment": dprct.Cluster("t", cluster="pid")},
+         private="y w g", public="t pid pair x", rows=2, arms=("halves",), grown=True,
+         facts={"x": {"fate": "public"}})  # fmt: skip
 for engine in (False, True):
     declared("clusters of different columns" + ", in Polars" * engine,
              {"formulas": [dprct.Regression("y ~ t + w", cluster="pair"),

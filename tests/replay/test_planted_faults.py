@@ -290,14 +290,14 @@ def one_row_of_a_person(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(one_step.Score, "_of_a_person", wrong)
 
 
-def panel_moved() -> Pair:
+def panel_moved(name: str) -> Pair:
     """Return a pair in which all rows of a person go from bound to bound."""
-    case, n = CASES[PERSONS], 1200
+    case, n = CASES[name], 1200
     one = pd.DataFrame({
         "y": np.arange(n) // 2 % 2 * 1.0, "w": 0.0, "pid": np.arange(n) // 2 * 1.0,
         "t": (np.arange(n) >= n // 2) * 1.0, "x": np.arange(n) % 2 * 1.0,
-        "pair": np.arange(n) // 2 * 1.0,
-    })  # fmt: skip
+        "pair": np.arange(n) // 2 * 1.0, "g": "a",
+    })[[*case.private, *case.public]]  # fmt: skip
     other = one.copy()
     other.loc[:1, "y"] = 1.0
     return Pair(case, case.schema((0.0, 1.0)), one, other, Budget(8.0, 1e-4))
@@ -344,6 +344,7 @@ def declared_moved(name: str) -> Pair:
 
 LATE = "estimate.PrivateMoments: declared, an instrument that villages were assigned"
 PERSONS = "estimate.PrivateMoments: declared, persons of several rows"
+SOME_PERSONS = f"{PERSONS}, some by a private column"
 JOINT = "estimate.PrivateMoments: declared, joint tests, villages"
 CLASSICAL = "estimate.PrivateMoments: declared, classical errors"
 OF_MEMBERS = (
@@ -451,7 +452,10 @@ FAULTS: dict[str, tuple[Any, Callable[[], Pair], str]] = {
         squares_that_hardly_move, lambda: declared_moved(OF_MEMBERS), "sum of (shift / sigma)^2",
     ),
     "one row of a person for all of them": (
-        one_row_of_a_person, panel_moved, "sum of (shift / sigma)^2",
+        one_row_of_a_person, lambda: panel_moved(PERSONS), "sum of (shift / sigma)^2",
+    ),
+    "one row of a member for all of them": (
+        one_row_of_a_person, lambda: panel_moved(SOME_PERSONS), "sum of (shift / sigma)^2",
     ),
     "totals of weighted residuals that weigh a 64th": (
         totals_without_loads, lambda: declared_moved(LOADED), "sum of (shift / sigma)^2",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dprct.queries.members import TAU, TAU_WITHIN, Members
+from dprct.queries.members import TAU, TAU_WITHIN, Members, OfPersons
 from dprct.queries.one_step import (
     FINEST,
     Score,
@@ -83,6 +83,9 @@ class BoundStep:
     by: tuple[int, ...] = ()
     # Of the same, how many clusters, and (q,) sums over them of (sum a)^2; empty for one way.
     ways: tuple[tuple[int, Array], ...] = ()
+    # (K, C): public functions of cells beside treatment, less means of persons where these have
+    # effects, orthogonal and within 1; of persons whom private columns choose alone.
+    controls: Array | None = None
 
     @property
     def average(self) -> bool:
@@ -117,10 +120,8 @@ class BoundStep:
     def moved(self) -> Array:
         """Squared length of what one person of a cell, or pattern, moves, over 2 b."""
         if self.members is not None:
-            pattern, rows = self.members
-            of_persons = np.array([np.bincount(pattern, np.abs(a) * rows) for a in self.weights])
-            found_of: Array = (of_persons**2).sum(axis=0)
-            return found_of
+            found_of: Array = (self.of_persons(self.weights) ** 2).sum(axis=0)
+            return found_of * (1 if self.chosen is None else 1 + 1 / TAU)
         if not self.step.products:
             found: Array = (self.weights**2).sum(axis=0)
             if self.chosen is None:
@@ -130,6 +131,21 @@ class BoundStep:
         several = np.bincount([k for k, _ in self.step.terms], minlength=len(self.rest))
         of_rest: Array = (self.scored**2 * several[:, None]).sum(axis=0)
         return of_rest
+
+    @property
+    def persons(self) -> Array:
+        """Persons of each pattern who have a row that counts; (P,)."""
+        assert self.members is not None
+        pattern, rows = self.members
+        found = np.zeros(int(pattern[-1]) + 1)
+        np.maximum.at(found, pattern, self.sizes / rows)
+        return found
+
+    def of_persons(self, weights: Array) -> Array:
+        """Return the sums of sizes of weights over all rows of a person of each pattern; (q, P)."""
+        assert self.members is not None
+        pattern, rows = self.members
+        return np.array([np.bincount(pattern, np.abs(a) * rows) for a in weights])
 
     @property
     def own(self) -> Array:
@@ -177,8 +193,10 @@ class BoundStep:
         return self.inflated(self.n)
 
     def inflated(self, n: float) -> float:
-        """The same of some number of rows."""
+        """The same of some number of rows, and of as many persons in proportion."""
         k, g = self.coefficients, self.clusters
+        if self.members is not None and self.step.unit in self.step.absorbed and self.step.counted:
+            k -= round(self.persons.sum() * (1 - min(n / self.n, 1.0)))
         n = max(n, k + 1)
         return g / (g - 1) * (n - 1) / (n - k) if g else n / (n - k)
 
@@ -196,6 +214,13 @@ class BoundStep:
         whole = np.rint(self.weights * (FINEST / self.longest)).astype(np.int64).astype(object)
         if self.chosen is not None:
             counts = np.any(whole != 0, axis=0)
+            if self.members is not None and self.controls is not None:
+                return OfPersons(
+                    reach, whole, self.blocks, bool(self.clusters), self.loads, self.members,
+                    holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,
+                    counts=self.sizes > 0, by=by,
+                    controls=np.rint(self.controls * FINEST).astype(np.int64).astype(object),
+                )  # fmt: skip
             return Members(
                 reach, whole, self.blocks, bool(self.clusters), self.loads,
                 holds=self.chosen.holds, twice=self.chosen.twice, more=self.chosen.whole,

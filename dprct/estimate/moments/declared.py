@@ -72,9 +72,10 @@ class Regression:
         ``"inlist(wave, 1, 3) & wage < ."``.  Columns of the design, those with ``fate="public"``,
         and whether a value with ``missing_policy="public"`` exists are public.  Other columns must
         be fixed before treatment and compared with numbers or texts; who meets the condition is
-        then protected.  Regressions on disjoint rows, such as those of women and of men, cost as
-        much as one.  Comparisons with a missing value are false, and so are their negations;
-        ``x > 3`` of Stata, where missing values are large, is ``x > 3 | missing(x)``.
+        then protected.  Of persons with several rows, those count all of whose rows meet what is
+        asked of private columns.  Regressions on disjoint rows, such as those of women and of men,
+        cost as much as one.  Comparisons with a missing value are false, and so are their
+        negations; ``x > 3`` of Stata, where missing values are large, is ``x > 3 | missing(x)``.
     weights : str, optional
         The column of its sampling weights, as Stata's ``[pweight=w]`` or ``[aweight=w]`` with
         robust or clustered errors.  A column of the design or with ``fate="public"`` is public, and
@@ -694,8 +695,8 @@ def steps_of(
     if regression.cov_type == "HC1" and unit is not None:
         return f"one {schema.unit.name} may have several rows, which robust errors take for others"
     where, members = _divided(regression, schema, design)
-    if members and unit is not None:
-        return "a person has several rows, and private columns choose people"
+    if members and unit is not None and regression.cov_type == "nonrobust":
+        return "a person has several rows, with classical errors, and private columns choose people"
     if unit in absorbed and regression.cov_type == "nonrobust":
         return f"each {schema.unit.name} has an effect, which classical errors would take for noise"
     if len(regression.ways) > 1 and (why := _in_two_ways(members, products, unit)):

@@ -21,7 +21,7 @@ import numpy as np
 from dprct.errors import ParameterError
 from dprct.estimate.moments.bound_step import Chosen
 from dprct.queries.kinds import Kinds
-from dprct.queries.members import Members
+from dprct.queries.members import Members, OfPersons
 from dprct.queries.one_step import FINEST, most_together
 from dprct.queries.sums import GRID
 
@@ -77,6 +77,8 @@ def with_members(
         here, who = holds[one.step.title], one.step.choosing or one.step.present
         within = _arms_of_blocks(one) if one.step.within and not arms else None
         more, parts = _products(one) if within is None else (within[1], np.zeros(0))
+        if one.controls is not None:
+            more, parts = _products_of_persons(one)
         share = min(max(float(shares[here].sum()) / whole, 1e-3), 1.0)
         return Chosen(
             here if kinds.asked else None, together[1] > together[0], share, more, parts,
@@ -162,9 +164,8 @@ def _shares(column: Column, kinds: Sequence[Any]) -> Array:
 
 def loads_of(bound: BoundStep) -> Array:
     """V of each cell that counts, 1 where rows weigh alike; (C,)."""
-    found: Array = np.any(bound.weights != 0, axis=0) * (
-        1.0 if bound.loads is None else bound.loads / GRID
-    )
+    counts = np.any(bound.weights != 0, axis=0) if bound.controls is None else bound.sizes > 0
+    found: Array = counts * (1.0 if bound.loads is None else bound.loads / GRID)
     return found
 
 
@@ -200,6 +201,42 @@ def _products(bound: BoundStep) -> tuple[Array, Array]:
         by = np.linalg.lstsq(D, v * a[j] * a[k] * root, rcond=1e-12)[0]
         parts[:, 1 + j, 1 + k] = parts[:, 1 + k, 1 + j] = by
     return np.array(more).reshape(len(more), bound.weights.shape[1]), parts
+
+
+def _products_of_persons(bound: BoundStep) -> tuple[Array, Array]:
+    """The same of persons with all of their rows: functions of patterns, even over their rows.
+
+    The first is the loads of a person's rows; z are the controls and the weights.
+    """
+    assert bound.members is not None
+    assert bound.controls is not None
+    pattern, times = bound.members
+    v, persons = loads_of(bound), bound.persons
+    z = np.vstack([bound.controls, _alpha(bound)])
+    rows = times * (v > 0)
+
+    def of_pattern(numbers: Array) -> Array:
+        found: Array = np.bincount(pattern, rows * v * numbers, len(persons)).astype(float)
+        return found
+
+    basis = [of_pattern(np.ones(len(v)) / bound.most_rows)]
+    parts = [np.zeros((len(z), len(z)))]
+    for j in range(len(z)):
+        for k in range(j, len(z)):
+            target = of_pattern(z[j] * z[k])
+            rest, whole = target, float(target**2 @ persons)
+            for part, one in zip(parts, basis, strict=True):
+                by = float(rest * one @ persons) / float(one**2 @ persons)
+                part[j, k] = part[k, j] = part[j, k] + by
+                rest = rest - by * one
+            if float(rest**2 @ persons) > 1e-12 * whole:
+                most = max(np.abs(rest).tolist())
+                basis.append(rest / most)
+                parts.append(np.zeros((len(z), len(z))))
+                parts[-1][j, k] = parts[-1][k, j] = most
+    number = np.bincount(pattern, rows, minlength=len(persons))
+    each = np.array(basis) / np.maximum(number, 1)
+    return each[:, pattern] * (v > 0), np.array(parts)
 
 
 def _arms_of_blocks(
@@ -252,12 +289,15 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     assert chosen is not None
     if chosen.within is not None:
         return _law_within(bound, chosen.within, sums, sds, gate)
-    s = sums[[q, *range(q)]]
-    sd_s = sds[[q, *range(q)]]
+    controls = np.ones((1, bound.weights.shape[1])) if bound.controls is None else bound.controls
+    r = len(controls)
+    order = [*range(q, q + r), *range(q)]
+    s, sd_s = sums[order], sds[order]
     order = [2 * q + 1, *range(q + 1, 2 * q + 1), *range(2 * q + 2, len(sums))]
+    order = order if bound.controls is None else [*range(q + r, len(sums))]
     p, sd_p = sums[order], sds[order]
     G = np.tensordot(p, chosen.parts, 1)
-    v, z = loads_of(bound), np.vstack([np.ones(bound.weights.shape[1]), _alpha(bound)])
+    v, z = loads_of(bound), np.vstack([controls, _alpha(bound)])
     n = bound.sizes * v
     whole = (z * n) @ z.T / n.sum()
     w, V = np.linalg.eigh(whole)
@@ -275,16 +315,17 @@ def law_of(bound: BoundStep, sums: Array, sds: Array, gate: float = GATE) -> Law
     K = _to_coefficients(bound)
     by = [inverse[:, j] * sd for j, sd in enumerate(sd_s.tolist())]
     by += [inverse @ (B @ means) * sd for B, sd in zip(chosen.parts, sd_p.tolist(), strict=True)]
-    J = K @ np.array(by).T[1:]
-    psi = K @ (inverse @ z)[1:] * v
+    J = K @ np.array(by).T[r:]
+    psi = K @ (inverse @ z)[r:] * v
+    everybody = n.sum() if bound.controls is None else float(chosen.more[0] @ bound.sizes)
     return Law(
-        K @ means[1:],
+        K @ means[r:],
         J @ J.T,
         means @ z,
         psi,
-        float(p[0] / n.sum()),
+        float(p[0] / everybody),
         max(GATE * np.array(noise) / level),
-        K @ inverse[1:, 1:] @ K.T,
+        K @ inverse[r:, r:] @ K.T,
     )
 
 
@@ -363,6 +404,11 @@ def _law_within(
 
 def noise_of(score: Members, part: OnGrid, sd: float) -> tuple[Array, Array]:
     """Units of each number of the effects in which the grid is counted, and their noise."""
+    if isinstance(score, OfPersons):
+        parts = [1.0] * len(score.weights), [score.of_controls / FINEST] * len(score.controls)
+        ends = [float(score.of_more)] * len(score.more)
+        unit = part.unit / GRID / FINEST / np.array([*parts[0], *parts[1], *ends])
+        return unit, sd * unit
     w_r, w_n, w_a, w_e = score.factors
     q, e, blocks = len(score.weights), len(score.more), len(score.of_residuals) - len(score.weights)
     weight = [1.0] * q + [w_r / FINEST] * blocks + [w_a] * q + [w_n / FINEST] + [w_e] * e
@@ -383,7 +429,9 @@ def scaled(bound: BoundStep, score: Members, part: OnGrid, sd: float) -> tuple[A
     unit, noise = noise_of(score, part, sd)
     q, r = len(score.weights), len(score.of_residuals)
     by = np.ones(len(unit))
-    by[:q] = by[r : r + q] = bound.longest
+    by[:q] = bound.longest
+    if bound.controls is None:
+        by[r : r + q] = bound.longest
     return unit * by, noise * by
 
 
@@ -411,11 +459,15 @@ def planned_law(bound: BoundStep, reach: int, level: float) -> Law:
     _, noise = scaled(bound, score, part, math.sqrt(max(map(int, part.squared))))
     n, share = bound.sizes * loads_of(bound), chosen.share * chosen.loads[0]
     sums, r = np.zeros(len(noise)), len(score.of_residuals)
+    counts = chosen.more @ bound.sizes
+    if bound.controls is not None:
+        sums[q:r] = share * level * (bound.controls @ (bound.sizes * loads_of(bound)))
+        sums[r:] = share * counts
+        return law_of(bound, sums, noise, gate=0.0)
     inside = bound.blocks >= 0
     of_blocks = np.bincount(bound.blocks[inside], n[inside], minlength=r - q)
     sums[q:r] = share * level * (of_blocks if chosen.within else n.sum())
     sums[r + q] = share * n.sum()
-    counts = chosen.more @ bound.sizes
     if chosen.within:  # arms are lost by chance
         counts = counts * (1 - _LOST) + _typical(counts)
         sums[r + q] = share * counts.sum()

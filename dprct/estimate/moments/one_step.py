@@ -127,6 +127,8 @@ _KAPPAS = (0, 0.061, 0.109, 0.143, 0.19, 0.297, 0.432, 0.586, 0.746, 0.901, 1.4)
 _FEW_CLUSTERS, _MANY = 20, 50
 LEAST_OF_TWO_WAYS = 10
 _IF, _ROWS_OF = "__if_", "__rows_of_a_unit"
+_MOST_PERIODS = 24
+"""Levels of public columns whose means among persons of a private condition are taken out."""
 MOST_CELLS = 20_000
 """Combinations of public columns and patterns of rows, where a person may have several."""
 _FIT_BITS = 1 << 31
@@ -272,7 +274,7 @@ def bound_steps(
     ]
     bound, kinds, places = with_members(found, schema, arms)
     clusters = np.array([*each.values()]) if own_names else None
-    cells = PublicCells(len(values), codes, clusters, combinations, places)
+    cells = PublicCells(len(values), codes, clusters, combinations, places, owner)
     return Steps(bound, cells, kinds=kinds)
 
 
@@ -489,9 +491,11 @@ def _bound(
             f"{step.title!r}: {groups} clusters are too few for errors"
             + (f" in two ways, which need {least} of each; cluster in one" if least > 3 else "")
         )
+    chosen = step.unit is not None and step.choosing is not None
     return BoundStep(
         step, weights, np.where(counts, T, 0.0), n, blocks, k, groups,
         joint or bool(step.products) or step.unit is not None, spread.T, rest, loads, ways=ways,
+        controls=_controls(step, W, n * own, levels, counts) if chosen else None,
     )  # fmt: skip
 
 
@@ -554,13 +558,9 @@ def _less_public(
     found, groups = np.array(columns, float), 0
     size = np.sqrt((found**2 * n).sum(axis=1))
     if step.absorbed:  # means within the blocks, or persons, of the first
-        block = {x: i for i, x in enumerate(dict.fromkeys(one[0] for one in levels))}
-        at = np.array([block[one[0]] for one in levels])
-        rows = np.bincount(at, n, minlength=len(block))
-        means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in found])
-        found = np.where(counts, found - (means / np.where(rows > 0, rows, 1))[:, at], 0.0)
+        found, blocks = _less_means(found, n, levels, counts)
         one = step.unit in step.absorbed or not step.counted
-        groups = 1 if one else int((rows > 0).sum())
+        groups = 1 if one else blocks
     left = np.sqrt((found**2 * n).sum(axis=1)) > 1e-9 * size
     rest, others = found[: len(T)], found[len(T) :][left[len(T) :]]
     if not len(others):
@@ -568,6 +568,40 @@ def _less_public(
     root = np.sqrt(n.astype(float))
     slopes, _, rank, _ = np.linalg.lstsq((others * root).T, (rest * root).T, rcond=1e-10)
     return np.where(counts, rest - (others.T @ slopes).T, 0.0), groups + int(rank)
+
+
+def _less_means(
+    found: Array, n: NDArray[Any], levels: Sequence[Sequence[Any]], counts: NDArray[np.bool_]
+) -> tuple[Array, int]:
+    """Return functions of cells less their means within the first blocks, and how many count."""
+    block = {x: i for i, x in enumerate(dict.fromkeys(one[0] for one in levels))}
+    at = np.array([block[one[0]] for one in levels])
+    rows = np.bincount(at, n, minlength=len(block))
+    means = np.array([np.bincount(at, n * row, minlength=len(block)) for row in found])
+    left: Array = np.where(counts, found - (means / np.where(rows > 0, rows, 1))[:, at], 0.0)
+    return left, int((rows > 0).sum())
+
+
+def _controls(
+    step: Step, W: Array, n: Array, levels: Sequence[Sequence[Any]], counts: NDArray[np.bool_]
+) -> Array:
+    """Return controls and periods, less means of persons with effects, orthogonal; (K, C)."""
+    columns = [*W]
+    own = step.unit in step.absorbed
+    for place in range(int(own), len(step.absorbed)):
+        there = dict.fromkeys(one[place] for one, use in zip(levels, counts, strict=True) if use)
+        if len(there) <= _MOST_PERIODS:
+            columns += [np.array([one[place] == x for one in levels]) for x in there]
+    found = np.where(counts, np.array(columns, float), 0.0)
+    size = np.sqrt((found**2 * n).sum(axis=1, keepdims=True))
+    found = found / np.where(size > 0, size, 1.0)
+    if own:
+        found, _ = _less_means(found, n, levels, counts)
+    w, V = np.linalg.eigh((found * n) @ found.T)
+    keep = w > 1e-9
+    found = (V[:, keep] / np.sqrt(w[keep])).T @ found
+    scaled: Array = found / max(*np.sqrt((found**2).sum(axis=0)).tolist(), 1e-9)
+    return scaled
 
 
 def _value(term: Regressor, cell: Mapping[str, Any]) -> float:
@@ -863,8 +897,12 @@ def _planned_members(
     rows, whole = square * rows, mean**2 * (whole - rows) + square * rows
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole)
     unadjusted = unadjusted / (n * share * mean) ** 2
-    c = _clip_at(bound, place, sd, reach, icc, squares, (rows.sum(), whole.sum(), bound.longest))
-    d = 2 * bound.longest * reach
+    few = _of_members(bound, share)
+    c = _clip_at(
+        bound, place, sd, reach, icc, squares,
+        (rows.sum() / few, whole.sum() / few, bound.longest),
+    )  # fmt: skip
+    d = 2 * (bound.longest if bound.members is None else bound.farthest) * reach
     if bound.chosen.arms > 1:
         d = between_arms(bound, reach, (place.centre - middle) / half)
     move = _moved(d, c) if bound.clusters else c * c
@@ -887,7 +925,15 @@ def _planned_members(
 def _spread_of(bound: BoundStep, share: float) -> tuple[Array, Array]:
     """Sums of a^2 over members, and of (sum a)^2 over clusters, where a share of rows are these."""
     rows, whole = bound.spread.T
+    if bound.members is not None:  # persons come with all of their rows
+        return share * rows, share * whole
     return share * rows, share**2 * whole + share * (1 - share) * rows
+
+
+def _of_members(bound: BoundStep, share: float) -> float:
+    """Return the planned share of clusters that have members."""
+    own = bound.members is not None and bound.step.clusters == (bound.step.unit,)
+    return share if own else 1.0
 
 
 def _times(groups: int) -> float:
@@ -1154,7 +1200,10 @@ def _later(
     whole = whole.astype(np.int64).astype(object)
     assert bound.chosen is not None
     heavy = bound.chosen.loads[1] / bound.chosen.loads[0]
-    rows, of_clusters = (heavy * one for one in _spread_of(bound, min(max(read.share, 1e-6), 1.0)))
+    share = min(max(read.share, 1e-6), 1.0)
+    rows, of_clusters = (
+        heavy * one / _of_members(bound, share) for one in _spread_of(bound, share)
+    )
     squares, icc = clip.scales
     n = bound.n * read.share
     place = place_of(layout, bound.step.outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ import pytest
 import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema, Unit
 from dprct.errors import ParameterError
+from dprct.estimate.moments.members import read_members
+from dprct.estimate.moments.one_step import place_of, residual_of
+from dprct.privacy.aggregates import _open
+from dprct.queries.one_step import ResidualRows
+from dprct.schema.tables import table as data_table
 
 NEVER: Any = {"missing": ()}
 BINARY: Any = {"type": "byte", "levels": (0.0, 1.0), **NEVER}
@@ -20,7 +26,7 @@ SCHEMA = Schema(
         Column("person", "long", **NEVER), Column("village", "int", **NEVER),
         Column("wave", "byte", levels=(0.0, 1.0, 2.0, 3.0), fate="public", **NEVER),
         Column("post", fate="public", **BINARY), Column("treat", **BINARY),
-        Column("on", **BINARY), Column("d", **BINARY),
+        Column("on", **BINARY), Column("d", **BINARY), Column("female", **BINARY),
         Column("y", bounds=(-4, 4), sd=1.0, **NEVER), Column("x", bounds=(-3, 3), sd=1.0, **NEVER),
     ),
     unit=Unit("person", id="person", max_rows=4),
@@ -37,9 +43,11 @@ def table(n: int = 1000, seed: int = 1) -> pd.DataFrame:
     treat = rng.permutation(np.arange(n // 20) % 2)[person // 20] * 1.0
     post, x = (wave >= 2) * 1.0, rng.normal(size=4 * n)
     y = 0.7 * rng.normal(size=n)[person] + 0.7 * rng.normal(size=4 * n) + 0.2 * wave + 0.3 * x
+    female = np.arange(n)[person] % 9 < 4
+    y = y + 0.3 * female * (wave + treat * post)
     rows = pd.DataFrame({
         "person": person, "village": person // 20, "wave": wave, "post": post, "treat": treat,
-        "on": (rng.random(4 * n) < 0.5) * 1.0, "d": (x > 0) * 1.0,
+        "on": (rng.random(4 * n) < 0.5) * 1.0, "d": (x > 0) * 1.0, "female": female * 1.0,
         "y": (y + 0.2 * treat * post - 0.3).clip(-4, 4), "x": x.clip(-3, 3),
     })  # fmt: skip
     return rows[rng.random(4 * n) < 0.9].sample(frac=1, random_state=1).reset_index(drop=True)
@@ -92,6 +100,61 @@ def test_treatment_that_goes_on_and_off_is_served_with_errors_by_person() -> Non
     assert found.of.groups == ROWS["person"].nunique()
 
 
+WOMEN, MEN = ([Regression(one, where=f"female == {k}") for one in (DID, ROUNDS)] for k in (1, 0))
+ON = Regression("y ~ on + C(wave) | person", where="female == 1")
+
+
+@pytest.mark.parametrize(
+    ("asked", "design"), [(*WOMEN[:1], PERSONS), (*MEN[:1], PERSONS), (WOMEN[1], PERSONS),
+                          (ON, dprct.Simple("on", shares=0.5))]
+)  # fmt: skip
+def test_without_noise_a_private_condition_gives_the_coefficient(asked: Any, design: Any) -> None:
+    """With all of the periods' levels, whoever is a member: without covariates, as moments are."""
+    steps, layout = (m := model(assignment=design, formulas=[asked])).facts.steps, m.facts.layout
+    (bound,) = steps.bound
+    residual = residual_of(place_of(layout, "y"), None)
+    score = bound.score(residual.reach)
+    sums = ResidualRows.of(data_table(ROWS), [residual], steps.cells, (), steps.kinds)
+    units = _open(sums.effects([0], [score]))
+    law = read_members(bound, score, score.effects, list(units), 0.0)
+    some = ROWS.assign(tp=ROWS["treat"] * ROWS["post"]).query(asked.where)
+    plain = asked.formula.replace("treat:post", "tp").replace(" + x", "")
+    raw = dprct.ols(plain, some).params
+    assert law.theta[0] * residual.half_step == pytest.approx(
+        raw[[one for one in ("tp", "treat", "on") if one in raw.index]].iloc[0], abs=1e-6
+    )
+    assert law.share * bound.n == pytest.approx(len(some), abs=1e-3)
+
+
+@pytest.mark.parametrize("cluster", ["person", "village"])
+def test_private_conditions_on_persons_have_the_errors_of_the_regression(cluster: str) -> None:
+    design = PERSONS if cluster == "person" else VILLAGES
+    m = model(assignment=design, formulas=[*WOMEN, *MEN]).fit(30, 1e-6, rng=1)
+    for asked in (*WOMEN, *MEN):
+        some = ROWS.assign(tp=ROWS["treat"] * ROWS["post"]).query(asked.where)
+        plain = asked.formula.replace("treat:post", "tp")
+        found, raw = m.ols(asked), dprct.ols(plain, some, cluster=cluster)
+        term = "tp" if "tp" in plain else "treat"
+        persons = some["person"].nunique() if "| person" in plain else 0
+        exact = raw.bse[term] * ((len(some) - 5 - persons) / (len(some) - 5)) ** 0.5
+        assert abs(found.params.iloc[0] - raw.params[term]) < 6 * np.hypot(
+            found.bse_noise.iloc[0], 0.2 * raw.bse[term]
+        )
+        assert found.bse.iloc[0] == pytest.approx(
+            np.hypot(exact, found.bse_noise.iloc[0]), rel=0.25
+        )
+
+
+def test_effects_of_persons_that_count_are_those_of_members() -> None:
+    (steps,) = (model(formulas=[replace(WOMEN[0], count_effects=True)]).facts.steps.bound,)
+    (bound,) = steps
+    assert bound.persons.sum() == ROWS["person"].nunique()
+    n, persons = len(ROWS) / 3, ROWS["person"].nunique() / 3
+    k = bound.coefficients - 2 / 3 * ROWS["person"].nunique()
+    assert bound.inflated(n) == pytest.approx((n - 1) / (n - k), rel=0.003)
+    assert k == pytest.approx(persons + 4, abs=1)
+
+
 def test_a_release_is_planned_saved_and_says_what_is_public(tmp_path: Any) -> None:
     asked = model(formulas=[DID, Regression("y ~ treat", where="post == 1", name="after")])
     allocation: Any = asked._allocated(dprct.Budget(8, 1e-6))
@@ -112,6 +175,11 @@ def test_a_release_is_planned_saved_and_says_what_is_public(tmp_path: Any) -> No
         ({"formulas": [Regression("y ~ treat*x", where="post == 1")]}, "may have several rows"),
         ({"formulas": [Regression("y ~ [d ~ treat]", where="post == 1")]}, "may have several rows"),
         ({"formulas": ["y ~ treat | person"]}, "collinear with each other"),
+        ({"formulas": [Regression("y ~ treat", where="female == 1", cov_type="nonrobust")]},
+         "with classical errors, and private columns choose"),
+        ({"formulas": [Regression("y ~ treat", where="female == 1", joint="a"),
+                       Regression("x ~ treat", where="female == 1", joint="a")]},
+         "private columns"),
         ({"formulas": [Regression("y + x ~ treat", joint="a")]}, "people who may have several"),
         ({"rows": pl.from_pandas(ROWS).lazy()}, "collect them first"),
     ],

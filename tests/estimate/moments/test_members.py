@@ -274,13 +274,6 @@ def test_a_condition_that_declared_levels_rule_out_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_several_rows_of_a_person_are_refused() -> None:
-    unit = dprct.schema.Unit("person", id="village", max_rows=40)
-    one = Regression("y ~ treat + x", where="age > 30", name="old")
-    with pytest.raises(ParameterError, match=r"several rows|is not served by one step"):
-        model(ROWS, SCHEMA.declare(unit=unit), assignment=PEOPLE, formulas=[one], cov_type="CR1")
-
-
 def test_joint_tests_across_people_of_private_conditions_are_refused() -> None:
     asked = [Regression("y ~ treat", where=f"female == {k}", joint="both") for k in (0, 1)]
     with pytest.raises(ParameterError, match="is of people whom private columns choose"):
