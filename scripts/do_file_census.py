@@ -331,8 +331,7 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
         return Column(name, bounds=(-1.0, 1.0), missing=(), built_from="own")
 
     names = dict.fromkeys([*columns, *(one.name for one in drafted.derived)])
-    persons = {of_persons(one.formula) for one in drafted.regressions}
-    (person,) = persons if len(persons) == 1 else ("",)  # of whom each has an effect in all
+    person = drafted.unit
     unit = Unit("person", id=person, max_rows=99) if person else Unit()
     schema, arms = Schema(tuple(map(column, names)), unit=unit), [*drafted.arms]
     if not arms:
@@ -366,11 +365,6 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
 
     kept = [one for one in drafted.regressions if serves(one)]
     return Served.planned("trial.moments.json", spec(kept), schema) if kept else None
-
-
-def of_persons(formula: str) -> str:
-    """Return the column whose levels have effects in a drafted formula, those of persons."""
-    return formula.partition(" | ")[2]
 
 
 def in_study(row: Regression, served: Served | None, names: dict[str, str], arms: list[str]) -> str:

@@ -203,6 +203,11 @@ def _head_of(head: str, filled: Prefill) -> str:
         shared = f"sample = {_text(filled.sample)}"
         asked = _blank("# ", shared, "all regressions share it; only if who they are is public")
         head = re.sub(r"^# sample = .*$", lambda _: asked, head, flags=re.MULTILINE)
+    if filled.unit:
+        known = (
+            f"# id = {_text(filled.unit)}  # each has an effect; max_rows of one, all protected\n"
+        )
+        head = re.sub(r"^# id = .*\n", lambda _: known, head, count=1, flags=re.MULTILINE)
     head = _effects_first(head, filled.formula)
     head = head.replace("[release]\n", _derived(filled) + "[release]\n", 1)
     if not filled.formula:

@@ -396,7 +396,7 @@ class Served:
         alike = _same_errors(one, row, clusters)
         otherwise = counts != one.counted
         if alike and row.vce != "bootstrap" and not otherwise:
-            whole = f", of each {self.unit} whose rows all meet it" if self._chooses(one) else ""
+            whole = f", of each {self.unit} all rows of which meet it" if self._chooses(one) else ""
             return "valid", "", replace(command, after=f", {estimand}{whole}")
         mine = "the coefficients are served, their errors are not"
         if otherwise:

@@ -86,6 +86,12 @@ class Prefill:
     merges: tuple[tuple[str, str], ...] = ()
 
     @property
+    def unit(self) -> str:
+        """The column of which each level has an effect in all regressions; empty if none is."""
+        found = {one.formula.partition(" | ")[2] for one in self.regressions}
+        return found.pop() if len(found) == 1 else ""
+
+    @property
     def formula(self) -> str:
         """The regression that is run most often, for all outcomes together; empty if unknown."""
         if not self.arms or not self.outcomes:

@@ -9,9 +9,11 @@ import pytest
 from dprct.assignment import Simple
 from dprct.certificate.valid_regressions import Validity
 from dprct.dofile import Regression
+from dprct.estimate.moments.declared import Regression as Asked
 from dprct.estimate.moments.model import MomentsSpec
-from dprct.schema import Column, Schema
+from dprct.schema import Column, Schema, Unit
 from dprct.study.moments_verdicts import Served
+from dprct.study.prefill import prefilled
 from dprct.study.verdicts import Released, verdicts
 
 PLAIN = Regression("a.do", 1, "regress", "y", ("t", "age"), ("t",), vce="robust",
@@ -82,3 +84,31 @@ def test_estimators_are_refused_by_name(command: str) -> None:
     found = verdicts([replace(PLAIN, command=command, outcome=outcome)], moments())[0]
     assert "is not a linear regression" not in found.reason
     assert found.remedy.startswith("declare the ")
+
+
+def test_effects_of_persons_whom_a_private_column_chooses_are_valid() -> None:
+    row = Regression(
+        "a.do", 1, "xtreg", "y", ("t",), ("t",), vce="cluster", cluster=("id",), absorb=("id",),
+        sample="female == 1", dataset="a.dta", sources=("a.dta",),
+    )  # fmt: skip
+    drafted = prefilled(
+        [row, replace(row, line=2, sample="female == 0")], ["y", "t", "female", "id"]
+    )
+    assert drafted.unit == "id"
+    assert prefilled([row, PLAIN], ["y", "t", "female", "id", "age"]).unit == ""
+    columns = (
+        Column("y", bounds=(0.0, 9.0), missing=(), built_from="own"),
+        Column("t", levels=(0.0, 1.0), missing=(), fate="public"),
+        Column("female", levels=(0.0, 1.0), missing=(), built_from="own"),
+        Column("id", "int", missing=()),
+    )
+    spec = MomentsSpec(
+        formulas=tuple(Asked(one.formula, where=one.where) for one in drafted.regressions),
+        assignment=Simple(["t"]), neighbors="replace-one-design-public",
+    )  # fmt: skip
+    schema = Schema(columns, unit=Unit("person", id="id", max_rows=4))
+    served = Served.planned("a.moments.json", spec, schema)
+    file = Released("a.dta", {**FATES, "female": "modelled", "id": "key"}, served=served)
+    (found,) = verdicts([row], file)
+    assert (found.kind, found.reason) == ("valid", "")
+    assert "of each id all rows of which meet it" in str(found)

@@ -309,7 +309,7 @@ class Moments(ReleasedMoments):
                 self.drawn.steps[self.declared.index(one)],
                 one,
                 self.guarantee,
-                self._filled_note(one),
+                self._notes_on(one),
             )
         if isinstance(formula, Regression):
             raise ParameterError(
@@ -451,7 +451,7 @@ class Moments(ReleasedMoments):
             steps = self.drawn.steps
             crossed = self.drawn.cross(one.reduced, one.first)
             drawn = steps[one.reduced], steps[one.first], crossed
-            return instrumented_results(drawn, one, of, self.guarantee, self._filled_note(of))
+            return instrumented_results(drawn, one, of, self.guarantee, self._notes_on(of))
         if isinstance(formula, Regression):
             raise ParameterError(
                 f"{formula.title!r} was not declared for this release; declared: "
@@ -579,7 +579,7 @@ class Moments(ReleasedMoments):
     def regressions(self) -> tuple[DeclaredResults, ...]:
         """The declared regressions, in the order of declaration."""
         return tuple(
-            declared_results(drawn, one, self.guarantee, self._filled_note(one))
+            declared_results(drawn, one, self.guarantee, self._notes_on(one))
             for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
         )
 
@@ -624,9 +624,14 @@ class Moments(ReleasedMoments):
     def _declared_said(self) -> str:
         return "; ".join(one.said for one in self.declared) or "none"
 
-    def _filled_note(self, one: Declared) -> tuple[str, ...]:
+    def _notes_on(self, one: Declared) -> tuple[str, ...]:
         said = filled_words(p.variable for p in self.layout.places if p.name == one.outcome)
-        return (f"{said[2:3].upper()}{said[3:]}.",) if said else ()
+        notes = (f"{said[2:3].upper()}{said[3:]}.",) if said else ()
+        chosen = self.drawn.steps[self.declared.index(one)].rows is not None
+        if chosen and self.layout.grid.rows > 1:
+            unit = self.schema.unit.name
+            notes += (f"A {unit} with several rows counts if all of them meet the condition.",)
+        return notes
 
     def _check_withheld(self, what: str) -> None:
         """Refuse errors that would take people to be independent."""

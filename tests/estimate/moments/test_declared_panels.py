@@ -130,6 +130,9 @@ def test_without_noise_a_private_condition_gives_the_coefficient(asked: Any, des
 def test_private_conditions_on_persons_have_the_errors_of_the_regression(cluster: str) -> None:
     design = PERSONS if cluster == "person" else VILLAGES
     m = model(assignment=design, formulas=[*WOMEN, *MEN]).fit(30, 1e-6, rng=1)
+    assert "A person with several rows counts if all of them" in " ".join(
+        str(m.ols(WOMEN[0])).split()
+    )
     for asked in (*WOMEN, *MEN):
         some = ROWS.assign(tp=ROWS["treat"] * ROWS["post"]).query(asked.where)
         plain = asked.formula.replace("treat:post", "tp")
