@@ -99,6 +99,13 @@ def test_a_complete_study_is_complete(study):
     assert problems(study()) == []
 
 
+def test_all_covariates_without_bounds_are_named_at_once(study):
+    lacking = 'name = {fate = "modelled", missing = "never"}'
+    path = study(("bounds = [18, 65], ", ""), ('name = {fate = "withheld"}', lacking))
+    found = [point for point in problems(path) if point.startswith("covariate: ")]
+    assert [point.split("'")[1] for point in found] == ["age", "name"]
+
+
 def test_options_reach_the_model(study):
     path = study(("[calibrated]", '[calibrated]\nlegal = "strict"\nblocks = "ignore"'))
     model = bound_model(load_study(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,7 +45,7 @@ from dprct.release.release import ReleaseFacts
 from dprct.results.plan import Plan, PlannedNumber, notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dprct.assignment.groups import Design
     from dprct.encoding import Coded
@@ -175,6 +176,25 @@ def _counts(allocation: Allocation, rule: Rule) -> Allocation:
     return found
 
 
+def _codes(schema: Schema, names: Sequence[str]) -> tuple[Coded, ...]:
+    try:
+        return encodings(schema, names)
+    except SchemaError as error:
+        raise SchemaError(f"covariate: {marked(error)}") from None
+
+
+def checks_of(schema: Schema, *, filler: bool) -> Iterator[Callable[[], object]]:
+    """A check for each covariate, so that all that lack a declaration are named at once."""
+    binned = _all_binned(schema, filler=filler)
+    for column in binned.columns:
+        if column.exclusive is None:
+            yield partial(_codes, binned, [column.name])
+
+
+def _all_binned(schema: Schema, *, filler: bool) -> Schema:
+    return replace(schema, columns=tuple(_binned(c, filler=filler) for c in schema.columns))
+
+
 def covariates_of(
     schema: Schema, complete: frozenset[str], n: int, *, filler: bool, rows: int = 1
 ) -> Covariates:
@@ -183,11 +203,8 @@ def covariates_of(
     ``complete`` are those that a declared regression uses; ``filler`` fills them whatever the
     budget; a protected unit has at most ``rows``.
     """
-    binned = replace(schema, columns=tuple(_binned(c, filler=filler) for c in schema.columns))
-    try:
-        codes = encodings(binned, binned.names)
-    except SchemaError as error:
-        raise SchemaError(f"covariate: {marked(error)}") from None
+    binned = _all_binned(schema, filler=filler)
+    codes = _codes(binned, binned.names)
     for column in schema.columns:
         ends = column.bounds or (() if column.is_text else column.levels or ())
         if column.name in complete and len(ends) > 1:

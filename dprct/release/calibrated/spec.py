@@ -40,7 +40,7 @@ from dprct.privacy.budget import Budget, Real
 from dprct.privacy.composition import sequential
 from dprct.privacy.mechanisms import Allocation
 from dprct.privacy.mechanisms import split as split_budget
-from dprct.release.calibrated.covariates import Slopes, covariates_of, price_of
+from dprct.release.calibrated.covariates import Slopes, checks_of, covariates_of, price_of
 from dprct.release.calibrated.groups import balanced, sizes_by_level
 from dprct.release.calibrated.layout import (
     Layout,
@@ -476,7 +476,12 @@ class CalibratedSpec(ReleaseSpec[CalibratedFacts]):
         yield lambda: self._check_fates(facts)
         yield lambda: check_kept(schema, self.keep)
         yield lambda: check_header(released_schema(self.prepared(schema)), facts.n)
+        yield from _unless_refused(lambda: self._covariate_checks(schema))
         yield lambda: self.drawn_covariates(replace(facts, schema=self.prepared(schema)))
+
+    def _covariate_checks(self, schema: Schema) -> Iterator[Callable[[], object]]:
+        filler = self.covariate_release == "filler"
+        return checks_of(self.layout(self.prepared(schema)).covariates, filler=filler)
 
     def _check_given(self) -> None:
         """Refuse options that say otherwise what declared regressions are, or cannot hold there."""
