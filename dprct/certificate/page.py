@@ -207,8 +207,8 @@ _SUBJECT = {
 _KNOWN = {
     "replace-one": "That the {unit} is in the data counts as known.",
     "replace-one-design-public": (
-        "That the {unit} took part, in which arm and stratum, and whether a value is missing "
-        "where that is declared, counts as known."
+        "That the {unit} took part, in which arm and stratum, and whether a value is missing, "
+        "where that is declared, count as known."
     ),
     "add-remove": (
         "Between any two sets of values that the {unit} may have, the factor is at most its square."
@@ -243,15 +243,15 @@ def odds_words(guarantee: Guarantee) -> tuple[str, ...]:
     >>> from dprct.privacy.budget import Budget
     >>> from dprct.privacy.budget import Guarantee
     >>> print(odds_words(Guarantee.of(Budget(1), "replace-one", unit="person"))[0])
-    Take somebody who already knows the data of everybody else. Whatever this release shows them,
+    Suppose that someone already knows the data of everyone else. Whatever this release shows them,
     the odds that they give to any statement about the data of one person change by a factor of at
     most e^1 = 2.72, up or down, because that person's data were used: even odds (50 %) become at
     most 74 %.
     """
     if guarantee.measure == "none":
         return (
-            "Nothing is promised. What the release shows may allow anybody to learn any value of "
-            "any one person in the data, and no bound on that is known.",
+            "Nothing is promised. The release may allow anyone to learn any value of any "
+            "one person in the data, and no bound on that is known.",
         )
     assert guarantee.budget is not None
     assert guarantee.relation is not None
@@ -261,7 +261,7 @@ def odds_words(guarantee: Guarantee) -> tuple[str, ...]:
     epsilon, delta = guarantee.budget.epsilon, guarantee.budget.delta
     change = _change(epsilon, 1) if not delta else _change(epsilon, 2)
     first = (
-        "Take somebody who already knows the data of everybody else. Whatever this release shows "
+        "Suppose that someone already knows the data of everyone else. Whatever this release shows "
         f"them, the odds that they give to any statement about {subject} change by a factor of at "
         f"most {change[0]}, up or down, because that {unit}'s data were used: even odds (50 %) "
         f"become at most {change[1]}."

@@ -181,4 +181,4 @@ def _check(expect: Path, study: str, made: Mapping[str, ITTTable], form: _Format
         many = "1 number differs" if len(different) == 1 else f"{len(different)} numbers differ"
         say(form.comment(f"{many} from {expect.name}"))
         raise typer.Exit(1)
-    say(form.comment(f"every number is that of {expect.name}"))
+    say(form.comment(f"every number equals that of {expect.name}"))

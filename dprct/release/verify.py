@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 Agreement = Literal["match", "match to 15 digits", "differ", "not checked"]
 
 INTEGRITY = (
-    "This is about integrity, not authorship: it says whether the values are those for which the "
-    "certificate was written, not who wrote it. Anybody can write a certificate; take it from a "
+    "This checks integrity, not authorship: it says whether the values are those for which the "
+    "certificate was written, not who wrote it. Anyone can write a certificate; take it from a "
     "place that you trust."
 )
 
@@ -360,8 +360,9 @@ def _in_ledger(path: Path, words: str, given: str | Path | None) -> tuple[str, b
     place = path_of(given) if given is not None else ledger_path(path, needed.dataset_id)
     if given is None and not place.exists():
         return (
-            f"the ledger {place.name} is missing here and was not looked into: the file needs "
-            f"{needed}; give it (dprct verify --ledger), or ask those who keep the data for it",
+            f"the ledger {place.name} stays with the confidential data and was not checked: the "
+            f"file needs {needed}; ask those who keep the data, or give the ledger (dprct verify "
+            "--ledger)",
             None,
         )
     try:

@@ -49,7 +49,7 @@ class Compared:
     def __str__(self) -> str:
         if self.wrong:
             return f"{len(self.wrong)} numbers differ from {self.file}"
-        return f"every number of {self.numbers} is that of {self.file}"
+        return f"all {self.numbers} numbers equal those of {self.file}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def test_the_subject_is_that_of_the_relation(relation: Relation, subject: str, k
     words = " ".join(odds_words(guarantee("1", relation=relation)))
     assert f"any statement about {subject} change" in words
     assert known in words
-    assert "already knows the data of everybody else" in words
+    assert "already knows the data of everyone else" in words
 
 
 def test_without_a_guarantee_nothing_is_promised() -> None:

@@ -407,7 +407,7 @@ def test_results_of_another_ledger_are_contradicted(
     shutil.rmtree(folder / "trial-2026.ledger.released")
     ran = dprct("verify", first)
     assert ran.code == 0
-    assert "is missing here and was not looked into" in ran.out
+    assert "stays with the confidential data and was not checked" in ran.out
     load_study(study).output.with_suffix(".txt").unlink()
     assert dprct("protect", study, "--yes").code == 0
     ran = dprct("verify", first)

@@ -232,7 +232,7 @@ def test_confidential_tables_are_those_of_the_confidential_file(
 def test_what_is_expected_is_found(made: Path, dprct: Callable[..., Run]) -> None:
     ran = dprct("table", made, "--expect", made.parent / EXPECTED)
     assert ran.code == 0
-    assert ran.out.splitlines()[-1] == "every number is that of trial_protected.expected.csv"
+    assert ran.out.splitlines()[-1] == "every number equals that of trial_protected.expected.csv"
 
 
 def test_the_numbers_of_tables_are_not_those_of_do_files(
@@ -264,7 +264,7 @@ def test_a_latex_file_stays_one_with_what_was_expected(
 ) -> None:
     path = made.parent / EXPECTED
     out = dprct("table", made, "--latex", "--expect", path).out
-    assert "% every number is that of trial_protected.expected.csv" in out.splitlines()
+    assert "% every number equals that of trial_protected.expected.csv" in out.splitlines()
 
 
 @pytest.mark.parametrize(

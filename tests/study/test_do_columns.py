@@ -223,7 +223,7 @@ def test_a_package_has_the_do_file_as_it_is_and_one_that_runs(
     assert [fit.params["grant"] for fit in found] == pytest.approx(expected, abs=1e-12)
     checked = run("verify", package / "shops.dta", "--do", package / "tables.do",
                   "--expect", package / "expected.csv")  # fmt: skip
-    assert f"every number of {len(rows)} is that of expected.csv" in checked.out + checked.err
+    assert f"all {len(rows)} numbers equal those of expected.csv" in checked.out + checked.err
     again = run("package", folder / "study.toml", "--yes")
     assert (again.code, "charged, epsilon" in again.out) == (0, False)
 

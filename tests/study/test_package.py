@@ -214,7 +214,7 @@ def test_a_reader_of_the_package_can_check_it(package: Path, run: Callable[..., 
     assert run("verify", package).code == 0
     numbers = run("table", package / "study.toml", "--expect", package / "expected.csv")
     assert numbers.code == 0, numbers.err
-    assert "every number is that of expected.csv" in numbers.out
+    assert "every number equals that of expected.csv" in numbers.out
 
 
 def test_a_package_without_a_valid_regression_is_verified_too(
