@@ -93,7 +93,7 @@ delta = 0.0
 [header]
 {read}
 confirm = false
-# columns = ["_dta"]               # or column by column; "_dta" is what the file says of itself
+# columns = ["_dta"]               # or column by column; "_dta": the file's label, notes, order
 
 # fate says what is published of a column:
 #   modelled   synthetic values from the private release; model few columns, coarsely
@@ -115,9 +115,9 @@ confirm = false
 _REGRESSIONS = """
 # The regressions of the do-files, as the paper prints them: for method = "moments", with a
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
-# else a covariate. Errors are those of the do-files, where one step has them. Keep a where only if
-# its columns were fixed before treatment, or are public; of a missing value it does not hold, even
-# if Stata's did. Remove the [[table]] sections at the end: they are made of a protected file.
+# else a covariate. Errors are those of the do-files, if they are offered. Keep a where only if its
+# columns were fixed before treatment, or are public; a comparison with a missing value is false
+# here, unlike in Stata. Remove the [[table]] sections at the end: they need a protected file.
 # [moments]
 # neighbors = "replace-one-design-public"
 """
@@ -401,7 +401,7 @@ def _fate(name: str, filled: Prefill | None) -> str:
         covariates = {term for terms in filled.sets for term in terms}
         if name in covariates or f"C({name})" in covariates:
             return _blank(
-                "", 'fate = "modelled"', "a covariate: fixed before assignment, not made of an arm"
+                "", 'fate = "modelled"', "a covariate: fixed before assignment, not made from arms"
             )
     return _blank("# ", 'fate = ""', "modelled, filler, withheld, key, public, drop")
 

@@ -658,7 +658,7 @@ published_range <- function(x, sd, epsilon, delta = 0, ..., rng = NULL) {
 parameter_of <- function(kind, x, ours, more, rng, call = sys.call(-1L)) {
   check_seed(rng)
   if (!is.numeric(x) || !length(x) || !is.null(dim(x))) {
-    refuse("parameter", "x is no numeric vector; give the values of a sample", call)
+    refuse("parameter", "x is not a numeric vector; give the values of a sample", call)
   }
   as.vector(dprct_call("published_parameter",
     kind = kind, x = as.double(x), options = c(ours, more), rng = rng, .call = call
@@ -736,7 +736,7 @@ published_randomized_response <- function(x, epsilon, levels = NULL, rng = NULL)
 with_noise <- function(kind, x, options, rng, call = sys.call(-1L)) {
   check_seed(rng)
   if (!is.numeric(x) || !length(x) || !is.null(dim(x))) {
-    refuse("parameter", "x is no numeric vector; give the numbers that are to get noise", call)
+    refuse("parameter", "x is not a numeric vector; give the numbers that are to get noise", call)
   }
   found <- dprct_call("published_noise",
     kind = kind, x = as.double(x), options = options, rng = rng, .call = call

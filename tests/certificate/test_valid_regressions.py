@@ -187,7 +187,7 @@ def test_what_was_declared_is_calibrated(spec):
         (specified(rows=39), "39 of 40 rows"),
         (specified(terms=("cash", "therapy", "cash:age")), "interaction cash:age"),
         (specified(terms=("cash", "therapy", "wealth")), "wealth was not declared"),
-        (specified(terms=("cash", "therapy", "age", "school")), "no set that was declared"),
+        (specified(terms=("cash", "therapy", "age", "school")), "not a declared set"),
         (specified(cov_type="HC3"), "not HC3"),
         (specified(cov_type="nonrobust"), "effects are the released ones, but their errors"),
         (specified(cov_type="cluster", cluster="town"), "not clusters town"),
@@ -202,7 +202,7 @@ def test_anything_else_is_an_artefact_with_its_reason(spec, words):
 
 def test_without_zero_slopes_a_part_of_the_covariates_is_another_regression():
     strict = Validity(outcomes=("y",), arms=("t",), covariates=(("a", "b"),))
-    assert "no set that was declared" in strict.describes("y", ["t", "a"], "HC1", None)
+    assert "not a declared set" in strict.describes("y", ["t", "a"], "HC1", None)
 
 
 def test_clusters_are_those_that_were_calibrated():

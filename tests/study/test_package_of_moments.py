@@ -265,7 +265,7 @@ def test_published_numbers_stand_beside_the_released(
     text = STUDY.replace('folder = "rep"\n', 'folder = "rep"\npublished = "paper.csv"\n')
     (home / "study.toml").write_text(text)
     head = "file,line,outcome,term,estimate,error\n"
-    for row, said in (("", "no list of"), ("tables.do,6,litres,pump,x,1\n", "no number")):
+    for row, said in (("", "not a list of"), ("tables.do,6,litres,pump,x,1\n", "not a number")):
         (home / "paper.csv").write_text((head if row else "a,b\n") + row)
         ran = run("package", home / "study.toml", "--yes")
         assert ran.code == 2

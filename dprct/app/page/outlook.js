@@ -72,7 +72,7 @@ function showMeaning() {
   const none = "This method promises nothing, whatever epsilon is.";
   $("meaning").replaceChildren(...(state.promises ? [
     element("p", {}, element("strong", { text: `Even odds become at most ${percent(even)}.` }),
-      ` Somebody who knows the data of everybody else, and thinks that a statement about one ${state.unit} is as likely `
+      ` Someone who knows the data of everyone else, and thinks that a statement about one ${state.unit} is as likely `
       + `true as false, believes it with at most ${percent(even)} after seeing the release, because that ${state.unit}'s data were used.`),
     pure ? null : element("p", { text: `With a delta of ${short(state.delta)} there is an exception, whose probability is at `
       + `most ${short(2 * state.delta / (1 - Math.exp(-e)))}.` }),

@@ -11,7 +11,7 @@ test_that("the private variance and range are those of Python", {
 
 test_that("samples and options that are not allowed are refused", {
   skip_without_python()
-  expect_error(published_variance("a", 1), "no numeric vector", class = "dprct_parameter_error")
+  expect_error(published_variance("a", 1), "not a numeric vector", class = "dprct_parameter_error")
   expect_error(published_variance(c(1, NA), 1), "not a finite number", class = "dprct_parameter_error")
   expect_error(published_range(1:9, 1, 1, alfa = 0.1), "alfa", class = "dprct_parameter_error")
   expect_error(published_range(1:9, sd = 0, epsilon = 1), "above 0", class = "dprct_error")
@@ -41,7 +41,7 @@ test_that("answers are told in the form in which they came", {
 
 test_that("what is no number, answer or sensitivity is refused", {
   skip_without_python()
-  expect_error(published_laplace("a", 1, 1), "no numeric vector", class = "dprct_parameter_error")
+  expect_error(published_laplace("a", 1, 1), "not a numeric vector", class = "dprct_parameter_error")
   expect_error(published_laplace(c(1, NA), 1, 1), "missing values", class = "dprct_parameter_error")
   expect_error(published_laplace(1, 1, 0), "above 0", class = "dprct_parameter_error")
   expect_error(published_gaussian(1, 1, 0, 1), "delta", class = "dprct_parameter_error")

@@ -139,7 +139,7 @@ def test_family_wise_p_values_lie_between_single_and_holm(exact):
     own = found.adjusted_pvalues({"first": ["a: cash"], "rest": ["b: cash", "b: both"]})
     assert own["a: cash"] == pytest.approx(single[0], abs=2e-3)
     assert np.isnan(own["c: cash"])
-    with pytest.raises(ParameterError, match="no effect here"):
+    with pytest.raises(ParameterError, match="not an effect here"):
         found.adjusted_pvalues({"x": ["nothing"]})
 
 

@@ -73,7 +73,7 @@ def test_scales_that_noise_hides_are_refused(rows, from_rows):
     [
         ([], {}, "at least one outcome"),
         (["a", "a"], {}, "each one once"),
-        (["a", "q"], {"control": 0}, "no outcome"),
+        (["a", "q"], {"control": 0}, "not an outcome"),
         (["a"], {}, "needs control="),
         (["a"], {"control": 9}, "needs control="),
         (["a"], {"scales": {"a": 0.0}}, "above 0"),

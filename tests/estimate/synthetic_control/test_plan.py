@@ -53,7 +53,7 @@ def test_the_plan_names_prices_and_noise() -> None:
 def test_what_will_disappoint_is_warned_of() -> None:
     assert any("not usable" in w for w in model().plan(0.01).warnings)
     assert any("longer than any weights" in w for w in model(lam=1.0).plan(0.01).warnings)
-    assert any("no test" in w for w in model(placebos="all").plan(500).warnings)
+    assert any("not a test" in w for w in model(placebos="all").plan(500).warnings)
     assert model(donor_weights="uniform").plan(500).warnings == ()
 
 

@@ -86,7 +86,7 @@ def test_who_is_tested_on_is_never_learnt_from(voting: Design) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="no folder"):
+    with pytest.raises(FileError, match="not a folder"):
         designs(tmp_path / "nowhere")
     with gzip.open(tmp_path / "social.csv.gz", "wt") as file:
         file.write("a,b\n1,2\n")
