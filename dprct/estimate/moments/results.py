@@ -626,12 +626,12 @@ class Moments(ReleasedMoments):
 
     def _notes_on(self, one: Declared) -> tuple[str, ...]:
         said = filled_words(p.variable for p in self.layout.places if p.name == one.outcome)
-        notes = (f"{said[2:3].upper()}{said[3:]}.",) if said else ()
+        notes = [f"{said[2:3].upper()}{said[3:]}."] if said else []
         chosen = self.drawn.steps[self.declared.index(one)].rows is not None
         if chosen and self.layout.grid.rows > 1:
             unit = self.schema.unit.name
-            notes += (f"A {unit} with several rows counts if all of them meet the condition.",)
-        return notes
+            notes.append(f"A {unit} with several rows counts if all of them meet the condition.")
+        return tuple(notes)
 
     def _check_withheld(self, what: str) -> None:
         """Refuse errors that would take people to be independent."""
