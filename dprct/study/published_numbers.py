@@ -57,8 +57,8 @@ def published_numbers(path: Path) -> tuple[Published, ...]:
         )
     except ValueError:
         raise FileError(
-            f"{path.name!r} has a row of more or fewer cells, or an estimate or error that is no "
-            "number"
+            f"{path.name!r} has a row of more or fewer cells, or an estimate or error that is "
+            "not a number"
         ) from None
 
 
