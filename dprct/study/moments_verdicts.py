@@ -416,8 +416,10 @@ class Served:
 
     def _chooses(self, one: ServedStep) -> bool:
         """Whether private columns choose units of several rows, with all of them."""
-        columns = [self.schema.column(name) for name in (named(one.where) if one.where else ())]
-        return self.unit is not None and any(column.fate != "public" for column in columns)
+        if self.unit is None or not one.where:
+            return False
+        names = {*named(one.where)}  # of which a document may have no facts
+        return any(c.name in names and c.fate != "public" for c in self.schema.columns)
 
     def _condition(self, row: Regression) -> str | None:
         """Return the condition on rows as a declared regression has it; None if it has no such.
