@@ -38,7 +38,9 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         plan = header_plan(study, header, rows, epsilon)
         found = [] if plan is None else _estimates(plan, study, header)
         known = any("with" in one for one in found)
-        every = [] if known else expected_errors(study, header, rows, epsilon)
+        every = (
+            [] if known or not study.makes_file else expected_errors(study, header, rows, epsilon)
+        )
         draws = [one for one in every if one.name == _COMBINATIONS]
         sizes = None if known else combinations(study, header, rows, epsilon)
     except DprctError as error:
@@ -114,6 +116,7 @@ def _about(
         "name": in_labels(number.estimate, schema),
         "outcome": outcome,
         "term": number.term,
+        "regression": number.regression,
         "unit": number.unit.removeprefix("units of "),
         "cells": 0 if known is None or not shares else len(encoding(known).cells),
         "sd": sd,

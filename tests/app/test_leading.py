@@ -16,6 +16,7 @@ from dprct.disk import read_toml
 from dprct.errors import StudyError
 from dprct.schema import Column, FileFacts, Schema
 from dprct.study.methods import METHODS
+from dprct.study.protect import planned
 from dprct.study.study import FROM_FILE
 
 if TYPE_CHECKING:
@@ -322,6 +323,11 @@ def test_a_survey_has_weights_in_its_regressions_and_no_design(desk: Desk) -> No
         ("header", "confirm"): "true",
     }
     assert _edited(desk, facts) == []
+    plan = desk.plan()  # no column is public: what no row tells is the whole plan
+    assert plan == str(planned(desk.study()))
+    (first, *_) = desk.outlook(4.0)["estimates"]
+    assert first["regression"].startswith("income ~ ")
+    assert desk.outlook(1.0)["estimates"][0]["ratio"] > first["ratio"] > 1
     assert 'weights = "treat"' in desk.path.read_text("utf-8")
     sections = {one["name"]: one for one in desk.state()["sections"]}
     assert sections["moments"]["title"] == "Options of “Regressions, as numbers”"

@@ -171,8 +171,7 @@ function showOutlook() {
     element("figcaption", { text: one.cells ? `${one.name}: the share of rows with each answer, or in each bin`
       : one.name + (one.unit ? ` (in units of ${one.unit})` : "") }),
     interval(one, effect().split(" ")[1], one.cells ? "the share" : "0"), element("p", { class: "hint", text: read(one) }))),
-    ...list.filter((one) => !one.with).map((one) =>
-      element("p", { text: `${one.name}: ${short(one.ratio)} times the error without privacy.` })),
+    ...ratios(list).map((one) => element("p", { text: `${one.name}: ${short(one.ratio)} times the error without privacy.` })),
     found.more ? element("p", { text: `and ${count(found.more)} more, in the plan below` }) : "");
   $("legend").hidden = !withErrors.length;
   const sized = withErrors.some((one) => one.sd);
@@ -182,6 +181,16 @@ function showOutlook() {
   showCurve();
 }
 
+// where only a multiple of the error is known, it stands once for each regression
+function ratios(list) {
+  const found = new Map();
+  for (const one of list.filter((some) => some.ratio && !some.with)) {
+    const name = one.regression ? `each coefficient of ${one.regression}` : one.name;
+    found.set(`${name} ${short(one.ratio)}`, { name, ratio: one.ratio });
+  }
+  return [...found.values()];
+}
+
 // one line under the slider
 function quick(found, list) {
   if (found.refused) return [element("p", { class: "bad", text: found.refused })];
@@ -189,6 +198,8 @@ function quick(found, list) {
   if (one) {
     return [element("p", {}, "At this epsilon: ", element("strong", { text: one.cells ? `shares of ${one.name}` : one.name }), `: ${read(one)}`)];
   }
+  const [some] = ratios(list);
+  if (some) return [element("p", { text: `At this epsilon: ${some.name} has ${short(some.ratio)} times its error without privacy.` })];
   const draw = (found.draws || [])[0];
   return draw ? [element("p", { text: `At this epsilon: ${draw.what}: ${short(draw.noise)}.` })] : [];
 }
@@ -264,8 +275,9 @@ function random(start) {
 function numbersOf(found) {
   const list = (found.estimates || []).filter((one) => one.with)
     .map((one) => ({ name: one.name, what: `standard error of ${one.name}`, with: one.with, noise: one.noise, without: one.without }));
-  return list.length ? list : (found.draws || []).map((one) =>
-    ({ name: one.name, what: one.what, with: one.error, noise: one.noise }));
+  const times = ratios(found.estimates || []).map((one) => ({ name: one.name, what: "times the error without privacy", noise: one.ratio }));
+  const draws = (found.draws || []).map((one) => ({ name: one.name, what: one.what, with: one.error, noise: one.noise }));
+  return [list, draws, times].find((some) => some.length) || [];
 }
 
 function showCurve() {

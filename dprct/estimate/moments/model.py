@@ -129,7 +129,7 @@ from dprct.estimate.moments.variables import (
     variable_of,
 )
 from dprct.formula import parse
-from dprct.model import Facts, Model, Spec
+from dprct.model import BoundTable, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.queries.group_moments import MOST_ROWS, Part, check_in_engine
 from dprct.queries.index_scores import IndexRows, ways_of
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.one_step import Steps
     from dprct.estimate.moments.variables import Variable
     from dprct.formula.syntax import Formula
-    from dprct.model import BoundTable, Paid
+    from dprct.model import Paid
     from dprct.privacy.aggregates import IntegerVector
     from dprct.privacy.budget import Real, Relation
     from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
@@ -915,6 +915,16 @@ class MomentsSpec(Spec[MomentsFacts]):
         return step_allocation(
             grid, groups, budget, sizes, vectors_of(facts.steps, chosen.clips)[1], chosen, models
         )
+
+    def guesses(self, facts: Facts) -> Iterator[MomentsFacts]:
+        """Yield what is public of any table of this header, where no column of it is public."""
+        keys = public_keys(
+            self.assignment, self.subgroups, self.present_public(facts.schema), facts.schema,
+            self.inside(facts.schema), hidden=self.hidden,
+        )  # fmt: skip
+        if not keys and not any(self.clusters_of(one) for one in self.of_index):
+            rows = nw.from_dict({"": np.zeros(facts.n)}, backend="pandas")  # none is looked at
+            yield facts_of(self, facts, BoundTable(rows.to_native()))[0]
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Reason why no table with this header can be fitted: the noise follows from the layout."""
