@@ -248,27 +248,29 @@ def examples() -> Iterator[str]:
 
 ROWS = {
     "append": (
-        "Puts the rows of a second confidential file about the same people below those of the "
-        "first: rounds of a survey. `[unit] id` knows who is in both, and `max_rows` bounds the "
-        "rows that somebody has in all files together: they are protected together, and every "
-        "sensitivity is that of so many rows. What a file lacks is missing in its rows, which its "
-        '`[columns.NAME]` says (`missing = ["."]`). The ledger records the hash of the second '
-        "file, which then gets no budget of its own; a certificate names the file without its "
-        "hash, since a hash of confidential rows is not protected. A package does not hold it."
+        "Appends the rows of a second confidential file about the same people, such as another "
+        "round of a survey. `[unit] id` identifies who is in both, and `max_rows` bounds the "
+        "number of rows of one person in all files together: these are protected together, and "
+        "every sensitivity is that of so many rows. Columns that a file lacks are missing in its "
+        "rows; "
+        'their `[columns.NAME]` must say so (`missing = ["."]`). The ledger records the hash of '
+        "the second file, which then gets no budget of its own. A certificate names the file "
+        "without its hash, since a hash of confidential rows is not protected. A package does not "
+        "contain the file."
     ),
     "reshape": (
-        "Turns waves from columns into rows, or from rows into columns, by the waves that are "
-        "declared here. Each row depends on those of its own id alone. Long rows of somebody are "
-        "protected together (`max_rows` is the number of waves); wide ones become one row. Of "
-        "several rows of an id and wave the first is taken, in the order of the file, where Stata "
-        "stops: that it stopped would tell something of the data."
+        "Turns waves from columns into rows, or from rows into columns, for the waves declared "
+        "here. Each new row depends only on the rows with its own id. The long rows of one person "
+        "are protected together (`max_rows` is the number of waves); wide rows become one per id. "
+        "If an id has several rows of a wave, the first in the order of the file is used. Stata "
+        "would stop there, but stopping would reveal something about the data."
     ),
     "collapse": (
-        "Makes one row of each group. A mean is moved by each of the people in it, so that the "
-        "group is the unit: `[unit]` names it, and all of its people are protected together as the "
-        "one row that they become. With 200 villages there are 200 rows, and noise is that of "
-        "200 rows. Who is in which group is public, and so is how many groups there are. To "
-        "protect people one by one, regress on rows instead, with errors clustered by the group."
+        "Makes one row of each group. Each of its people affects a mean, so the group is the "
+        "unit: `[unit]` names it, and all of its people are protected together, as the one row "
+        "that they become. With 200 villages there are 200 rows, and the noise is that of 200 "
+        "rows. Who is in which group is public, and so is the number of groups. To protect people "
+        "one by one, regress on rows instead, with errors clustered by the group."
     ),
 }
 
