@@ -75,9 +75,6 @@ PERIODS = frozenset(
 )  # as the do-files make them of public dates: what treatment may be multiplied by
 BY_FACTOR = "valid: treatment times periods, which are public"
 BY_NAME = "valid if a column that came with the data is the product that its name says"
-COUNT = re.compile(r"[A-Za-z_]\w*(?:\s*[+-]\s*[A-Za-z_]\w*)+")
-PRICES = frozenset({"Qx"})
-COUNTED = "a price or a count of manipulations, judged by hand to be no arm"
 FITTED = "a prediction that the paper fitted on outcomes"
 OF_INDEX = frozenset({"probit", "oprobit", "ologit", "tobit", "cnreg"})
 RANGES = "a name that only the header writes out"
@@ -318,8 +315,12 @@ def study_of(columns: list[str], drafted: Prefill) -> Served | None:
     texts_in = {n for one in drafted.regressions if one.where for n in texts(one.where)}
     factors = set(re.findall(r"C\((\w+)\)", " ".join(one.formula for one in drafted.regressions)))
     public = {name for one in drafted.regressions for name in (*one.cluster, one.weights)}
+    of_arms = {o.name: tuple(o.parents) for o in drafted.derived if o.name in drafted.of_arms}
 
     def column(name: str) -> Column:
+        if name in of_arms:
+            made_of = of_arms[name]
+            return Column(name, levels=(0.0, 1.0, 2.0), missing=(), fate="public", made_of=made_of)
         if name in drafted.arms:
             return Column(name, levels=(0.0, 1.0), missing=(), fate="public", built_from="own")
         if name in texts_in:
@@ -377,9 +378,6 @@ def in_study(row: Regression, served: Served | None, names: dict[str, str], arms
         return f"a column that is not carried out: {_in_short(why)}"
     if any(is_interaction(word, row) and word not in row.derived for word in row.treatments):
         return "interaction with treatment"
-    counts = {w for w in row.treatments if COUNT.fullmatch(row.derived.get(w, ""))}
-    if {*row.treatments} & (counts | PRICES):
-        return COUNTED
     if ready.status != "read" or any(set("*?-") & set(word) for word in ready.regressors):
         return UNREAD if ready.status != "read" else RANGES
     if served is None:

@@ -197,13 +197,19 @@ class Groups:
 
     def codes(self, rows: pd.DataFrame) -> Codes:
         """Return the group of each row of the treatment columns, -1 where it is in none; (n,)."""
-        found = np.full(len(rows), -1, np.int64)
-        for code, values in enumerate(self.values):
-            same = np.ones(len(rows), bool)
-            for name, value in zip(self.columns, values, strict=True):
-                same &= _equal(rows[name], value)
-            found[same] = code
-        return found
+        found = np.zeros(len(rows) + len(self.values), np.int64)  # of rows, then of the groups
+        for place, name in enumerate(self.columns):
+            known = {
+                value: k for k, value in enumerate(dict.fromkeys(self._column(place).tolist()))
+            }
+            own = np.full(len(rows), -1, np.int64)
+            for value, k in known.items():
+                own[_equal(rows[name], value)] = k
+            every = np.append(own, [known[row[place]] for row in self.values])
+            found = np.unique(found * (len(known) + 1) + every, return_inverse=True)[1].ravel()
+        of_groups = {key: code for code, key in enumerate(found[len(rows) :].tolist())}
+        codes = np.array([of_groups.get(key, -1) for key in range(len(found))], np.int64)
+        return codes[found[: len(rows)]]
 
     def problems(self, rows: pd.DataFrame) -> list[str]:
         """Say in which way rows of the treatment columns are in no group at all."""

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _SPACED = re.compile(r"\s+(-|#+|\*)\s+|\s*(-)\s+(?=[A-Za-z_])|(?<=\w)\s+(-)(?=[A-Za-z_])")
 _APART = (" -", "- ", "\t-", "-\t", " #", "# ", " * ")
@@ -56,3 +61,17 @@ def bare_names(word: str) -> list[str]:
 def is_plain(word: str) -> bool:
     """Whether a word is the name of one column."""
     return re.fullmatch(r"[A-Za-z_]\w*", word) is not None
+
+
+def product_of(terms: Iterable[str]) -> str:
+    """Return the term of a formula that is the product of others: a column by itself is its square.
+
+    Examples
+    --------
+    >>> product_of(["price", "price", "C(wave)"]), product_of(["C(wave)", "C(wave)"])
+    ('I(price**2):C(wave)', 'C(wave)')
+    """
+    times = Counter(terms).items()
+    return ":".join(
+        one if often == 1 or one.startswith("C(") else f"I({one}**{often})" for one, often in times
+    )

@@ -387,17 +387,18 @@ def ancestors(column: Column, columns: Iterable[Column]) -> dict[str, Column]:
     """
     known = {one.name: one for one in columns}
     found: dict[str, Column] = {}
-    waiting = _made_of(column)
+    waiting = parents_of(column)
     while waiting:
         parent = known.get(waiting.pop())
         if parent is None or parent.name in found or parent.name == column.name:
             continue
         found[parent.name] = parent
-        waiting += _made_of(parent)
+        waiting += parents_of(parent)
     return found
 
 
-def _made_of(column: Column) -> list[str]:
+def parents_of(column: Column) -> list[str]:
+    """Columns of which one is made at once, by its expression or by declaration."""
     derived = () if column.derived is None else parents(column.derived)
     return sorted({*derived, *(column.made_of or ())})
 

@@ -394,6 +394,8 @@ def _column(
 
 def _fate(name: str, filled: Prefill | None) -> str:
     if filled is not None and filled.formula:
+        if name in filled.of_arms:
+            return _blank("", 'fate = "public"', "made of arms alone")
         if name in filled.arms:
             return _blank("", 'fate = "public"', "an arm; its levels, such as [0, 1], are public")
         if name in filled.outcomes:

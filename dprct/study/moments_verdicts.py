@@ -391,7 +391,7 @@ class Served:
         clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
         counts = counts_effects(row)
         one = max(same, key=lambda s: (_same_errors(s, row, clusters), counts == s.counted))
-        estimand = estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
+        estimand = _estimand(one, twos)
         command = Reading(self.file, one.title)
         alike = _same_errors(one, row, clusters)
         otherwise = counts != one.counted
@@ -523,6 +523,15 @@ class Served:
             f"{mine}: those of {row.vce} need its scores",
             'cov_type = "HC1" in [moments], and this regression among its formulas',
         )
+
+
+def _estimand(one: ServedStep, twos: Collection[str]) -> str:
+    """Return what coefficients of treatment are: differences between arms, or per unit of it."""
+    parts = {part for term in one.terms for part in term.split(":")}
+    if all(part in twos or part.startswith("C(") for part in parts):
+        return estimand_words(one.covariates, ADJUSTED if one.covariates else DIFFERENCE)
+    adjusted = f", adjusted ({', '.join(one.covariates)})" if one.covariates else ""
+    return f"for the least-squares coefficient per unit of {', '.join(one.terms)}{adjusted}"
 
 
 def declared_condition(row: Regression, there: Collection[str]) -> str | None:

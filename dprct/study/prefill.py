@@ -9,9 +9,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dprct.dofile.memory import multiplied
-from dprct.dofile.varlists import bare_names, is_plain
+from dprct.dofile.varlists import bare_names, is_plain, product_of
 from dprct.errors import FormulaError
-from dprct.schema.conditions import as_in_stata, condition, named, reduced
+from dprct.schema.conditions import as_in_stata, condition, divided_by, named, reduced
 from dprct.study.do_columns import named_columns, on_derived
 from dprct.study.index_verdicts import COMMANDS
 
@@ -69,6 +69,8 @@ class Prefill:
     """What do-files say of the columns of one file; nothing of it comes from data."""
 
     arms: tuple[str, ...] = ()
+    # Columns that do-files make of arms alone, such as an amount in another currency.
+    of_arms: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     # Covariate sets, as terms of a formula, the most frequent first.
     sets: tuple[tuple[str, ...], ...] = ()
@@ -126,7 +128,9 @@ def prefilled(
     known = set(columns)
     rows = [_by_column(row) for row in rows]
     merges = _merges(rows, known)
-    made = _derived(rows, columns, treatments)
+    own = (n for row in rows for n in row.treatments if n not in row.derived)
+    assigned = {*treatments, *own} & known
+    made = _derived(rows, columns, {*treatments}, assigned)
     names = {one.expression: one.name for one in made}
     known |= {*names.values()}
     rows = [on_derived(row, names, {*treatments} or set(columns)) for row in rows]
@@ -144,7 +148,13 @@ def prefilled(
         for row in rows
         if row.command in COMMANDS and row not in margins and _is_of_column(row, known)
     ]  # fmt: skip
-    arms = [name for row in experiment for name in row.treatments if _is_arm(name, row, known)]
+    of_arms = {one.name: one for one in made if one.parents and one.parents <= assigned}
+    named = (name for row in experiment for name in row.treatments if _is_arm(name, row, known))
+    arms = [
+        arm
+        for name in named
+        for arm in (sorted(of_arms[name].parents) if name in of_arms else [name])
+    ]
     late = [
         replace(row, treatments=row.instruments)
         for row in rows
@@ -155,33 +165,35 @@ def prefilled(
     sets = Counter(
         found
         for row in experiment
-        if (found := _terms(row, known, {*chosen, *outcomes})) is not None
+        if (found := _terms(row, known, {*chosen, *of_arms, *outcomes})) is not None
     )
     samples = {row.sample for row in experiment}
     clusters = Counter(row.cluster[0] for row in experiment if row.cluster)
     cluster = next((name for name, _ in clusters.most_common() if name in known), "")
     inside = _words([*experiment, *margins, *models, *late])
     made = tuple(one for one in made if one.name in inside)
+    moved = {*chosen, *of_arms}
     parents = {name for one in made for name in one.parents}
     return Prefill(
         arms=chosen,
+        of_arms=tuple(one.name for one in made if one.name in of_arms),
         outcomes=outcomes,
         sets=tuple(terms for terms, _ in sets.most_common(_MOST_SETS)),
         cluster=cluster,
         used=frozenset((_used(rows) | parents) & known),
-        tables=_tables(experiment, known, {*chosen, *outcomes}),
+        tables=_tables(experiment, known, {*moved, *outcomes}),
         sample=samples.pop() if len(samples) == 1 else "",
         regressions=_printed(
             [(row, "") for row in (*experiment, *margins, *late) if told(row)]
             + [(row, COMMANDS[row.command]) for row in models if told(row)],
             known,
-            {*chosen, *outcomes},
+            {*moved, *outcomes},
             {
-                *chosen,
                 *(str(row.outcome) for row in rows if row.treatments),
                 *(word for row in late for word in (str(row.outcome), *row.endogenous)),
             },
             robust="HC1" if cluster else "",
+            assigned=moved,
         ),
         derived=made,
         refused={
@@ -211,15 +223,20 @@ def _merges(rows: Iterable[Regression], known: set[str]) -> tuple[tuple[str, str
 
 
 def _derived(
-    rows: Sequence[Regression], columns: Sequence[str], treatments: Sequence[str]
+    rows: Sequence[Regression], columns: Sequence[str], treatments: set[str], assigned: set[str]
 ) -> tuple[Derived, ...]:
-    """Return the columns that do-files make; what is made of a treatment is none of them."""
-    moved = {word for row in rows for word in row.treatments if is_plain(word)} - {*treatments}
-    kept = [
-        replace(row, made={name: one for name, one in row.made.items() if name not in moved})
+    """Return the columns that do-files make; what is made of a treatment and others is none."""
+    moved = {word for row in rows for word in row.treatments if is_plain(word)} - treatments
+    found = named_columns(rows, columns)
+    gone = {
+        one.expression
         for row in rows
-    ]
-    return tuple(named_columns(kept, columns).values())
+        for name, one in row.made.items()
+        if name in moved
+        and one.expression in found
+        and not found[one.expression].parents <= assigned
+    }
+    return tuple(one for said, one in found.items() if said not in gone)
 
 
 def _words(rows: Iterable[Regression]) -> set[str]:
@@ -320,7 +337,7 @@ def _of_persons(row: Regression) -> bool:
 
 def _printed(
     rows: Sequence[tuple[Regression, str]], known: set[str], others: set[str], moved: set[str], *,
-    robust: str,
+    robust: str, assigned: set[str],
 ) -> tuple[Printed, ...]:  # fmt: skip
     """Every regression once for each of its clusters; of other errors the clustered, then robust.
 
@@ -334,7 +351,7 @@ def _printed(
         made = [term for terms in products.values() for term in terms or ()]
         plain = tuple(word for word, terms in products.items() if terms == ())
         covariates = _terms(replace(row, regressors=plain), known, others)
-        where, weights = _where(row, known, moved), sampling_weights(row)
+        where, weights = _where(row, known, moved, assigned), sampling_weights(row)
         if covariates is None or where is None or None in products.values():
             continue
         if weights is None or not {weights, *row.cluster} <= known - {*row.derived} | {""}:
@@ -412,7 +429,9 @@ def _multiplied(word: str, row: Regression, known: set[str]) -> tuple[str, ...] 
             for name, arm, part in zip(names, arms, parts, strict=True)
         ]
         sizes = range(1 if "##" in word else len(terms), len(terms) + 1)
-        return tuple(":".join(some) for k in sizes for some in combinations(terms, k))
+        return tuple(
+            dict.fromkeys(product_of(some) for k in sizes for some in combinations(terms, k))
+        )
     if word not in row.treatments or word not in row.derived:
         return ()
     factors = multiplied(word, row.derived)
@@ -431,10 +450,11 @@ def sampling_weights(row: Regression) -> str | None:
     return name if sampled and is_plain(name) and name not in row.derived else None
 
 
-def _where(row: Regression, known: set[str], moved: set[str]) -> str | None:
+def _where(row: Regression, known: set[str], moved: set[str], assigned: set[str]) -> str | None:
     """Return the condition of a regression as a declared one has it; None if it has no such.
 
-    None, too, if it is on an outcome or a treatment of the do-files, which no regression may be.
+    None, too, if it is on an outcome of the do-files, which no regression may be, or joins
+    treatment and other columns by ``|``.
     """
     if not row.sample:
         return ""
@@ -448,7 +468,8 @@ def _where(row: Regression, known: set[str], moved: set[str]) -> str | None:
     left = None if exact is None or row.remade else reduced(exact, there)
     if left is None or (left and (not named(left) <= known or named(left) & moved)):
         return None
-    return left
+    others = divided_by(left, assigned)[1] if left else None
+    return None if others and named(others) & assigned else left
 
 
 def _terms(row: Regression, known: set[str], others: set[str]) -> tuple[str, ...] | None:

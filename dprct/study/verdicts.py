@@ -21,7 +21,7 @@ from dprct.certificate.valid_regressions import (
     shown_levels,
 )
 from dprct.dofile.regression import SMALL
-from dprct.dofile.varlists import bare_names
+from dprct.dofile.varlists import bare_names, product_of
 from dprct.estimate.experiment import blocks_of
 from dprct.estimate.moments.model import MomentsSpec
 from dprct.estimate.moments.results import Moments
@@ -595,7 +595,7 @@ def terms_of(row: Regression) -> tuple[str, ...]:
     for word in row.regressors:
         parts = [_factor(part) for part in re.split(r"#+", word)]
         sizes = range(1 if "##" in word else len(parts), len(parts) + 1)
-        found |= dict.fromkeys(":".join(some) for k in sizes for some in combinations(parts, k))
+        found |= dict.fromkeys(product_of(some) for k in sizes for some in combinations(parts, k))
     return (*found, *(f"C({name.removeprefix('i.')})" for name in row.absorb))
 
 

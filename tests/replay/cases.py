@@ -804,6 +804,16 @@ declared("classical errors of people whom private columns choose",
          {"formulas": [dprct.Regression("y ~ t + w", where="g == 'a'", cov_type="nonrobust"),
                        dprct.Regression("w ~ t", where="g == 'b' & x >= 1", cov_type="nonrobust")],
           "assignment": dprct.Simple("t")}, private="y w x g")  # fmt: skip
+declared("an amount that is made of treatment",
+         {"formulas": ["y ~ block", dprct.Regression("w ~ block", where="x == 1")],
+          "assignment": dprct.Simple("t")}, public="t block",
+         facts={"block": {"made_of": ("t",)}})  # fmt: skip
+declared("an amount that is made of treatment and of a private column",
+         {"formulas": ["y ~ t + v"], "assignment": dprct.Simple("t")}, private="y w x v",
+         facts={"v": {"made_of": ("t", "x"), "bounds": (0.0, 8.0)}})  # fmt: skip
+declared("an amount that the study makes of treatment",
+         {"formulas": ["y ~ cents + w", dprct.Regression("w ~ cents", where="x == 1")],
+          "assignment": dprct.Simple("t")}, derived={"cents": "100 * t"})  # fmt: skip
 for engine in (False, True):
     declared("a dose, products with a public column" + ", in Polars" * engine,
              {"formulas": ["y ~ arm + w", dprct.Regression("w ~ arm:block + block", name="by")],

@@ -18,6 +18,7 @@ from dprct.estimate.moments.model import MomentsSpec
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
 from dprct.schema.made import made_columns
+from dprct.study.do_files import read_do
 from dprct.study.draft import draft, regression_lines
 from dprct.study.prefill import Prefill, prefilled
 from dprct.study.study import load_study
@@ -285,3 +286,27 @@ def test_a_regression_is_drafted_once_for_each_of_its_clusters() -> None:
     some = prefilled(rows, ["y", "t", "age", "v", "g"], places={("a.do", 3)})
     assert [one.cluster for one in some.regressions] == [("v", "g")]
     assert some.cluster == "v"
+
+
+def test_amounts_that_do_files_make_of_treatment_are_treatment(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use a, clear\ngen cents = 100*price\ngen off = 10 - price\ngen both = price*girl\n"
+        "reg y cents age, robust\nreg y off age if price > 0 & girl == 1, robust\n"
+        "reg y price c.price#c.price age, robust\nreg y price girl both, robust\n"
+        "replace price = price/10\nreg y price, robust\nreg y off if price > 0 | girl == 1\n"
+    )
+    names = ["y", "price", "age", "girl"]
+    schema = Schema(tuple(map(Column, names)), dataset_id="a")
+    reading = read_do([tmp_path / "a.do"], schema, treatments=["price"], dataset="a.dta")
+    found = prefilled(reading, names, ["price"])
+    assert found.arms == ("price",)
+    assert found.of_arms == ("cents", "off", "price_2")
+    assert [(one.formula, one.where) for one in found.regressions] == [
+        ("y ~ cents + age", ""),
+        ("y ~ off + age", "girl == 1 and (price > 0 or missing(price))"),
+        ("y ~ price + age + I(price**2)", ""),
+        ("y ~ price + girl + price:girl", ""),
+        ("y ~ price_2", ""),
+    ]
+    text = draft(schema, tmp_path / "a.dta", tmp_path / "s.toml", found)
+    assert text.count('fate = "public"                    # made of arms alone') == 3

@@ -27,7 +27,7 @@ from dprct.queries.index_scores import (
     Family as IndexFamily,  # noqa: TC001 -- read by @checked
 )
 from dprct.queries.one_step import Feature
-from dprct.schema.columns import ancestors
+from dprct.schema.columns import ancestors, parents_of
 from dprct.schema.conditions import (
     asked_of,
     columns_asked,
@@ -352,6 +352,11 @@ class Step:
         return None if self.weighing else self.regression.weights
 
     @property
+    def made(self) -> bool:
+        """Whether some treatment is a public column that is made of those of the design."""
+        return any({a.column for a in one.atoms} <= {*self.shown} for one in self.treatment)
+
+    @property
     def meaning(self) -> tuple[Any, ...]:
         """Identity without names and the order of terms; equal regressions are drawn once."""
         regressors = self.treatment, self.controls, self.covariates
@@ -411,7 +416,7 @@ class Step:
     def needed(self) -> bool:
         """Whether moments of arms would give something else, or at more noise."""
         return bool(
-            self.covariates or self.absorbed or self.clusters or self.unit
+            self.covariates or self.absorbed or self.clusters or self.unit or self.made
             or not self.regression.bare
         )  # fmt: skip
 
@@ -627,12 +632,17 @@ def steps_of(
         Whether treatment is private.
     """
     parsed = regression.parsed
-    treatment = set(design.columns)
-    public, unit = treatment | set(design.uses), schema.unit.repeated_id
-    shown = _shown(parsed, schema, treatment, public, several=unit is not None)
-    public |= {*shown, *(() if unit is None else (unit,))}
+    made = _made_of_arms(parsed.regressor_names, schema, design)
+    treatment, unit = {*design.columns, *made}, schema.unit.repeated_id
     if not treatment & set(parsed.regressor_names):
         return "it does not name the treatment that was assigned"
+    if hidden and made:
+        return f"treatment is private, and {made[0]} is made of it"
+    told, public = {*design.columns, *design.uses}, treatment | {*design.uses}
+    if secret := [name for name in made if not _is_told(schema.column(name), schema, told)]:
+        return f"{secret[0]} is made of treatment and a private column: write their product"
+    shown = (*made, *_shown(parsed, schema, treatment, public, several=unit is not None))
+    public |= {*shown, *(() if unit is None else (unit,))}
     if instrumented(parsed) and unit is not None:
         return f"it has instruments, and one {schema.unit.name} may have several rows"
     weighing = _weighing(regression, schema, design)
@@ -736,6 +746,28 @@ def steps_of(
     )  # fmt: skip
 
 
+def _made_of_arms(names: Iterable[str], schema: Schema, design: Design) -> tuple[str, ...]:
+    """Columns that are computed from treatment, such as an amount in another currency."""
+    arms = {*design.columns}
+    known = [name for name in dict.fromkeys(names) if name in schema.names and name not in arms]
+    return tuple(n for n in known if arms & ancestors(schema.column(n), schema.columns).keys())
+
+
+def _is_told(column: Column, schema: Schema, public: set[str]) -> bool:
+    """Whether a column is public, or made of nothing but public columns."""
+    waiting, seen = [column], set[str]()
+    while waiting:
+        one = waiting.pop()
+        if one.name in seen or one.name in public or one.fate == "public":
+            continue
+        seen.add(one.name)
+        made_of = parents_of(one)
+        if not made_of:
+            return False
+        waiting += [schema.column(name) for name in made_of if name in schema.names]
+    return True
+
+
 def _in_two_ways(members: str | None, products: Sequence[Any], unit: str | None) -> str:
     """Feature that two-way clustered errors cannot be combined with; empty if there is none."""
     if unit is not None:
@@ -834,7 +866,7 @@ def _stages_of(
     if regression.stages is None or len(regression.parsed.outcome_names) > 1:
         return "it has instruments, and several outcomes"
     names = {n for t in regression.parsed.instruments for factor in t for n in factor.names}
-    if unassigned := sorted(names - {*design.columns}):
+    if unassigned := sorted(names - {*design.columns, *_made_of_arms(names, schema, design)}):
         return f"it has the instrument {unassigned[0]}, which was not assigned"
     found = [steps_of(one, schema, design, subgroups) for one in regression.stages]
     served = [one for one in found if not isinstance(one, str)]

@@ -255,8 +255,12 @@ def declared_results(
 ) -> DeclaredResults:
     """Table of results of a declared regression."""
     adjusted = f", adjusted for {', '.join(of.covariates)}" if of.covariates else ""
+    units = [term for term in of.terms if ":" not in term and not term.startswith("C(")]
+    what = "The effect"
+    if units and not of.average:
+        what = f"The least-squares coefficient per unit of {', '.join(units)}"
     said = (
-        f"The effect on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "
+        f"{what} on {of.estimand}{adjusted}; nothing else of the outcome is clipped, and "
         "covariates make the interval shorter without changing what is estimated.",
     )
     lost = [name for name, x in zip(of.terms, drawn.params.tolist(), strict=True) if math.isnan(x)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from dprct.assignment import Factorial
 from dprct.assignment.groups import ROWS, combined
 from dprct.encoding import encoding
 from dprct.errors import ParameterError, SchemaError
@@ -129,13 +130,15 @@ def grouping_of(
     hidden: bool,
     attrition: bool,
     within_blocks: bool = False,
+    pooled: bool = False,
 ) -> tuple[Grouping, BoundTable]:
     """Return the groups of a table, and the table with a column for each public missingness.
 
     Where treatment is private (``hidden``), for subgroups whose columns are private, and for those
     of which it is private who has a value (``lacking``), the cells are those that design and schema
     allow, whether or not anybody is in them.  ``within_blocks``: everything that is asked about
-    treatment compares people of one block, so that shares may differ between blocks.
+    treatment compares people of one block, so that shares may differ between blocks.  Where groups
+    are ``pooled`` afterwards, combinations of factors may have nobody.
     """
     design = None if comparison is None else comparison.design
     outer = public_subgroups(subgroups, design, hidden)
@@ -187,7 +190,7 @@ def grouping_of(
         _public(row, size, comparison if not hidden else None, outer, labels, list(flags))
         for row, size in zip(distinct.tolist(), sizes.tolist(), strict=True)
     ]
-    if comparison is not None and not hidden:
+    if comparison is not None and not hidden and not (pooled and isinstance(design, Factorial)):
         _check_arms(comparison.arms, publics)
     cells = replace(private, public=len(publics), codes=codes, combinations=combinations)
     groups = tuple(
@@ -338,10 +341,10 @@ def _check_design(design: Design, rows: Any, attrition: bool) -> None:
 def _shares_differ(design: Design, rows: Any, outer: Sequence[str]) -> bool:
     """Whether chances differ between blocks that groups do not tell apart."""
     blocks = tuple(getattr(design, "block_columns", ()))
-    chances = design.propensities(rows)
     if set(blocks) <= set(outer) and blocks:
         return False
-    return not np.allclose(chances, chances[:1], rtol=0, atol=1e-12)
+    chances = [part.propensities(rows) for part in getattr(design, "factors", (design,))]
+    return not all(np.allclose(part, part[:1], rtol=0, atol=1e-12) for part in chances)
 
 
 def _check_arms(arms: Sequence[str], groups: Sequence[Group]) -> None:

@@ -15,8 +15,9 @@ import numpy as np
 from dprct.arguments import check_choice, checked, given, listed_names
 from dprct.assignment import Simple
 from dprct.assignment.groups import (
-    Design,  # noqa: TC001 -- read by @checked
-    Level,  # noqa: TC001
+    CONTROL,
+    Design,
+    Level,
 )
 from dprct.errors import DprctError, ParameterError, SchemaError
 from dprct.estimate.experiment import (
@@ -487,9 +488,12 @@ class MomentsSpec(Spec[MomentsFacts]):
                     "``control=`` needs ``assignment=``, the design that names the arms"
                 )
             return None
+        names, control = self.assignment.groups.names, self.control
+        if control is None and CONTROL not in names and not (self.released or self.subgroups):
+            control = names[0]  # amounts of declared regressions are compared with none
         return compared(
-            None, self.assignment, control=self.control, blocks="ignore", privacy_unit="person",
-        )  # fmt: skip
+            None, self.assignment, control=control, blocks="ignore", privacy_unit="person"
+        )
 
     def variables(self, schema: Schema) -> tuple[Variable, ...]:
         """Return the columns of the release, products among them."""
@@ -889,7 +893,7 @@ class MomentsSpec(Spec[MomentsFacts]):
             if name not in outer:
                 cells *= encoding(schema.column(name)).size
         comparison = self.comparison()
-        cells *= 1 if comparison is None else len(comparison.arms)
+        cells *= 1 if comparison is None or self.pooled(schema) else len(comparison.arms)
         check_count(self.variables(schema), cells, MOST_NUMBERS)
 
     def allocation(self, facts: MomentsFacts, budget: Budget) -> Allocation:
@@ -969,6 +973,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 f"columns {inside} of every row, which are in conditions of regressions, or are "
                 f"weights{' or periods' * (schema.unit.max_rows > 1)}"
                 f"{' or clusters' * any({*one.ways} & {*asks.values} for one in self.declared)}"
+                f"{' or are made of treatment' * any(step.made for step in self.steps(schema))}"
             )
             uncovered.append(f"{inside} of anybody")
         if any(step.unit for step in self.steps(schema)):
@@ -1090,7 +1095,8 @@ class PrivateMoments(Model[MomentsSpec, MomentsFacts, DrawnMoments, Moments]):
     assignment : Design, optional
         How treatment was assigned.  Every arm is a group of its own.
     control : str or float, optional
-        The arm to compare with, if the design assigns every row to an arm.
+        The arm to compare with, if the design assigns every row to an arm; with ``formulas=``
+        alone, the first by default.
     subgroups : sequence of str, optional
         Columns with levels: every level within every arm is a group.
     radius : number or "box", optional
@@ -1404,7 +1410,7 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
         spec.present_public(known.schema), spec.lacking(known.schema),
         spec.inside(known.schema),
         hidden=spec.hidden, attrition=spec.attrition,
-        within_blocks=spec.within_blocks(known.schema),
+        within_blocks=spec.within_blocks(known.schema), pooled=spec.pooled(known.schema),
     )  # fmt: skip
     if spec.pooled(known.schema):
         grouping = everybody_of(known.n, grouping)

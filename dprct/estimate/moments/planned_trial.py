@@ -13,6 +13,8 @@ from dprct.assignment.groups import rows_of
 from dprct.defaults import POWER
 from dprct.errors import ParameterError
 from dprct.lazy import special
+from dprct.schema.columns import ancestors, parents_of
+from dprct.schema.expressions import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,10 +74,22 @@ def trial_of(
             rows[name] = levels[unit % len(levels)]
     rows = rows.infer_objects()
     treatment = design.assign(rows, rng=0)
+    rows = rows.assign(**{str(name): treatment[name].to_numpy() for name in treatment})
     for name in columns:
-        if name not in rows and name not in treatment:
-            rows[name] = _legal(schema.column(name))
-    return rows.assign(**{str(name): treatment[name].to_numpy() for name in treatment})
+        if name not in rows:
+            rows[name] = _of_arms(schema.column(name), schema, treatment)
+    return rows
+
+
+def _of_arms(column: Column, schema: Schema, treatment: pd.DataFrame) -> Any:
+    """Values of a column: of one that is made of treatment, a level for each combination of it."""
+    made_of = [name for name in treatment if name in ancestors(column, schema.columns)]
+    if not made_of or not column.levels:
+        return _legal(column)
+    if column.derived is not None and {*parents_of(column)} <= {*treatment}:
+        return evaluate(column.derived, {n: treatment[n].to_numpy() for n in parents_of(column)})
+    codes = treatment.groupby(made_of).ngroup().to_numpy()
+    return np.array(column.levels)[codes % len(column.levels)]
 
 
 def _legal(column: Column) -> Any:

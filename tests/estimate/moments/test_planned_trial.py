@@ -68,3 +68,16 @@ def test_more_people_and_more_budget_detect_less() -> None:
 def test_what_leaves_a_trial_open_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         power(options.pop("people", 3000), **options)
+
+
+def test_amounts_made_of_treatment_fall_as_treatment_does() -> None:
+    made = [
+        Column("off", levels=(0.0, 9.0), made_of=("t",), **NEVER),
+        Column("cents", levels=(0.0, 100.0), derived="100 * t", **NEVER),
+    ]
+    for one, times in zip(made, (9, 100), strict=True):
+        schema, right = Schema((*SCHEMA.columns, one)), f"y ~ {one.name} + x | district"
+        found = PrivateMoments.power_of_trial(
+            3000, schema, 2, 1e-6, assignment=VILLAGES, formulas=[right], cluster_size=30
+        )
+        assert found["error"].iloc[0] == pytest.approx(power()["error"].iloc[0] / times)

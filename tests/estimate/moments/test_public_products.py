@@ -9,6 +9,7 @@ import pytest
 
 import dprct
 from dprct import Column, Regression, Schema
+from dprct.errors import ParameterError
 from tests.estimate.moments.test_one_step import ROWS as TABLE
 from tests.estimate.moments.test_one_step import SCHEMA as COLUMNS
 from tests.estimate.moments.test_one_step import VILLAGES, model
@@ -80,3 +81,61 @@ def test_coefficients_of_products_are_no_average_effects() -> None:
     plain = Regression("works ~ treat + x", name="plain")
     asked = model(ROWS, SCHEMA, formulas=[plain], assignment=dprct.Simple("treat"))
     assert asked.facts.declared[0].average
+
+
+AMOUNTS = (
+    *SCHEMA.declare(share={"missing": ()}).columns,
+    Column("tens", levels=tuple(10 * x for x in LEVELS), missing=(), made_of=("dose",)),
+    Column("rest", levels=tuple(8 - x for x in LEVELS), missing=(), made_of=("tens",)),
+    Column("mixed", bounds=(-9, 9), missing=(), made_of=("dose", "x")),
+    Column("after", bounds=(-90, 90), missing=(), made_of=("mixed",)),
+    Column("told", levels=(0.0, 1.0), missing=(), made_of=("dose",), fate="public"),
+)
+OF_DOSE = Schema(AMOUNTS, dataset_id="study")
+PAID = ROWS.assign(
+    tens=10 * ROWS["dose"], rest=8 - ROWS["dose"], mixed=ROWS["dose"] + ROWS["x"].clip(0, 1),
+    after=0.0, told=(ROWS["dose"] > 1) * 1.0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("formula", "like", "unit"),
+    [("y ~ tens + x", "y ~ dose + x", 0.1), ("y ~ rest + x", "y ~ dose + x", -1.0),
+     ("y ~ tens:post + tens + post + x", "y ~ dose:post + dose + post + x", 0.1)],
+)  # fmt: skip
+def test_what_is_made_of_treatment_is_treatment(formula: str, like: str, unit: float) -> None:
+    made, plain = (
+        model(PAID, OF_DOSE, formulas=[one], assignment=DOSE).facts.steps for one in (formula, like)
+    )
+    for at, one in enumerate(made.bound[0].weights[:, made.cells.codes]):
+        of = plain.bound[0].weights[at, plain.cells.codes]
+        np.testing.assert_allclose(one, unit * of, atol=1e-9)
+    assert made.bound[0].longest == pytest.approx(abs(unit) * plain.bound[0].longest)
+
+
+def test_what_is_made_of_treatment_and_private_columns_is_no_covariate() -> None:
+    for name in ("mixed", "after"):
+        asked = model(PAID, OF_DOSE, formulas=[f"y ~ dose + {name}"], assignment=DOSE)
+        assert not asked.facts.steps  # computed from the moments, as any private column is
+        with pytest.raises(ParameterError, match="is made of treatment and a private column"):
+            model(PAID, OF_DOSE, formulas=[Regression(f"y ~ dose + {name}", cov_type="nonrobust")],
+                  assignment=DOSE)  # fmt: skip
+    with pytest.raises(ParameterError, match="collinear"):
+        model(PAID, OF_DOSE, formulas=["y ~ dose + tens"], assignment=DOSE).facts  # noqa: B018
+    hidden = model(PAID, OF_DOSE, formulas=["y ~ tens + x"], assignment=DOSE, attrition=False,
+                   neighbors="replace-one")  # fmt: skip
+    assert not hidden.facts.steps
+
+
+def test_the_worst_person_has_the_amount_with_the_longest_weights() -> None:
+    """By every person and both bounds of the outcome: exactly as far as the noise allows for."""
+    m = model(PAID, OF_DOSE, formulas=["y ~ tens + I(tens**2)"], assignment=DOSE)
+    (bound,) = m.facts.steps.bound
+    X = np.column_stack([np.ones(len(PAID)), PAID["tens"], PAID["tens"] ** 2])
+    pulls = np.linalg.solve(X.T @ X, X.T)[1:] * len(PAID)  # of one person, times n, on b
+    farthest = np.sqrt((pulls**2).sum(axis=0))
+    assert bound.farthest == pytest.approx(farthest.max(), rel=1e-9)
+    assert len({*farthest.round(6)}) == len(LEVELS)  # it depends on the amount alone
+    facts = " ".join(m.fit(1, 1e-6).guarantee.public_facts)
+    assert "columns tens of every row" in facts
+    assert "or are made of treatment" in facts
