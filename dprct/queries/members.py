@@ -211,7 +211,7 @@ class Members(Score):
     @property
     def totals(self) -> OnGrid:
         """None: the effects have the total of residuals."""
-        return OnGrid(np.zeros((0, self.weights.shape[1] // self.arms), dtype=object))
+        return OnGrid(self._of_a_person(self.weights[:0])[:, :: self.arms])
 
     def total_sums(self, rows: ResidualRows, residual: int) -> list[int]:
         """No totals."""
@@ -227,9 +227,11 @@ class Members(Score):
             each = zip(self._between(), most, strict=True)
             found = [[square_move(int(d), int(c)) for d in row] for row, c in each]
             return OfAnyWeights(np.array(found, dtype=object), holds=self.holds, counts=counts)
-        plain = Score(self.reach, self.weights, self.blocks, self.clusters).squares(
-            most, joint=joint
-        )
+        if self.members is not None:
+            counts = self._of_a_person(counts[None].astype(object))[0] > 0
+        plain = Score(
+            self.reach, self.weights, self.blocks, self.clusters, members=self.members
+        ).squares(most, joint=joint)
         several = self.arms > 1 and self.size > 1
         return OfAnyWeights(plain.reach, holds=self.holds, counts=counts, times=1 + several)
 
@@ -309,20 +311,6 @@ class OfPersons(Members):
         longest = np.maximum(4 * b**2 * X**2, (2 if self.twice else 1) * (b**2 * X**2 + Y**2))
         reach = np.vstack([2 * b * self._of_a_person(abs(r)), self._of_a_person(abs(g))])
         return OnGrid(reach, longest, self.holds, self.twice)
-
-    @property
-    def totals(self) -> OnGrid:
-        """None: the effects have the totals of residuals."""
-        assert self.members is not None
-        return OnGrid(np.zeros((0, int(self.members[0][-1]) + 1), dtype=object))
-
-    def squares(self, most: Sequence[int], *, joint: bool = True) -> OnGrid:
-        """Return the squares, as far as anything may move them that has weights in these cells."""
-        plain = Score(
-            self.reach, self.weights, self.blocks, self.clusters, members=self.members
-        ).squares(most, joint=joint)
-        counts = self._of_a_person(self.counts[None].astype(object))[0] > 0
-        return OfAnyWeights(plain.reach, holds=self.holds, counts=counts)
 
 
 def _lengths(vectors: Numbers) -> Numbers:
