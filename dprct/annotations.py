@@ -158,10 +158,18 @@ def _rules(said: Any) -> Mapping[str, Any]:
 
 def parts_of(made: type[Any]) -> Iterator[tuple[str, Kinds, bool]]:
     """Parts of a document: name, alternatives, and whether it is always there."""
-    stated = vars(made).get("__annotations__", {})
+    stated, fields = (
+        vars(made).get("__annotations__", {}),
+        vars(made).get("__dataclass_fields__", {}),
+    )
     for name, kinds in kinds_of_fields(made).items():
         text = getattr(stated.get(name), "__forward_arg__", "")
-        yield name, kinds, not text.startswith("NotRequired[")
+        later = name in fields and LATER in fields[name].metadata
+        yield name, kinds, not (later or text.startswith("NotRequired["))
+
+
+LATER = "since a later version"
+"""Metadata of a field that older documents do not have."""
 
 
 # What each name takes.

@@ -440,6 +440,7 @@ class Desk:
                 | {
                     "reason": in_fields(one.worth().reason, known),
                     "remedy": in_fields(one.remedy, known),
+                    "also": [in_fields(said, known) for said in one.also],
                 }
                 for one in found
             ],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 import numpy as np
 
-from dprct.annotations import DOCUMENT, WRONG, Count, Sha256, kinds_of
+from dprct.annotations import DOCUMENT, LATER, WRONG, Count, Sha256, kinds_of
 from dprct.errors import ParameterError, SimulationError
 from dprct.missing import MISSING_CODES, missing_numbers
 from dprct.privacy.budget import Guarantee, GuaranteeContent
@@ -313,10 +313,18 @@ class RegressionWorth:
     verdict: Verdict  # valid, valid: average marginal effect, effects only, artefact or cannot run
     # Why it is not valid; of a valid one empty, or how its number differs from the original's.
     reason: str = ""
+    # What else stands in its way.
+    also: tuple[str, ...] = field(default=(), metadata={LATER: True})
 
     def __str__(self) -> str:
         told = f"{self.file}:{self.line} {self.command} {self.outcome}".rstrip()
-        return f"{told}: {self.verdict}" + (f": {self.reason}" if self.reason else "")
+        reasons = [self.reason, *(f"also, {one}" for one in self.also)] if self.reason else []
+        return f"{told}: {self.verdict}" + (f": {'; '.join(reasons)}" if reasons else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its fields; without ``also`` where that is empty."""
+        found = {name: value for name, value in asdict(self).items() if name != "also"}
+        return {**found, "also": [*self.also]} if self.also else found
 
 
 def worth_by_table(regressions: Sequence[RegressionWorth]) -> list[str]:
@@ -592,7 +600,7 @@ class Certificate:
         if self.reading is not None:
             content["reading"] = self.reading.to_dict()
         if self.regressions:
-            content["regressions"] = [asdict(one) for one in self.regressions]
+            content["regressions"] = [one.to_dict() for one in self.regressions]
         if self.study:
             content["study"] = {"sha256": self.study}
         return content

@@ -27,6 +27,7 @@ def take(session: Session, parsed: Parsed, prefixes: Sequence[Prefix]) -> bool:
     if parsed.name in MAKING:
         session.makings += 1
         make(parsed, _context(session))
+    session.memory.place = session.file, session.line
     command(session, parsed)
     return True
 

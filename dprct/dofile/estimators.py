@@ -237,6 +237,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         sources=memory.sources,
         steps=(*memory.steps, *(f"no {one.how}" for one in memory.pending[:1])),
         merges=tuple(map(known, memory.merges)),
+        changes=memory.changes,
         intercept=parsed.option("noconstant", 5) is None,
         unknown=memory.unknown,
         groups=known(by),

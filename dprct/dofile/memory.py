@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
+_MOST_CHANGES = 20
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
 """Conditions on ``_merge`` that hold for rows that found their key, or (``all``) for all rows."""
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -42,6 +43,7 @@ class Restacked(NamedTuple):
     waves: tuple[float, ...] = ()
     columns: tuple[str, ...] | None = None  # of the data after it, where these are known
     runs: bool = True  # whether regressions after it are those of the release
+    place: tuple[str, int] = ("", 0)  # of a do-file: its line
 
     @property
     def varying(self) -> set[str]:
@@ -68,6 +70,7 @@ class Memory:
     ``codes`` are columns that number others' values, with these as factors and the rows numbered.
     ``matched`` says of what a study merged as the do-file does whether all rows found a key.
     ``pending`` is what a study does to its rows, and the do-file has not done so far.
+    ``changes`` are those that no study makes, ``place`` is the line that is read.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -90,6 +93,8 @@ class Memory:
     codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     matched: bool | None = None
     pending: tuple[Restacked, ...] = ()
+    changes: tuple[Restacked, ...] = ()
+    place: tuple[str, int] = ("", 0)
     spend: Callable[[int], None] = _free
 
     def copied(self) -> Memory:
@@ -255,6 +260,8 @@ class Memory:
         if step is not None and self._collapses(step, made, {*self.expand(by)}):
             self._restacked(step)
             return
+        said_in_order = tuple(f"{how} {name}={old}" for name, (how, old) in made.items())
+        self._changed_rows(Restacked("collapse", " ".join(self.expand(by)), said_in_order))
         self.step("collapse")
         self._rows_made_anew("it is made before rows are collapsed")
         if not self.prepared:
@@ -278,6 +285,14 @@ class Memory:
             return False
         self._restacked(step)
         return True
+
+    def _changed_rows(self, change: Restacked) -> None:
+        """Keep a change of rows that no study makes, for a draft of one."""
+        if len(self.changes) < _MOST_CHANGES:
+            parts = tuple(map(known, change.parts))
+            by, wave = known(change.by), known(change.wave)
+            change = change._replace(by=by, wave=wave, parts=parts, place=self.place)
+            self.changes = (*self.changes, change)
 
     def _next(self, how: str) -> Restacked | None:
         """Return what a study does next to its rows, if it is this, and to all of them."""
@@ -323,6 +338,8 @@ class Memory:
         if step and (step.by, step.wave) == (i.strip(), j.strip()) and self._same(step, stubs):
             self._restacked(step)
             return
+        waves = tuple(sorted(self._waves(stubs))) if kind == "long" else ()
+        self._changed_rows(Restacked(f"reshape {kind}", i.strip(), tuple(stubs), j.strip(), waves))
         self.step("reshape")
         self._rows_made_anew("it is made before rows are reshaped")
         if self.columns is None:
@@ -349,13 +366,16 @@ class Memory:
             return False
         if self.columns is None:
             return {*stubs} <= {*step.parts} or {*step.parts} <= {*stubs}
-        found = {
+        return self._waves(stubs) == {*step.waves}
+
+    def _waves(self, stubs: list[str]) -> set[float]:
+        """Return the waves of which there are columns."""
+        return {
             float(name.removeprefix(stub))
             for stub in stubs
-            for name in self.columns
+            for name in self.columns or ()
             if name.startswith(stub) and name.removeprefix(stub).isdecimal()
         }
-        return found == {*step.waves}
 
     def joined(self, file: Merged) -> None:
         """Take a merge that the study makes as well: the rows stay what they are."""
@@ -369,6 +389,8 @@ class Memory:
 
         What a merge matches on is kept where the other file is whole, with the rows that it has.
         """
+        if how == "append":
+            self._changed_rows(Restacked("append", name))
         self.step(how)
         self._rows_made_anew(f"it is made before the {how} of another file")
         others = (0, 0) if other is None else (len(other.derived), len(other.columns or ()))

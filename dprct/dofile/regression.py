@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dprct.dofile.made import Made
+    from dprct.dofile.memory import Restacked
 
 KEYS = (
     "file",
@@ -77,6 +78,7 @@ class Regression:
     # The columns by which each merge matches rows; "" where the other file has not all of its rows,
     # or where it is not by columns.
     merges: tuple[str, ...] = ()
+    changes: tuple[Restacked, ...] = ()  # these steps, but merges, as a study could make them
     # Variables of ``sample`` and ``groups`` that the do-files make or change, but ``_merge``.
     remade: tuple[str, ...] = ()
     # The confidence level in percent that the command or ``set level`` asks for; "" is Stata's.

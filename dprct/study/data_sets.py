@@ -50,6 +50,12 @@ MANIFEST = "package.json"
 MADE_BY = "column made by the study: "
 """Under which, with its name, a certificate has the expression of a column."""
 
+NEVER = "columns with a value in every row"
+"""Under which a certificate of numbers has the columns that were declared so."""
+
+WHOSE = "column that says whose a row is"
+"""Under which a certificate of numbers has the id of units that have several rows."""
+
 _DEEPEST = 8
 
 _UNREADABLE = (
@@ -278,10 +284,11 @@ def others_of(study: Study, studies: Iterable[Study] = ()) -> Others:
             headers[path.name] = header.names
     key = study.unit.id if parts else None
     found = Others(headers, parts, key, study.derived)
-    if not study.prepare:
+    if study.makes_file and not study.prepare:
         return found
     schema = study.declared(study.prepared(Schema.from_dta(study.data)))
-    return replace(found, merges=study.merges(schema))
+    never, unit = frozenset(study.never_missing(schema)), study.unit.repeated_id or ""
+    return replace(found, merges=study.merges(schema), never=never, unit=unit)
 
 
 def of_all(
@@ -347,7 +354,9 @@ def others_beside(file: Path, certificate: Path | None = None) -> Others:
         told: Any = json.loads(disk.content(beside, disk.MOST_JSON))
         facts = {str(name): str(said) for name, said in told["facts"].items()}
         made = {n.removeprefix(MADE_BY): x for n, x in facts.items() if n.startswith(MADE_BY)}
-        return replace(found, derived=found.derived or _checked(made), merges=merges_in(facts))
+        derived, never = found.derived or _checked(made), frozenset(facts.get(NEVER, "").split())
+        unit = facts.get(WHOSE, "")
+        return replace(found, derived=derived, merges=merges_in(facts), never=never, unit=unit)
     except _UNREADABLE:
         return found
 

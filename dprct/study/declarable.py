@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from dprct.errors import DprctError, marked
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
+from dprct.schema.conditions import condition, reduced
+from dprct.schema.expressions import parents
 from dprct.study.do_columns import all_on_derived
 from dprct.study.do_files import read_do
 from dprct.study.draft import regression_lines
@@ -15,7 +20,7 @@ from dprct.study.obstacles import VALID
 from dprct.study.prefill import prefilled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from dprct.schema.schema import Schema
@@ -80,7 +85,9 @@ def declarable(
     }
     drafted = prefilled(all_on_derived(read, study.derived, arms), columns, arms, open_places)
     own = {_asked(one, spec) for one in spec.formulas}
-    wanted = [one for one in drafted.regressions if _asked(_declared(one), spec) not in own]
+    never = {one.name for one in study.declared(header).columns if one.missing == ()}
+    listed = dict.fromkeys(_shortened(one, never) for one in drafted.regressions)
+    wanted = [one for one in listed if _asked(_declared(one), spec) not in own]
     made = {one.name: one.expression for one in drafted.derived}
     wider = replace(study, derived={**study.derived, **made})
     lacks = {one: _lacks(wider, spec, one, header, rows) for one in wanted}
@@ -106,6 +113,12 @@ def _declared(one: Printed) -> Regression:
         cov_type=one.cov_type or None,  # type: ignore[arg-type]
         count_effects=one.count_effects or None,
     )
+
+
+def _shortened(one: Printed, never: Collection[str]) -> Printed:
+    """Return a regression without the parts of its condition that hold in all rows."""
+    left = reduced(condition(one.where), never) if one.where else None
+    return one if left is None else replace(one, where=left)
 
 
 def _asked(one: str | Regression, spec: MomentsSpec) -> tuple[Regression, frozenset[str]]:
@@ -144,17 +157,47 @@ def _times(
 ) -> tuple[float, float] | tuple[None, None]:
     """Return the least and the largest error, as a multiple of that without privacy.
 
-    They are those of a trial of as many people; where more must be known of these, None.
+    They are those of a trial of as many people, in clusters of equal sizes, of whom as many have
+    each level of a condition; where more must be known of these, None.
     """
     if rows is None or spec.assignment is None:
         return None, None
     release, schema = study.release, study.declared(header)
     try:
         found = PrivateMoments.power_of_trial(
-            rows, schema, release.epsilon, release.delta, assignment=spec.assignment,
-            formulas=formulas,
+            _people(rows, schema, spec, formulas), schema, release.epsilon, release.delta,
+            assignment=spec.assignment, formulas=formulas, neighbors=spec.neighbors,
+            cov_type=spec.cov_type,
         )  # fmt: skip
     except DprctError:
         return None, None
     times = found["error"] / found["without_privacy"]
     return float(times.min()), float(times.max())
+
+
+def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _people(
+    rows: int, schema: Schema, spec: MomentsSpec, formulas: Sequence[str | Regression]
+) -> pd.DataFrame:
+    """Return the public columns of a trial, made up: clusters, and those of conditions."""
+    number = np.arange(rows)
+    declared = [one for one in formulas if not isinstance(one, str)]
+    design, largest = spec.assignment, getattr(spec.assignment, "largest", None) or 1
+    sizes = dict.fromkeys(_listed(getattr(design, "cluster", None)), largest)
+    sizes |= {name: largest for one in declared for name in _listed(one.cluster)}
+    sizes.pop(schema.unit.id or "", None)  # whose rows are as many as a unit may have
+    found = {}
+    for name, size in sizes.items():
+        levels = schema.column(name).levels
+        place = number // size if not levels else number * len(levels) // rows
+        found[name] = np.array(levels)[place] if levels else place * 1.0
+    conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
+    times = 1
+    for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
+        levels = schema.column(name).levels or schema.column(name).bounds or (0.0,)
+        found[name] = np.array(levels)[number // times % len(levels)]
+        times *= len(levels)
+    return pd.DataFrame(found, index=range(rows))

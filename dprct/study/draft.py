@@ -19,8 +19,9 @@ from dprct.study.places import check_printable
 from dprct.study.sections import named, unmatched
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from dprct.dofile.memory import Restacked
     from dprct.schema.schema import Schema
     from dprct.study.do_columns import Derived
     from dprct.study.prefill import Prefill, Printed, TablePart
@@ -228,7 +229,7 @@ def _head_of(head: str, filled: Prefill) -> str:
 
 def _derived(filled: Prefill) -> str:
     """Return what do-files make of columns, and by name what the study does not carry out."""
-    merged = _merged(filled)
+    merged = [*_merged(filled), *_changed(filled)]
     lines = [f"# {name}: {_one_line(why)}" for name, why in filled.refused.items()]
     if lines:
         lines = ["# These columns of the do-files are not carried out:", *lines[:_MOST_REFUSED], ""]
@@ -258,6 +259,42 @@ def _merged(filled: Prefill) -> list[str]:
         on = _texts(keys) if len(keys) > 1 else _text(by)
         lines += ["# [[prepare]]", f"# merge = {_text(name)}", f"# on = {on}"]
     return [*lines, ""]
+
+
+def _changed(filled: Prefill) -> list[str]:
+    """Return what do-files do to rows, as comments: one study has one file of rows."""
+    if not filled.changes:
+        return []
+    lines = [
+        "# The do-files change rows. If a study does so as well, it releases the regressions after",
+        "# that, and another study those before it. The last line of each is what [unit] says.",
+    ]
+    for one in filled.changes:
+        lines += [f"# {_places([one.place])}", "# [[prepare]]", *(f"# {x}" for x in _step(one))]
+    return [*lines, ""]
+
+
+def _step(one: Restacked) -> Iterator[str]:
+    """Yield the keys of a step, and what ``[unit]`` then says."""
+    if one.how == "append":
+        yield f"append = {_text(one.by)}"
+        yield "# [unit] id, and max_rows: the most rows of one person in both files together"
+    elif one.how == "collapse":
+        pairs = [part.partition(" ")[::2] for part in one.parts]
+        named = [(how, *said.partition("=")[::2]) for how, said in pairs]
+        made = (f"{_key(new)} = {_text(how if new == old else f'{how} {old}')}"
+                for how, new, old in named)  # fmt: skip
+        yield f"collapse = {{{', '.join(made)}}}"
+        yield f"by = {_texts(one.by.split())}"
+        yield f"# [unit] name and id are the group: {one.by}; all of its people are protected"
+    else:
+        yield f"reshape = {_text(one.how.partition(' ')[2])}"
+        yield f"columns = {_texts(one.parts)}"
+        yield f"id = {_text(one.by)}"
+        yield f"wave = {_text(one.wave)}"
+        yield f"waves = [{', '.join(f'{wave:g}' for wave in one.waves)}]"
+        rows = f", max_rows = {len(one.waves)}" if one.waves else ""
+        yield f"# [unit] id = {_text(one.by)}{rows}"
 
 
 def _places(places: Sequence[tuple[str, int]]) -> str:

@@ -81,6 +81,7 @@ class ServedStep(NamedTuple):
     two_ways: bool = False
 
 
+_ALONE = re.compile(r"(?P<no>not )?(?P<name>[A-Za-z_]\w*)")
 _PREPARED = ("merge", "append", "reshape", "collapse")
 
 
@@ -103,6 +104,7 @@ class Served:
     # Logits, probits and Poisson regressions by private scoring.
     models: tuple[ServedModel, ...] = ()
     weights: str = ""  # the column by which all released sums are weighted
+    never: frozenset[str] = frozenset()  # columns beside the schema's with a value in every row
 
     @classmethod
     def planned(cls, file: str, spec: MomentsSpec, schema: Schema) -> Served:
@@ -431,14 +433,20 @@ class Served:
     def _there(self, row: Regression) -> set[str]:
         """Return the columns that have a value in all rows that count."""
         never = {column.name for column in self.schema.columns if column.missing == ()}
-        return columns_there(row) | never
+        return columns_there(row) | never | self.never
 
     def _where(self, row: Regression) -> list[str] | None:
         """Return the groups that a regression is run on; None where these are not released."""
         found = []
-        for part in row.sample.split("&") if row.sample else ():
-            said = _EQUAL.fullmatch(part.replace(" ", ""))
+        left = self._condition(row)  # without what holds in all rows
+        listed = row.sample.split("&") if left is None else left.split(" and ")
+        for part in filter(None, listed):
+            alone = _ALONE.fullmatch(part)
+            text = f"{alone['name']}=={int(not alone['no'])}" if alone else part.replace(" ", "")
+            said = _EQUAL.fullmatch(text)
             if said is None or float(said["level"]) not in self.groups.get(said["name"], ()):
+                return None
+            if alone and not {*self.groups[said["name"]]} <= {0.0, 1.0}:
                 return None
             found.append(f"{said['name']}={float(said['level']):g}")
         for name in row.groups.split():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dprct.dofile import Regression
+    from dprct.dofile.memory import Restacked
     from dprct.study.do_columns import Derived
 
 _LINEAR = frozenset({"regress", "areg", "reghdfe", "xtreg"})
@@ -86,6 +87,8 @@ class Prefill:
     refused: Mapping[str, str] = field(default_factory=dict)
     # Files that are merged into the data by columns of these, with the columns.
     merges: tuple[tuple[str, str], ...] = ()
+    # What they do to the rows of the file, each where it was first done.
+    changes: tuple[Restacked, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -204,7 +207,19 @@ def prefilled(
             if one.refused
         },
         merges=merges,
+        changes=_changes(rows, {*columns}),
     )
+
+
+def _changes(rows: Iterable[Regression], known: set[str]) -> tuple[Restacked, ...]:
+    """Return the first changes of rows that are of columns of the file, each once."""
+    found: dict[Restacked, Restacked] = {}
+    for row in rows:
+        for one in row.changes[:1]:
+            of = {*one.by.split()} if one.how == "collapse" else {*one.parts, one.by}
+            if one.how == "append" or (one.varying & known if one.waves else of <= known):
+                found.setdefault(one._replace(place=("", 0)), one)
+    return tuple(found.values())
 
 
 def _merges(rows: Iterable[Regression], known: set[str]) -> tuple[tuple[str, str], ...]:

@@ -42,6 +42,8 @@ from dprct.study import valid_files
 from dprct.study.asked import parts_of
 from dprct.study.data_sets import (
     MADE_BY,
+    NEVER,
+    WHOSE,
     check_merged,
     merge_problems,
     others_of,
@@ -425,6 +427,10 @@ def _facts_of(study: Study) -> dict[str, str]:
         said[SEVERAL] = f"epsilon={thrice:g}{'' if lost is None else f', {lost}'}; {several}"
     merged = study.merged_facts(read_header(study)) if study.prepare else {}
     made = {f"{MADE_BY}{name}": text for name, text in study.derived.items()}
+    never = [] if study.makes_file else study.never_missing(study.declared(read_header(study)))
+    said |= {NEVER: " ".join(never)} if never else {}
+    whose = None if study.makes_file else study.unit.repeated_id
+    said |= {} if whose is None else {WHOSE: whose}
     return {**merged, **made, **said}
 
 

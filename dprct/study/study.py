@@ -353,6 +353,11 @@ class Study:
         schema = schema.with_columns([replace(schema.column(n), confirmed=True) for n in names])
         return replace(schema, sample=self.scope.condition)
 
+    def never_missing(self, schema: Schema) -> list[str]:
+        """The columns that are declared, one by one, to have a value in every row."""
+        mine = {*self.columns, *self.derived}
+        return [one.name for one in schema.columns if one.missing == () and one.name in mine]
+
     def kinds_of(self, names: Sequence[str]) -> dict[str, CellKind]:
         """What columns among these are declared to hold, where levels or bounds say it."""
         facts = self.scope.facts(self.columns, names)

@@ -263,7 +263,8 @@ class Verdict:
         outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
         texts = (row.file, row.table, row.command, outcome, self.reason)
         file, table, command, outcome, reason = map(_printable, texts)
-        return RegressionWorth(file, row.line, table, command, outcome, self.kind, reason)
+        also = tuple(_printable(str(one)) for one in self.further)
+        return RegressionWorth(file, row.line, table, command, outcome, self.kind, reason, also)
 
     def to_dict(self) -> dict[str, object]:
         """Return the keys of the regression, and those of the verdict with all obstacles."""
@@ -685,6 +686,9 @@ class Others:
     derived: Mapping[str, str] = field(default_factory=dict)
     # Files of public facts that the study merges as do-files do.
     merges: Merges = field(default_factory=dict)
+    # Columns that are declared to have a value in every row.
+    never: frozenset[str] = frozenset()
+    unit: str = ""  # the column that says whose a row is, where somebody has several
 
 
 _ALONE = Others()
@@ -801,11 +805,14 @@ def of_moments(do: Sequence[Path], name: str, moments: Moments, others: Others) 
         names = (*parse(one.formula, structural=True).names, *one.clusters)
         fates |= dict.fromkeys(set(names) - set(fates), "modelled")
     fates = {one.clusters: "public" for one in moments.models if one.clusters} | fates
+    fates = {**dict.fromkeys([others.unit] if others.unit else [], "key"), **fates}
     arms = {_ARM.sub(r"\1", term) for one in moments.declared for term in one.terms}
     treatments = moments.treatment or tuple(sorted(arm for arm in arms if ":" not in arm))
     read = read_do(do, treatments=[*treatments], merges=others.merges)
     rows = all_on_derived(read, others.derived, treatments)
-    served = Served.released(name, moments)
+    served = replace(Served.released(name, moments), never=others.never)
+    if served.unit is not None and moments.within is None and others.unit:
+        served = replace(served, unit=others.unit)
     return verdicts(rows, Released(stem_of, fates, served=served))
 
 

@@ -26,8 +26,8 @@
 #'   of `complete` and `problems`. `plan()` of a study: a `dprct_plan` with `approval`, the hash.
 #'   `protect()`: what [fit()] returns, with the names of the `files` that it wrote. `package()`: an
 #'   object of class `dprct_package`, a list of `folder`, the files `protected`, the number of releases
-#'   `charged`, a data frame of the do-files' `regressions` with the `verdict` and `reason` of each, and
-#'   the files `copied`, those of them that could not be
+#'   `charged`, a data frame of the do-files' `regressions` with the `verdict` of each, its `reason`
+#'   and what `also` stands in its way, and the files `copied`, those of them that could not be
 #'   checked (`unread`), and `left_out`. `ledger()`: the [accountant()] next to the data.
 #' @examples
 #' folder <- tempfile()

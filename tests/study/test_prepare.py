@@ -17,11 +17,19 @@ from dprct.io.stata import write_dta
 from dprct.schema import Schema
 from dprct.study.approval import approval_of, approval_page
 from dprct.study.data_sets import others_beside, planned_verdicts
+from dprct.study.declarable import declarable
 from dprct.study.do_files import read_do
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
 from dprct.study.prepare import MERGED_BY, merges_in
-from dprct.study.protect import bound_model, confidential, open_points, read_header, study_of
+from dprct.study.protect import (
+    bound_model,
+    confidential,
+    header_and_rows,
+    open_points,
+    read_header,
+    study_of,
+)
 from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:
@@ -318,3 +326,23 @@ def test_certificate_and_package_hold_the_file(home: Path) -> None:
     file = package / "people.moments.json"
     verdicts = of_file([package / "main.do"], file, None, others_beside(file))
     assert [one.kind for one in verdicts] == ["valid", "valid"]
+
+
+@pytest.mark.parametrize("levels", [True, False])
+def test_check_says_the_price_of_clustered_regressions(home: Path, *, levels: bool) -> None:
+    """Clusters are public: as many as there are levels, or of the largest size."""
+    cut = STUDY.index('[[regression]]\nformula = "y ~ treat + km')
+    pairs = [(STUDY[cut : STUDY.index('[[regression]]\nformula = "y ~ treat + age"')], "")]
+    if not levels:
+        pairs.append(
+            (", levels = [" + STUDY.partition("levels = [")[2].partition("]")[0] + "]", "")
+        )
+        pairs.append(('on = "village"', 'on = "village"\ncomplete = true'))
+    study = study_of(rewritten(home, *pairs))
+    header, rows = header_and_rows(study)
+    found = planned_verdicts(study, study.do_files)
+    said = declarable(study, header, rows, study.do_files, found)
+    assert said is not None
+    line = next(said.lines())
+    assert line.startswith("declare this regression: epsilon 50 gives errors 1")
+    assert said.regressions[0].where == ""

@@ -14,9 +14,15 @@ from dprct.errors import DprctError
 from dprct.io.stata import write_dta
 from dprct.schema import Schema
 from dprct.study.approval import approval_of, approval_page
-from dprct.study.data_sets import planned_verdicts
+from dprct.study.data_sets import others_beside, planned_verdicts
+from dprct.study.do_files import read_do
+from dprct.study.draft import _step
+from dprct.study.offer import offered
+from dprct.study.package import check_package, write_package
+from dprct.study.prefill import prefilled
 from dprct.study.prepare import ROWS_BY, merges_in
 from dprct.study.protect import (
+    all_open_points,
     bound_model,
     confidential,
     header_and_rows,
@@ -24,6 +30,7 @@ from dprct.study.protect import (
     planned,
     study_of,
 )
+from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -341,3 +348,83 @@ def test_what_a_certificate_says_is_read_again(tmp_path: Path) -> None:
         facts: dict[str, Any] = study.merged_facts(header_and_rows(study)[0])
         assert [*facts] == [f"{ROWS_BY}1"]
         assert [*merges_in(facts).values()] == [one]
+
+
+@pytest.mark.long
+def test_a_package_reads_steps_and_conditions_from_its_certificate(tmp_path: Path) -> None:
+    do = """\
+use people
+keep if sex ~= . & age ~= .
+gen old = age > 40
+reshape long y, i(pid) j(year)
+regress y treat age if old, cluster(pid)
+"""
+    data = waves().assign(sex=lambda x: x["pid"] % 2)
+    data.loc[:40, "y2"] = np.nan
+    where = 'formula = "y ~ treat + age"\nwhere = "old"'
+    text = HEAD + LONG + '[derived]\nold = "where(missing(age), 1, age > 40)"\n' + REST
+    text = text.replace('formula = "y ~ treat + age"', where)
+    text = text.replace(
+        'cov_type = "CR1"\n', 'cov_type = "CR1"\nneighbors = "replace-one-design-public"\n'
+    )
+    text = text.replace('missing_policy = "private"', 'missing_policy = "public"')
+    text += 'sex = {levels = [0, 1], missing = "never"}\nold = {fate = "public"}\n'
+    text = text.replace("age = {", 'age = {fate = "public", ')
+    study = study_of(home_of(tmp_path, text, do, people=data))
+    (planned_as,) = planned_verdicts(study, study.do_files)
+    assert planned_as.kind == "valid", planned_as.reason + planned_as.remedy
+    contents = check_package(study)
+    offered(study).taken()
+    _, package = write_package(study, contents)
+    file = package / "people.moments.json"
+    (found,) = of_file([package / "main.do"], file, None, others_beside(file))
+    assert found.kind == "valid", found.reason + found.remedy
+    assert not (package / "people.dta").exists()
+
+
+@pytest.mark.long
+def test_the_ledger_knows_an_appended_file(tmp_path: Path) -> None:
+    text = HEAD + APPEND + REST
+    do = "use people\nappend using round2\nregress y treat age, cluster(pid)\n"
+    study = study_of(home_of(tmp_path, text, do, people=people(), round2=people(300)))
+    contents = check_package(study)
+    assert "round2.dta" not in contents.folder.copied
+    offered(study).taken()
+    alone = text.replace(APPEND, "").replace("people", "other").replace("rep/other", "rep/round2")
+    (tmp_path / "other.toml").write_text(alone)
+    (point,) = all_open_points(study_of(tmp_path / "other.toml"))
+    assert "people" in point, point
+    _, package = write_package(study, contents)
+    file = package / "people.moments.json"
+    (found,) = of_file([package / "main.do"], file, None, others_beside(file))
+    assert found.kind == "valid", found.reason
+    assert "confidential/round2.dta" in (package / "study.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("append using round2", 'append = "round2.dta"'),
+        (
+            "reshape long y, i(pid) j(year)",
+            'reshape = "long"\n# columns = ["y"]\n# id = "pid"\n# wave = "year"\n# waves = [1, 2]',
+        ),
+        (
+            "reshape wide age, i(pid) j(treat)",
+            'reshape = "wide"\n# columns = ["age"]\n# id = "pid"',
+        ),
+        (
+            "collapse (mean) m=y1 (max) y2, by(treat)",
+            'collapse = {m = "mean y1", y2 = "max"}\n# by = ["treat"]',
+        ),
+    ],
+)
+def test_a_draft_has_the_steps_of_do_files(line: str, step: str, tmp_path: Path) -> None:
+    do = f"use people\n{line}\nregress y2 treat\n"
+    home_of(tmp_path, "", do, people=waves())
+    header = Schema.from_dta(tmp_path / "rep" / "people.dta")
+    read = read_do(tmp_path / "rep" / "main.do", header, treatments=["treat"])
+    (found,) = prefilled(read, header.names).changes
+    assert found.place == ("main.do", 2)
+    text = "\n".join(f"# {one}" for one in _step(found))
+    assert text.startswith(f"# {step}")

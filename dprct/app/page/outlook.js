@@ -355,7 +355,7 @@ async function verdicts() {
     element("td", { text: `${one.file}:${one.line}` }), element("td", { text: one.table }),
     element("td", { text: `${one.command} ${one.outcome}` }),
     element("td", { text: one.verdict, class: one.verdict.startsWith("valid") ? "valid" : "bad" }),
-    element("td", { class: "label", text: [one.reason, one.remedy].filter(Boolean).join("; ") })));
+    element("td", { class: "label", text: [one.reason, one.remedy, ...one.also].filter(Boolean).join("; ") })));
   const heads = ["place", "table", "regression", "verdict", "why, and what would change it"];
   $("worth").replaceChildren(
     element("p", {}, element("strong", { text: `${valid} of ${found.rows.length} regressions will be valid.` })),

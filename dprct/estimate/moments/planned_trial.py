@@ -44,9 +44,8 @@ def trial_of(
     """
     if nw.dependencies.is_into_dataframe(people):
         known = nw.from_native(people, eager_only=True).columns
-        rows, _ = rows_of(
-            people, [n for n in dict.fromkeys((*design.uses, *columns)) if n in known]
-        )
+        wanted = dict.fromkeys((*design.uses, *columns, schema.unit.id))
+        rows, _ = rows_of(people, [name for name in wanted if name is not None and name in known])
     elif isinstance(people, int) and not isinstance(people, bool) and 0 < people <= MOST_PEOPLE:
         rows = pd.DataFrame(index=range(people))
     else:
@@ -72,6 +71,8 @@ def trial_of(
         if name not in rows:  # in turn, so that blocks are alike
             levels = np.array(schema.column(name).levels or (0,), dtype=object)
             rows[name] = levels[unit % len(levels)]
+    if schema.unit.id is not None and schema.unit.id not in rows:
+        rows[schema.unit.id] = np.arange(len(rows)) // schema.unit.max_rows
     rows = rows.infer_objects()
     treatment = design.assign(rows, rng=0)
     rows = rows.assign(**{str(name): treatment[name].to_numpy() for name in treatment})

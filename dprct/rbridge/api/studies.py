@@ -162,7 +162,8 @@ def study_package(
     for held in contents.held:
         check_places(held.study)
     found, target = write_package(study, contents)
-    rows = [one.worth() for one in found]
+    worths = [one.worth() for one in found]
+    rows = [{**asdict(one), "also": "; ".join(one.also)} for one in worths]
     text = "\n".join(
         [
             f"Replication package {target.name!r} of data set {study.dataset_id!r}",
@@ -176,7 +177,7 @@ def study_package(
         "folder": str(target),
         "protected": [str(released_file(held.study)) for held in contents.held],
         "charged": len(offers),
-        "regressions": pd.DataFrame([asdict(row) for row in rows], columns=_WORTH),
+        "regressions": pd.DataFrame(rows, columns=_WORTH),
         "copied": [*contents.folder.copied],
         "unread": dict(contents.folder.unread),
         "left_out": dict(contents.folder.left_out),
