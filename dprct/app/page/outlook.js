@@ -164,7 +164,7 @@ function showOutlook() {
       .map((text) => element("p", { class: found.refused ? "bad" : "hint", text })),
     ...(found.needs_rows ? [element("p", { text: "What this method gives can be planned from the rows alone: "
       + "open the data in step 6; nothing is charged by that." })] : []),
-    ...[found.error && found.error.replace(/^1 times that/, "as large as"), found.estimand].filter(Boolean).map((text, place) =>
+    ...[found.error && found.error.replace(/^1 times (that|those)/, "as large as $1"), found.estimand].filter(Boolean).map((text, place) =>
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
   const withErrors = list.filter((one) => one.with);
   $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},

@@ -34,6 +34,11 @@ export function startRelease() {
   $("take").addEventListener("click", take);
   $("not-now").addEventListener("click", withdraw);
   $("modal").addEventListener("cancel", (event) => { event.preventDefault(); withdraw(); });
+  let timer = 0;
+  window.addEventListener("resize", () => { // pictures are as wide as the window
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (!$("made").hidden) again().catch(() => {}); }, 300);
+  });
 }
 
 export function showRelease() {
