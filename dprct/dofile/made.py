@@ -139,7 +139,8 @@ def copy_of(name: str, *, unknown: bool) -> Made:
 def forget(made: dict[str, Made], why: str) -> None:
     """Refuse all columns that were made so far, because rows were changed since."""
     for name, one in made.items():
-        made[name] = Made("", one.refused or why, one.places)
+        if one.value is not None or not one.refused:
+            made[name] = Made("", one.refused or why, one.places)
 
 
 def _generated(parsed: Parsed, context: Context) -> None:

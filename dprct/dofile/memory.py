@@ -201,6 +201,7 @@ class Memory:
     def _rows_made_anew(self, why: str) -> None:
         """Refuse the columns that were made so far, or take them for those of a prepared file."""
         self.codes = {}
+        self.spend(len(self.made) >> 4)
         if not self.prepared:
             forget(self.made, why)
             return
