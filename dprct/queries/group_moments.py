@@ -221,7 +221,8 @@ class Scaled:
             k *= part.of(found)
         if others:
             np.clip(k, *self.bounds, out=k)
-        k -= self.centre
+        if self.centre:
+            k -= self.centre
         k *= self.per_unit
         k += 0.5
         np.floor(k, out=k)
@@ -691,19 +692,23 @@ def _move(steps: Array, free: Whole, room: int) -> NDArray[np.bool_]:
 
     ``free`` has the places of the columns that are moved.
     """
-    outside: NDArray[np.bool_] = _squares(steps, free) > room
+    square = _squares(steps, free)
+    outside: NDArray[np.bool_] = square > room
     here = np.flatnonzero(outside)
     if len(here):
-        some = np.ix_(free, here)
-        steps[some] = moved_in(steps[some].T, room).T
+        by = _by(square[here], room)
+        moved = np.array([np.trunc(steps[j].take(here) * by) for j in free])
+        moved[:, np.einsum("ij,ij->j", moved, moved) > room] = 0.0
+        for j, column in zip(free, moved, strict=True):
+            steps[j, here] = column
     return outside
 
 
 def _squares(steps: Array, free: Whole) -> Whole:
     """Squared lengths of rows (d, m), of some of the columns."""
-    found = np.zeros(steps.shape[1])
+    found, one = np.zeros(steps.shape[1]), np.empty(steps.shape[1])
     for j in free:
-        found += steps[j] * steps[j]
+        found += np.multiply(steps[j], steps[j], out=one)
     return found.astype(np.int64)
 
 

@@ -26,7 +26,7 @@ from dprct.queries.sums import EXACT, GRID, compact
 from dprct.schema.tables import collected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from narwhals.typing import IntoDType
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ class Fit:
     Notes
     -----
     f = clip(floor((sum slopes k - level) / 2^shift), -H, H).  The sums of sizes are below 2^53, so
-    that doubles add them exactly in any order, and the factor is a power of two: the same bits on
+    that doubles add them exactly in any order, as they do multiples of 2^-shift: the same bits on
     every engine.  Slopes and level may be functions of earlier releases, never of rows.
     """
 
@@ -85,11 +85,14 @@ class Fit:
         if not 0 <= self.most <= LARGEST_FIT or not 0 <= self.shift <= 1000:
             raise ParameterError("a fit is clipped to half of the outcome's range at most")
 
+    @property
+    def scaled(self) -> list[float]:
+        """Slopes in half steps, and what is added to their sum."""
+        return [one * 2.0**-self.shift for one in (*self.slopes, -self.level)]
+
     def of(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return f of rows of which the sums of slopes times steps are these; (m,), in place."""
-        total -= float(self.level)
-        total *= 2.0**-self.shift
-        return np.clip(np.floor(total, out=total), -self.most, self.most, out=total)
+        """Return f of rows of which the sums of these are given; (m,), in place."""
+        return np.floor(total, out=total).clip(-self.most, self.most, out=total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -697,7 +700,7 @@ class _Piece:
     ``cells`` are the places that occur among ``rows``, each ``counts`` times, from ``starts`` on.
     """
 
-    rows: NDArray[np.int32]
+    rows: Any  # their places: a slice where they are in that order already
     cells: Whole
     counts: Whole
     starts: Whole
@@ -705,12 +708,13 @@ class _Piece:
     @classmethod
     def of(cls, cells: Whole, start: int) -> _Piece:
         """Return the rows from a place on."""
-        place = cells[start : start + _CACHED] + 1
-        order = np.argsort(place, kind="stable")
-        ordered = place[order]
-        starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        counts = np.diff(starts, append=len(order))
-        return cls((start + order).astype(np.int32), ordered[starts], counts, starts)
+        place = cells[start : start + _SORTED] + 1
+        rows: Any = slice(start, start + len(place))
+        if (np.diff(place) < 0).any():
+            rows = _order(cells, start)
+            place = cells[rows] + 1
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        return cls(rows, place[starts], np.diff(starts, append=len(place)), starts)
 
     def spread(self, table: Whole) -> Whole:
         """Return the number of its place for each row."""
@@ -721,6 +725,17 @@ class _Piece:
         """Return the sum of the rows of each cell that occurs."""
         found: Whole = np.add.reduceat(values, self.starts, dtype=np.int64)
         return found
+
+    def ends(self) -> list[tuple[int, int, int]]:
+        """Return the place of each cell that occurs, and its first and last row here."""
+        last = self.starts + self.counts
+        return list(zip(self.cells.tolist(), self.starts.tolist(), last.tolist(), strict=True))
+
+
+def _order(cells: Whole, start: int) -> Whole:
+    """Return some rows from a place on, in the order of their cells."""
+    found: Whole = start + np.argsort(cells[start : start + _SORTED], kind="stable")
+    return found
 
 
 class ResidualRows:
@@ -748,7 +763,7 @@ class ResidualRows:
         self._sums: dict[int, list[int]] = {}
         self._ordered: list[_Piece] | None = None
         self._groups: dict[tuple[int, int, bytes], tuple[Whole, Whole, Whole]] = {}
-        self._counting: dict[bytes, NDArray[np.bool_]] = {}
+        self._counting: dict[bytes, Any] = {}
 
     @classmethod
     def of(
@@ -769,27 +784,35 @@ class ResidualRows:
         clusters = cells.clusters
         if places is not None and clusters is not None:
             clusters = clusters[..., places]
-        slopes = np.zeros((len(fits), len(columns)))
+        slopes = np.zeros((len(fits), len(columns) + 1))
         for fit, row in zip(fits, slopes, strict=True):
             if fit is not None:
-                row[[columns.index(one) for one in fit.columns]] = fit.slopes
+                row[[*(columns.index(one) for one in fit.columns), -1]] = fit.scaled
         distinct = {one.outcome: one for one in residuals}
+        kind = found.pop(KIND, None)
+        at = cells.of(at, kind)
+        # numbers of two bytes are sorted by their digits, several times as fast
+        small: Any = at.astype(np.int16) if cells.size < 1 << 15 else at
+        starts = range(0, len(at), _SORTED)
+        rows = np.concatenate([*(_order(small, start) for start in starts), np.arange(0)])
         values, u = (np.empty((len(ones), len(at)), np.int32) for ones in (residuals, features))
         for start in range(0, len(at), _CACHED):
             here = slice(start, start + _CACHED)
-            some = {name: x[here] for name, x in found.items()}
-            # whole numbers below 2^53, columns of other fits times 0: exact in any order
-            steps = np.array([one.of(some) for one in columns]).reshape(len(columns), len(at[here]))
+            some = {name: x[rows[here]] for name, x in found.items()}
+            # whole multiples of 2^-shift, columns of other fits times 0: exact in any order
+            steps = np.ones((len(columns) + 1, len(rows[here])))
+            for j, one in enumerate(columns):
+                steps[j] = one.of(some)
             totals = slopes @ steps
             centred = {outcome: one.centred(some) for outcome, one in distinct.items()}
             for of_fit, residual, fit, total in zip(values, residuals, fits, totals, strict=True):
-                r = centred[residual.outcome]
-                of_fit[here] = r if fit is None else r - fit.of(total)
+                r, f = centred[residual.outcome], 0.0 if fit is None else fit.of(total)
+                np.subtract(r, f, out=of_fit[here], casting="unsafe")
             for of_feature, feature in zip(u, features, strict=True):
                 of_feature[here] = feature.of(some)
-        kind = found.get(KIND)
-        codes, owner = cells.of(at, kind), cells.owner
-        return cls(list(values), codes, clusters, list(u), kind, cells.relation, owner)
+        kind, owner = (None if one is None else one[rows] for one in (kind, cells.owner))
+        clusters = None if clusters is None else clusters[..., rows]
+        return cls(list(values), at[rows], clusters, list(u), kind, cells.relation, owner)
 
     def __reduce_ex__(self, protocol: object) -> Any:
         """Refuse to leave the process."""
@@ -884,11 +907,29 @@ class ResidualRows:
         """Return the cells that count in two regressions, and the sum of products of each."""
         size = one[1].weights.shape[1]
         tables = [_tables(two) for two in ((one,) if one is other else (one, other))]
-        by = np.zeros(size + 1, object)  # a product is 2^44 at most, and there are 2^13 in a piece
+        by = np.zeros(size + 1, object)  # a product is 2^44 at most, and there are 2^15 in a piece
+        plain = one is other and one[1].holds is None and one[1].weighing is None
         for piece in self._pieces():
+            if plain and len(piece.cells) <= _FEW_CELLS:
+                for cell, total in self._added(tables[0], piece):
+                    by[cell] += total
+                continue
             e = [self._clipped(table, piece) for table in tables]
             by[piece.cells] += piece.added(np.multiply(e[0], e[-1], out=e[0]))
         return [(c, c, total) for c, total in enumerate(by[1:].tolist()) if total]
+
+    def _added(self, table: _Table, piece: _Piece) -> Iterator[tuple[int, int]]:
+        """Yield the sums of squares that :meth:`_clipped` and a product have, cell by cell."""
+        (residual, *_), centre, most = table
+        r = self._values[residual][piece.rows]
+        for cell, start, end in piece.ends():
+            clip = int(most[cell])
+            if clip:
+                e = np.subtract(r[start:end], centre[cell], dtype=np.int64)
+                e = e.clip(-clip, clip, out=e)
+                if clip * clip * len(e) <= EXACT:
+                    e = e.astype(np.float64)
+                yield cell, int(e @ e)
 
     def _clipped(self, table: _Table, piece: _Piece) -> Whole:
         """Return e of the rows of a piece, clipped; 0 where they do not count."""
@@ -903,20 +944,20 @@ class ResidualRows:
     def _pieces(self) -> list[_Piece]:
         """Return the rows, piece by piece, each in the order of their cells."""
         if self._ordered is None:
-            starts = range(0, len(self._cells), _CACHED)
+            starts = range(0, len(self._cells), _SORTED)
             self._ordered = [_Piece.of(self._cells, start) for start in starts]
         return self._ordered
 
     def _of_clusters(self, *two: _Clipped) -> list[tuple[int, int, int]]:
         """Return the cells of clusters in two regressions, and the sum of products of each pair."""
+        if two[0] is two[1] and max(map(int, two[0][3])) < 1 << 31:
+            _, cell, e = self._cluster_sums(two[0])
+            totals = sums_by_cell(e * e, cell, two[0][1].weights.shape[1])
+            return [(c, c, total) for c, total in enumerate(totals) if total]
         found, sums = [], dict[tuple[int, int], int]()
-        for residual, score, centre, most in two:
-            of, cell, by = self._places(score)
-            e = np.bincount(by, self._residuals(residual, score, centre), minlength=len(cell))
-            clip = np.array(most, np.int64)[cell]
-            clipped = np.clip(e.astype(np.int64), -clip, clip)
-            found.append({g: (c, x) for g, c, x in zip(
-                of.tolist(), cell.tolist(), clipped.tolist(), strict=True)})  # fmt: skip
+        for one_of in two:
+            each = (x.tolist() for x in self._cluster_sums(one_of))
+            found.append({g: (c, x) for g, c, x in zip(*each, strict=True)})
         one, other = found
         for g, (c, x) in one.items():
             if g in other:
@@ -924,13 +965,28 @@ class ResidualRows:
                 sums[c, d] = sums.get((c, d), 0) + x * y
         return [(c, d, total) for (c, d), total in sums.items()]
 
+    def _cluster_sums(self, of: _Clipped) -> tuple[Whole, Whole, Whole]:
+        """Return the clusters that count, the cell of each, and its sum of e, clipped."""
+        residual, score, centre, most = of
+        clusters, cell, by = self._places(score)
+        middle, away = np.array(centre, np.int64), np.zeros(len(cell), np.int64)
+        if score.weighing is None and (middle == middle[score.alike])[score.counting].all():
+            e = self._values[residual][self._inside(score)]
+            away = np.bincount(by, minlength=len(cell)) * middle[cell]
+        else:
+            e = self._residuals(residual, score, centre)
+        e = np.bincount(by, e, minlength=len(cell)).astype(np.int64) - away
+        clip = np.array(most, np.int64)[cell]
+        return clusters, cell, np.clip(e, -clip, clip)
+
     def _inside(self, score: Score) -> Any:
         """Return which rows count in a regression."""
         counts = score.counting
         key = counts.tobytes() + (b"" if score.holds is None else score.holds.tobytes())
         if key not in self._counting:
             here = (self._cells >= 0) & counts[self._cells]
-            self._counting[key] = here & self.chosen(score)
+            here &= self.chosen(score)
+            self._counting[key] = slice(None) if here.all() else here
         return self._counting[key]
 
     def chosen(self, score: Score | Gram) -> Any:
@@ -1029,6 +1085,13 @@ def _tables(two: _Clipped) -> _Table:
 
 _CACHED = 1 << 13
 """Rows of which residuals are computed at a time: a processor's cache holds their columns."""
+
+_SORTED = 1 << 15
+"""Rows that are put in the order of their cells: products below 2^38 of them are added exactly by
+doubles."""
+
+_FEW_CELLS = 64
+"""Of such rows, whose residuals are centred and clipped cell by cell."""
 
 
 def _read(

@@ -225,12 +225,17 @@ class MomentsSpec(Spec[MomentsFacts]):
         as well, and the errors with them.  Where treatment is private, moments that are bought for
         something else serve formulas, slopes of covariates included.
         """
-        known = self.__dict__.get("_found")
-        if known is not None and known[0] is schema:
-            return known[1]  # type: ignore[no-any-return]
-        found = self._served_by_step(schema)
-        object.__setattr__(self, "_found", (schema, found))
-        return found
+        return self._once("served", schema, self._served_by_step)  # type: ignore[no-any-return]
+
+    def _once(self, name: str, schema: Schema, find: Callable[[Schema], Any]) -> Any:
+        """Return what a schema makes of the options, found once for each."""
+        known = self.__dict__.get("_found", (None, {}))
+        if known[0] is not schema:
+            known = schema, dict[str, Any]()
+            object.__setattr__(self, "_found", known)
+        if name not in known[1]:
+            known[1][name] = find(schema)
+        return known[1][name]
 
     def _served_by_step(self, schema: Schema) -> dict[Regression, tuple[Step, ...] | str]:
         found = {one: self._served(one, schema) for one in self.declared}
@@ -334,6 +339,9 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def steps(self, schema: Schema) -> tuple[Step, ...]:
         """Return the declared regressions that one step serves, outcome by outcome."""
+        return self._once("steps", schema, self._steps)  # type: ignore[no-any-return]
+
+    def _steps(self, schema: Schema) -> tuple[Step, ...]:
         found = self.served(schema)
         steps = [step for one in found.values() if not isinstance(one, str) for step in one]
         own = {step.meaning: step for step in steps if step.regression in found}
@@ -497,6 +505,9 @@ class MomentsSpec(Spec[MomentsFacts]):
 
     def variables(self, schema: Schema) -> tuple[Variable, ...]:
         """Return the columns of the release, products among them."""
+        return self._once("variables", schema, self._variables)  # type: ignore[no-any-return]
+
+    def _variables(self, schema: Schema) -> tuple[Variable, ...]:
         found: dict[Any, tuple[str, Any]] = {}
         names = [name for name in self.released if name not in self.group_columns]
         regressors = [*listed_terms(names, schema)]
