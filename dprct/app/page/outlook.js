@@ -58,8 +58,10 @@ export function showPrivacy() {
  });
     $("epsilon-field").replaceChildren(epsilonField.row);
   }
-  put(epsilonField, about.value);
-  if (previewed === null) for (const slider of sliders()) slider.value = String(at(state.epsilon));
+  if (previewed === null) { // what the slider shows while it is held is not taken back
+    put(epsilonField, about.value);
+    for (const slider of sliders()) slider.value = String(at(state.epsilon));
+  }
   showMeaning();
 }
 
