@@ -165,7 +165,7 @@ def test_mv_histogram_shows_a_lone_person_with_probability_delta(
 
     audit(
         seen, models, budget, 20_000, 1.0, method="MVHistogram, delta > 0",
-        neighbours="somebody is alone in a cell that is empty else",
+        neighbours="somebody is alone in a cell that is otherwise empty",
         event="the cell is released", tight=False,
     )  # fmt: skip
     without = (seen(drawn(model, budget, 20_000)) for model in models)
