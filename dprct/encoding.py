@@ -205,6 +205,8 @@ def _check(column: Column) -> None:
         )
 
 
+_ROWS = 1 << 15
+
 MOST_LEVELS = 1 << 16
 """More levels of one column than this are refused; declare bins."""
 
@@ -351,11 +353,13 @@ def decoded(
     codes: Sequence[Coded], rows: NDArray[np.int64], rng: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
     """Return the columns (n,) by name that rows of codes (n, p) stand for."""
-    return {
-        name: values
-        for j, code in enumerate(codes)
-        for name, values in code.decoded(rows[:, j], rng).items()
-    }
+    found: dict[str, NDArray[Any]] = {}
+    for j, code in enumerate(codes):
+        for start in range(0, max(len(rows), 1), _ROWS):  # so that little but the columns is held
+            part = slice(start, start + _ROWS)
+            for name, values in code.decoded(rows[part, j], rng).items():
+                found.setdefault(name, np.empty(len(rows), values.dtype))[part] = values
+    return found
 
 
 def encoding(

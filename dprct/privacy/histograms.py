@@ -417,7 +417,8 @@ def weighted_indices(weights: IntArray, n: int, rng: np.random.Generator) -> Int
         ends = ends.astype(object)
     reached = ((ends * n + start) // total).astype(np.int64)
     drawn: IntArray = np.repeat(np.arange(len(weights)), np.diff(reached, prepend=0))
-    return rng.permutation(drawn)
+    rng.shuffle(drawn)
+    return drawn
 
 
 def _admitted(

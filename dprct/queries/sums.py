@@ -19,7 +19,7 @@ from dprct.schema.facts import EXTREMES
 from dprct.schema.tables import Table, asking, collected, row_count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from narwhals.typing import IntoDType
 
@@ -442,15 +442,32 @@ def by_cell(
         keys = list(arms.combinations.columns)
         found = frame.of(arms.asked(column, fill, with_value=with_value))
     else:
-        rows, keys = _keyed(frame, column, arms)
-        if with_value:
-            rows = rows.filter(present(column.name))
-        found = square_sums(rows, steps_of(column, fill), keys)
+        found = []
+        for part in _some_rows(frame, arms):
+            rows, keys = _keyed(frame, column, arms, part)
+            if with_value:
+                rows = rows.filter(present(column.name))
+            found += square_sums(rows, steps_of(column, fill), keys)
     parts = [GroupSums(*_place(row[: len(keys)], arms), *row[len(keys) :]) for row in found]
     return [part for part in parts if part.cell >= 0]
 
 
-def _keyed(frame: Table, column: Column, arms: Arms) -> tuple[Table, list[str]]:
+_MOST_ROWS = 1 << 17
+
+
+def _some_rows(frame: Table, arms: Arms) -> Iterator[slice]:
+    """Yield rows in memory, some at a time where a cell may be in several parts; else all."""
+    if arms.combinations is not None or arms.clusters is not None:
+        yield slice(None)
+        return
+    assert isinstance(frame, nw.DataFrame)
+    for start in range(0, max(len(frame), 1), _MOST_ROWS):
+        yield slice(start, start + _MOST_ROWS)
+
+
+def _keyed(
+    frame: Table, column: Column, arms: Arms, part: slice = slice(None)
+) -> tuple[Table, list[str]]:
     """Return the rows that count with the columns that tell their cell, and these columns."""
     where = arms.combinations
     if where is not None:
@@ -458,14 +475,15 @@ def _keyed(frame: Table, column: Column, arms: Arms) -> tuple[Table, list[str]]:
         rows = frame.select(*dict.fromkeys([*keys, column.name, *_names(where.present)]))
         return (rows.filter(present(where.present)) if where.present else rows), keys
     assert isinstance(frame, nw.DataFrame)
-    codes = {_CELL: arms.codes}
+    codes = {_CELL: arms.codes[part]}
     if arms.clusters is not None:
-        codes[_CLUSTER] = arms.clusters
+        codes[_CLUSTER] = arms.clusters[part]
     series = [
         nw.new_series(name, values, nw.Int64, backend=frame.implementation)
         for name, values in codes.items()
     ]
-    return frame.select(column.name).with_columns(*series).filter(nw.col(_CELL) >= 0), list(codes)
+    rows = frame.select(column.name)[part].with_columns(*series)
+    return rows.filter(nw.col(_CELL) >= 0), list(codes)
 
 
 def _place(keys: list[Any], arms: Arms) -> tuple[int, int]:

@@ -315,6 +315,16 @@ def sorted_rows(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return _frame({name: frame[name].to_numpy()[order] for name in frame.columns})
 
 
+def own(column: pd.Series[Any]) -> NDArray[Any]:
+    """The values (n,) of a column of a frame that nobody else has, to be changed by who gets them.
+
+    Views of a frame are read-only, and who has the released one may change it.
+    """
+    values = column.to_numpy()
+    values.flags.writeable = True
+    return values
+
+
 def _frame(columns: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
     """Return a frame of these columns; text stays ``object``, as ``read_dta`` gives it."""
     return pd.DataFrame(

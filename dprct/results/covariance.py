@@ -72,7 +72,7 @@ def classical(fit: LeastSquares, X: Array) -> Array:
 
 def hc0(fit: LeastSquares, X: Array) -> Array:
     """Return White's covariance, ``meat = sum e_i^2 x_i x_i'``; see :func:`classical`."""
-    return _sandwich(fit, X, fit.resid**2)
+    return _sandwich(fit, X, np.broadcast_to(1.0, len(X)))
 
 
 def hc1(fit: LeastSquares, X: Array) -> Array:
@@ -82,12 +82,12 @@ def hc1(fit: LeastSquares, X: Array) -> Array:
 
 def hc2(fit: LeastSquares, X: Array) -> Array:
     """Return the covariance with ``e_i^2 / (1 - h_i)``, unbiased under homoskedasticity."""
-    return _sandwich(fit, X, fit.resid**2 / _remaining(fit, X, "HC2"))
+    return _sandwich(fit, X, _remaining(fit, X, "HC2"))
 
 
 def hc3(fit: LeastSquares, X: Array) -> Array:
     """Return the covariance with ``e_i^2 / (1 - h_i)^2``, near the jackknife."""
-    return _sandwich(fit, X, fit.resid**2 / _remaining(fit, X, "HC3") ** 2)
+    return _sandwich(fit, X, _remaining(fit, X, "HC3") ** 2)
 
 
 def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
@@ -160,11 +160,13 @@ def independent(X: Array) -> NDArray[np.bool_]:
     return kept
 
 
-def _sandwich(fit: LeastSquares, X: Array, squares: Array) -> Array:
+def _sandwich(fit: LeastSquares, X: Array, over: Array) -> Array:
+    """Sandwich around the squares of the residuals over numbers (n,)."""
     found = np.zeros(fit.bread.shape)
     for rows in blocks(len(X)):
         influence = X[rows] @ fit.bread
-        found += influence.T @ (influence * (squares[rows] * fit.copies[rows])[:, None])
+        squares = fit.resid[rows] ** 2 / over[rows] * fit.copies[rows]
+        found += influence.T @ (influence * squares[:, None])
     return found
 
 
@@ -303,7 +305,9 @@ def fit_several(
     inverse = linalg.solve_triangular(root, np.eye(rank)) / lengths[kept][:, None]
     betas = inverse @ (turned.T @ triangle[:, k:])
     X = X if kept.all() else X[:, kept]
-    residuals = (Y - X @ betas) * weighting.root[:, None]
+    residuals = X @ betas
+    np.subtract(Y, residuals, out=residuals)
+    residuals *= weighting.root[:, None]
     bread = inverse @ inverse.T
     fits = tuple(
         LeastSquares(beta, resid, bread, rank, weighting.copies)

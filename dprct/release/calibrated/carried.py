@@ -16,7 +16,7 @@ from dprct.formula import design
 from dprct.missing import tagged
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Specification, residuals
-from dprct.release.columns import assembled
+from dprct.release.columns import assembled, own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,8 +129,7 @@ class Carried:
             level = next(aim.level for aim in aims if aim.regression.outcome == name)
             _fill(values[name], mask, level, rng)
         rest = (name for name in first.columns if name not in values)
-        # copies, for views of a frame are read-only, and who has the released one may change it
-        given = {name: first[name].to_numpy(copy=True) for name in rest} | values
+        given = {name: own(first[name]) for name in rest} | values
         table = assembled(layout.schema, {}, {}, n, rng, given=given)
         return cls(layout, table, tuple(int(there[name].sum()) for name in names), tuple(told))
 

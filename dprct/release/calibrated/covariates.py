@@ -42,6 +42,7 @@ from dprct.release.histogram import (
     saved_counts,
 )
 from dprct.release.release import ReleaseFacts
+from dprct.results.covariance import blocks
 from dprct.results.plan import Plan, PlannedNumber, notes
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Covariates:
             rows = np.array(drawn_at_once, np.int64).reshape(len(codes), self.n).T
         for j, code in enumerate(codes):
             if drawn is None or self.complete.intersection(c.name for c in code.columns):
-                rows[:, j] = completed(rows[:, j], _regular(code, rng), rng)
+                completed(rows[:, j], _regular(code, rng), rng)
         return decoded(codes, rows, rng)
 
 
@@ -215,16 +216,24 @@ def covariates_of(
 def completed(
     codes: NDArray[np.int64], regular: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Codes without missing ones, which take one of the ``regular`` codes of another row.
+    """Change missing codes into one of the ``regular`` codes of another row, and return all.
 
     Examples
     --------
     >>> completed(np.array([0, 2, 0]), np.array([0, 1]), np.random.default_rng(1)).tolist()
     [0, 0, 0]
     """
-    missing = ~np.isin(codes, regular)
-    donors = codes[~missing] if not missing.all() else regular
-    return np.where(missing, rng.choice(donors, len(codes)), codes)
+    missing = np.ones(len(codes), bool)
+    for rows in blocks(len(codes)):
+        missing[rows] = ~np.isin(codes[rows], regular)
+    if missing.all():
+        donors = regular
+    else:
+        donors = codes[~missing] if missing.any() else codes
+    for rows in blocks(len(codes)):
+        drawn = rng.choice(donors, len(missing[rows]))
+        np.copyto(codes[rows], drawn, where=missing[rows])
+    return codes
 
 
 def _regular(code: Coded, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from dprct.missing import tagged
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Residuals, Specification, largest, residuals
-from dprct.release.columns import assembled
+from dprct.release.columns import assembled, own
 from dprct.results.ols import ols
 from dprct.schema.columns import stored
 
@@ -88,8 +88,7 @@ class PublicRows:
         drawn = arm_of[there]
         strata = _strata(rows, getattr(design, "block_columns", ()))
         every = (np.ones(len(drawn), bool), *self.observed)
-        cells, were = (strata * len(design.groups.names) + arms for arms in (drawn, self.arms))
-        if not all(_same_sizes(cells[mask], were[mask]) for mask in every):
+        if not all(_same_sizes(drawn[mask], self.arms[mask], strata[mask]) for mask in every):
             return self
         assigned = design.groups.frame(there)
         new = {name: assigned[name].to_numpy() for name in assigned.columns}
@@ -97,16 +96,19 @@ class PublicRows:
 
 
 def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
-    found = np.zeros(len(rows), np.int64)
+    found = np.broadcast_to(np.int64(0), len(rows))  # takes no memory
     for name in columns:
         codes, levels = pd.factorize(rows[name], use_na_sentinel=False)
         found = pd.factorize(found * len(levels) + codes)[0].astype(np.int64)
     return found
 
 
-def _same_sizes(cells: NDArray[np.int64], were: NDArray[np.int64]) -> bool:
+def _same_sizes(arms: NDArray[Any], were: NDArray[Any], strata: NDArray[np.int64]) -> bool:
     """Whether each arm of each stratum has as many rows as it had."""
-    return np.array_equal(np.bincount(cells), np.bincount(were))
+    return all(
+        np.array_equal(np.bincount(strata[arms == arm]), np.bincount(strata[were == arm]))
+        for arm in range(1 + int(were.max(initial=0)))
+    )
 
 
 Array = NDArray[np.float64]
@@ -438,8 +440,7 @@ class Calibration:
             for column, one in zip(layout.outcomes, made, strict=True)
         }
         rest = (name for name in first.columns if name not in values)
-        # copies, for views of a frame are read-only, and who has the released one may change it
-        known = {name: first[name].to_numpy(copy=True) for name in rest} | values
+        known = {name: own(first[name]) for name in rest} | values
         table = assembled(layout.schema, {}, {}, n, rng, given=known)
         counts = tuple(int((~np.isnan(one.values)).sum()) for one in made)
         errors = _errors(layout, table, targets, clusters) if layout.strict else ()
@@ -448,7 +449,8 @@ class Calibration:
         pairs = [(late, early) for late, one in enumerate(made) for early in one.shared]
         pairs = [] if errors else [*pairs, *((early, late) for late, early in pairs)]
         ratios = tuple(pair for pair in pairs if targets[pair[1]].is_strong)
-        return cls(layout, table, tuple(made), counts, clusters, errors, groups, sizes, ratios)
+        done = tuple(replace(one, residuals=None) for one in made)
+        return cls(layout, table, done, counts, clusters, errors, groups, sizes, ratios)
 
     @property
     def exact(self) -> bool:

@@ -150,9 +150,11 @@ def _errors_by_command(
     names, of_terms = _kept(frame, shared.kept)
     places = [j for j, term in enumerate(of_terms) if term_key(term) in arms]
     effects = [names[j] for j in places]
+    used = frame.used
+    del frame
     remaining = 1 - leverage(shared.fits[0], shared.X)
     remaining[remaining < _EXACT_FIT] = np.nan  # a row that is fitted exactly has no HC2 and no HC3
-    groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], frame.used)
+    groups = None if valid.cluster is None else cluster_codes(table[valid.cluster], used)
     for outcome, fit in zip(outcomes, shared.fits, strict=True):
         for command, covariance in _covariances(fit, shared.X, places, remaining, groups, valid):
             yield outcome, command, dict(zip(effects, _roots(covariance), strict=True))
@@ -176,8 +178,11 @@ def _covariances(
         yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own, groups)
     yield "regress y t x, vce(robust)", hc1(few, own)
     yield "regress y t x", classical(few, own)
-    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=fit.resid / np.sqrt(remaining)), own)
-    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=fit.resid / remaining), own)
+    resid = np.sqrt(remaining)
+    np.divide(fit.resid, resid, out=resid)
+    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=resid), own)
+    np.divide(fit.resid, remaining, out=resid)
+    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=resid), own)
 
 
 def _roots(covariance: Array) -> list[float]:
