@@ -314,6 +314,7 @@ def _matrix(
 ) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
     """Let formulaic code the factors; it sees finished columns and looks names up, no more."""
     from formulaic import Formula as Coded
+    from formulaic.materializers import PandasMaterializer
     from formulaic.parser.types import Factor as Lookup
     from formulaic.parser.types import Term as Product
 
@@ -326,7 +327,11 @@ def _matrix(
     if not products:
         raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
     frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows), copy=False)
-    coded = Coded(products).get_model_matrix(frame, context={}, na_action="ignore", output="numpy")
+    made = PandasMaterializer(frame, context={})
+    coded = made.get_model_matrix(Coded(products), na_action="ignore", output="numpy")
+    # its functions refer to each other, and would hold all columns for long
+    vars(made).clear()
+    frame.drop(columns=list(frame), inplace=True)
     spec = coded.model_spec
     terms = {
         index: INTERCEPT if str(term) == "1" else ":".join(str(f) for f in term.factors)

@@ -72,7 +72,8 @@ def classical(fit: LeastSquares, X: Array) -> Array:
 
 def hc0(fit: LeastSquares, X: Array) -> Array:
     """Return White's covariance, ``meat = sum e_i^2 x_i x_i'``; see :func:`classical`."""
-    return _sandwich(fit, X, np.broadcast_to(1.0, len(X)))
+    parts = ((X[at], fit.resid[at] ** 2 * fit.copies[at]) for at in blocks(len(X)))
+    return sandwich(fit.bread, parts)
 
 
 def hc1(fit: LeastSquares, X: Array) -> Array:
@@ -82,12 +83,12 @@ def hc1(fit: LeastSquares, X: Array) -> Array:
 
 def hc2(fit: LeastSquares, X: Array) -> Array:
     """Return the covariance with ``e_i^2 / (1 - h_i)``, unbiased under homoskedasticity."""
-    return _sandwich(fit, X, _remaining(fit, X, "HC2"))
+    return _weighed(fit, X, _remaining(fit, X, "HC2"))
 
 
 def hc3(fit: LeastSquares, X: Array) -> Array:
     """Return the covariance with ``e_i^2 / (1 - h_i)^2``, near the jackknife."""
-    return _sandwich(fit, X, _remaining(fit, X, "HC3") ** 2)
+    return _weighed(fit, X, _remaining(fit, X, "HC3") ** 2)
 
 
 def cr1(fit: LeastSquares, X: Array, groups: Codes) -> Array:
@@ -160,14 +161,19 @@ def independent(X: Array) -> NDArray[np.bool_]:
     return kept
 
 
-def _sandwich(fit: LeastSquares, X: Array, over: Array) -> Array:
-    """Sandwich around the squares of the residuals over numbers (n,)."""
-    found = np.zeros(fit.bread.shape)
-    for rows in blocks(len(X)):
-        influence = X[rows] @ fit.bread
-        squares = fit.resid[rows] ** 2 / over[rows] * fit.copies[rows]
+def sandwich(bread: Array, parts: Iterable[tuple[Array, Array]]) -> Array:
+    """Return ``bread X' diag(s) X bread`` of X (n, k) and s (n,), given some rows at a time."""
+    found = np.zeros(bread.shape)
+    for X, squares in parts:
+        influence = X @ bread
         found += influence.T @ (influence * squares[:, None])
     return found
+
+
+def _weighed(fit: LeastSquares, X: Array, over: Array) -> Array:
+    """Sandwich around the squares of the residuals over numbers (n,)."""
+    parts = ((X[at], fit.resid[at] ** 2 / over[at] * fit.copies[at]) for at in blocks(len(X)))
+    return sandwich(fit.bread, parts)
 
 
 def _remaining(fit: LeastSquares, X: Array, name: str) -> Array:

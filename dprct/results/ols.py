@@ -759,8 +759,11 @@ def least_squares(X: Array, y: Array, weighting: Weighting) -> tuple[LeastSquare
     total = weighting.root * np.sqrt(weighting.copies)
     lengths = np.sqrt(total**2 @ X**2)
     lengths[lengths == 0] = 1
-    scaled = X * total[:, None] / lengths
-    triangle = cast("Array", np.linalg.qr(np.column_stack([scaled, y * total]), mode="r"))
+    both = np.column_stack([X, y])  # scaled in place, so that fewer copies are held
+    both *= total[:, None]
+    both[:, :-1] /= lengths
+    triangle = cast("Array", np.linalg.qr(both, mode="r"))
+    del both
     kept = independent(triangle[:, :-1])
     if not kept.any():
         raise ParameterError("every regressor is zero in the rows used; choose others")

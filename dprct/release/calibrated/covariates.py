@@ -226,10 +226,7 @@ def completed(
     missing = np.ones(len(codes), bool)
     for rows in blocks(len(codes)):
         missing[rows] = ~np.isin(codes[rows], regular)
-    if missing.all():
-        donors = regular
-    else:
-        donors = codes[~missing] if missing.any() else codes
+    donors = regular if missing.all() else codes[~missing] if missing.any() else codes
     for rows in blocks(len(codes)):
         drawn = rng.choice(donors, len(missing[rows]))
         np.copyto(codes[rows], drawn, where=missing[rows])

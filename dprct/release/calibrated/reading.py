@@ -16,11 +16,19 @@ from dprct.certificate.valid_regressions import Validity, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing
-from dprct.results.covariance import Weighting, classical, cr1, fit_several, hc0, hc1, leverage
+from dprct.results.covariance import (
+    Weighting,
+    blocks,
+    classical,
+    cr1,
+    fit_several,
+    leverage,
+    sandwich,
+)
 from dprct.results.ols import cluster_codes, ols
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pandas as pd
 
@@ -172,17 +180,24 @@ def _covariances(
 ) -> Iterator[tuple[str, Array]]:
     """Yield each command's covariance of the effects: what the other columns leave of them."""
     inner = fit.bread[np.ix_(places, places)]
-    own = X @ fit.bread[:, places] @ np.linalg.inv(inner)
+    turn = np.linalg.inv(inner)
     few = replace(fit, bread=inner, rank=len(places), absorbed=fit.rank - len(places))
+
+    def own(rows: slice) -> Array:
+        found: Array = X[rows] @ fit.bread[:, places] @ turn
+        return found
+
+    def around(resid: Callable[[slice], Array]) -> Array:
+        parts = ((own(at), resid(at) ** 2 * fit.copies[at]) for at in blocks(len(X)))
+        return sandwich(inner, parts)
+
     if groups is not None:
-        yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own, groups)
-    yield "regress y t x, vce(robust)", hc1(few, own)
-    yield "regress y t x", classical(few, own)
-    resid = np.sqrt(remaining)
-    np.divide(fit.resid, resid, out=resid)
-    yield "regress y t x, vce(hc2)", hc0(replace(few, resid=resid), own)
-    np.divide(fit.resid, remaining, out=resid)
-    yield "regress y t x, vce(hc3)", hc0(replace(few, resid=resid), own)
+        yield f"regress y t x, vce(cluster {valid.cluster})", cr1(few, own(slice(None)), groups)
+    robust = around(lambda at: fit.resid[at])
+    yield "regress y t x, vce(robust)", few.nobs / few.df_resid * robust
+    yield "regress y t x", classical(few, X)
+    yield "regress y t x, vce(hc2)", around(lambda at: fit.resid[at] / np.sqrt(remaining[at]))
+    yield "regress y t x, vce(hc3)", around(lambda at: fit.resid[at] / remaining[at])
 
 
 def _roots(covariance: Array) -> list[float]:
