@@ -77,7 +77,7 @@ class Experiment(HoldsRows, Comparison):
         How many rows each of these has.
     """
 
-    codes: NDArray[np.int64]
+    codes: NDArray[Any]
     units: Units
     clustered: bool
     largest: int
@@ -174,9 +174,11 @@ def experiment_of(
         lost = "" if attrition else ", or say ``attrition=True`` if rows were lost after it"
         raise ParameterError(f"{what}; declare the design that was used{lost}")
     names, order = _control_first(design, control)
-    place = np.empty(len(order), np.int64)
-    place[list(order)] = np.arange(len(order))
     block, cluster = _columns_of(design, blocks)
+    # where rows were assigned, nothing but the arm is told, and it fits into a byte
+    short = combinations is None and not cluster and len(order) < 1 << 7
+    place = np.empty(len(order), np.int8 if short else np.int64)
+    place[list(order)] = np.arange(len(order))
     _check_clusters(cluster, privacy_unit, design.cluster_facts.largest)
     if not block:
         _check_constant(design, rows)

@@ -331,7 +331,8 @@ def _matrix(
     coded = made.get_model_matrix(Coded(products), na_action="ignore", output="numpy")
     # its functions refer to each other, and would hold all columns for long
     vars(made).clear()
-    frame.drop(columns=list(frame), inplace=True)
+    for name in list(frame):
+        del frame[name]
     spec = coded.model_spec
     terms = {
         index: INTERCEPT if str(term) == "1" else ":".join(str(f) for f in term.factors)

@@ -350,8 +350,8 @@ class Arms:
 
     # (n,): ``block * A + arm`` of each row, the control arm being 0; -1 for a row that does not
     # count because its outcome is missing and missingness is public.  With ``combinations``: (G,),
-    # of each of these.
-    codes: NDArray[np.int64]
+    # of each of these.  In whole numbers of any size.
+    codes: NDArray[Any]
     sizes: tuple[tuple[int, ...], ...]  # (H, A): rows that count, by block and arm; at least 2
     weights: tuple[Fraction, ...] = (Fraction(1),)  # (H,): public weights of the blocks, of sum one
     # (n,): cluster of each row (or combination), where clusters were assigned; each lies in one

@@ -297,7 +297,9 @@ def grouping(facts: ATEFacts) -> Grouping:
         )
     everybody = facts.experiment.counted()
     sizes = tuple(size for row in everybody.sizes for size in row)
-    cells = MomentCells(len(sizes), everybody.codes, everybody.combinations, levels=levels)
+    cells = MomentCells(
+        len(sizes), everybody.codes.astype(np.int64), everybody.combinations, levels=levels
+    )
     columns = facts.comparison.design.columns
     return Grouping(known, cells, columns, facts.subgroups, sizes, facts.arms)
 

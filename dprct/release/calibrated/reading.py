@@ -16,6 +16,7 @@ from dprct.certificate.valid_regressions import Validity, term_key
 from dprct.errors import DprctError
 from dprct.formula import design, parse
 from dprct.formula.design_matrix import is_missing
+from dprct.release.calibrated.residuals import give_back
 from dprct.results.covariance import (
     Weighting,
     blocks,
@@ -68,6 +69,7 @@ def reading_of(
         return Reading(
             _of_declared(table, schema, valid), breaks_of(table, valid, original or schema)
         )
+    give_back(len(table))
     found = chain(_found(table, schema, valid, targets), _within(table, schema, valid, within))
     for one in found:
         ratios.setdefault(one[0], []).append(one)
@@ -89,6 +91,7 @@ def _found(
                 table, schema, valid, outcomes, terms
             ):
                 yield from _compared(command, outcome, errors, targets)
+            give_back(len(table))
     whole = valid.groups is None or valid.groups.whole
     if valid.subsets_valid and whole and () not in valid.covariates:
         for outcome in valid.outcomes:
@@ -153,6 +156,7 @@ def _errors_by_command(
         keep = ~is_missing(table[valid.cluster])
     left = "` + `".join(outcomes)
     frame = design(parse(_formula(valid, left, terms), functions=True), table, schema, keep=keep)
+    give_back(len(table))
     shared = fit_several(frame.X, frame.y, Weighting.of(None, "aweight", len(frame.X)))
     arms = {term_key(arm) for arm in valid.arms}
     names, of_terms = _kept(frame, shared.kept)

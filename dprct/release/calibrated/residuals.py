@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -176,6 +178,19 @@ class Basis:
         return v
 
 
+_MANY = 1 << 17
+
+
+def give_back(rows: int) -> None:
+    """Give memory that was let go back to the machine, where there are many rows.
+
+    The C library keeps freed columns among others for later ones, and has no room there for
+    a larger matrix.
+    """
+    if rows >= _MANY and sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)  # not every C library has it
+
+
 def factored(specification: Specification) -> tuple[Basis, Influence]:
     """Return a basis of a design, the controls first, and the influence on its effects.
 
@@ -187,6 +202,7 @@ def factored(specification: Specification) -> tuple[Basis, Influence]:
     """
     effects = specification.effects
     assert specification.controls is not None
+    give_back(len(specification.treatments))
     columns = np.column_stack([specification.controls, specification.treatments])
     vectors, triangle, kept, lengths = _orthonormal(columns.astype(np.float64, copy=False))
     if not kept[-effects:].all():
