@@ -88,7 +88,8 @@ class PublicRows:
         drawn = arm_of[there]
         strata = _strata(rows, getattr(design, "block_columns", ()))
         every = (np.ones(len(drawn), bool), *self.observed)
-        if not all(_same_sizes(drawn[mask], self.arms[mask], strata[mask]) for mask in every):
+        count = len(design.groups.names)
+        if not all(_same_sizes(drawn[m], self.arms[m], strata[m], count) for m in every):
             return self
         assigned = design.groups.frame(there)
         new = {name: assigned[name].to_numpy() for name in assigned.columns}
@@ -103,11 +104,13 @@ def _strata(rows: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.int64]:
     return found
 
 
-def _same_sizes(arms: NDArray[Any], were: NDArray[Any], strata: NDArray[np.int64]) -> bool:
-    """Whether each arm of each stratum has as many rows as it had."""
+def _same_sizes(
+    arms: NDArray[Any], were: NDArray[Any], strata: NDArray[np.int64], count: int
+) -> bool:
+    """Whether each of ``count`` arms has in each stratum as many rows as it had."""
     return all(
         np.array_equal(np.bincount(strata[arms == arm]), np.bincount(strata[were == arm]))
-        for arm in range(1 + int(were.max(initial=0)))
+        for arm in range(count)
     )
 
 
