@@ -169,6 +169,9 @@ def uneven(counts: Codes, sizes: Codes, shares: Array) -> Mask:
 
 Level = float | str
 
+_FEW = 16
+"""Groups up to which rows are compared with each."""
+
 CONTROL = "control"
 """Name of the group whose arm columns are all zero."""
 
@@ -197,6 +200,13 @@ class Groups:
 
     def codes(self, rows: pd.DataFrame) -> Codes:
         """Return the group of each row of the treatment columns, -1 where it is in none; (n,)."""
+        if len(self.values) <= _FEW:  # faster than to sort the rows, and in less memory
+            codes = np.full(len(rows), -1, np.int64)
+            for code, values in enumerate(self.values):
+                pairs = zip(self.columns, values, strict=True)
+                same = [_equal(rows[name], value) for name, value in pairs]
+                codes[np.logical_and.reduce(same)] = code
+            return codes
         found = np.zeros(len(rows) + len(self.values), np.int64)  # of rows, then of the groups
         for place, name in enumerate(self.columns):
             known = {
