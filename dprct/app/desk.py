@@ -404,11 +404,11 @@ class Desk:
 
     # -- plan and release ----------------------------------------------------------------------
 
-    def plan(self) -> str:
+    def plan(self, clusters: int | None = None) -> str:
         """Return the plan as the header alone gives it; a sentence where the rows are needed."""
         with self._lock:
             study = self.study()
-            found = header_plan(study, *self.header(study))
+            found = header_plan(study, *self.header(study), clusters=clusters)
         if found is None:
             return "The plan of this method needs the rows: it is shown before you are asked."
         return str(found)
@@ -446,12 +446,12 @@ class Desk:
             ],
         }
 
-    def outlook(self, epsilon: float) -> dict[str, Any]:
+    def outlook(self, epsilon: float, clusters: int | None = None) -> dict[str, Any]:
         """What will come out at an epsilon, from public facts alone."""
         with self._lock:
             study = self.study()
             header, rows = self.header(study)
-        return outlook(study, header, rows, epsilon)
+        return outlook(study, header, rows, epsilon, clusters)
 
     def offer(self, revision: str, *, accept_no_guarantee: bool) -> dict[str, Any]:
         """Seal the facts, read the data for the first time, and return what would be released."""

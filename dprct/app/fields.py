@@ -113,6 +113,7 @@ def section_value(kind: type[Any], key: str, typed: str) -> Any:
     if not typed:
         return None
     found = _section_value(kinds, key, typed)
+    found = ["" if one == _NONE else one for one in found] if _is_texts(found) else found
     if STUDY_FILE.read(found, kinds) is WRONG:
         raise StudyError(f"{key} = ``{found!r}``; {STUDY_FILE.asks(kinds)}")
     return found
@@ -177,12 +178,22 @@ def shown_value(value: Any) -> str:
     --------
     >>> shown_value({"income": [0, 40], "works": 0.5}), shown_value([["age", "female"]])
     ('income: 0, 40; works: 0.5', 'age & female')
+    >>> shown_value(["", "age"])
+    'no covariates, age'
     """
     if isinstance(value, Mapping) and not any(isinstance(one, Mapping) for one in value.values()):
         return "; ".join(f"{name}: {shown_fact(one)}" for name, one in value.items())
     if isinstance(value, list) and all(isinstance(one, list) for one in value):
         return "; ".join(" & ".join(map(str, one)) for one in value)
-    return shown_fact(value)
+    return shown_fact([one or _NONE for one in value] if _is_texts(value) else value)
+
+
+_NONE = "no covariates"
+"""What stands on the page for an empty set of them."""
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 _NUMBERS_ALONE = re.compile(r"[-+.,\[\]\s\deE]+")

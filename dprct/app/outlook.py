@@ -15,7 +15,13 @@ from dprct.app.words import in_fields, in_labels, plain
 from dprct.encoding import encoding
 from dprct.errors import DprctError
 from dprct.results.plan import NOISE_SD, RATIO, STD_ERROR, WITHOUT_PRIVACY
-from dprct.study.header_plan import combinations, expected_errors, header_plan
+from dprct.study.header_plan import (
+    combinations,
+    expected_errors,
+    header_plan,
+    unknown_clusters,
+)
+from dprct.study.wording import in_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,10 +38,12 @@ _MOST = 12
 """Estimates of which pictures are drawn; a plan can hold hundreds."""
 
 
-def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> dict[str, Any]:
+def outlook(
+    study: Study, header: Schema, rows: int | None, epsilon: float, clusters: int | None = None
+) -> dict[str, Any]:
     """Planned errors at an epsilon, and what a picture of a protected file is drawn from."""
     try:
-        plan = header_plan(study, header, rows, epsilon)
+        plan = header_plan(study, header, rows, epsilon, clusters)
         found = [] if plan is None else _estimates(plan, study, header)
         known = any("with" in one for one in found)
         every = (
@@ -44,11 +52,12 @@ def outlook(study: Study, header: Schema, rows: int | None, epsilon: float) -> d
         draws = [one for one in every if one.name == _COMBINATIONS]
         sizes = None if known else combinations(study, header, rows, epsilon)
     except DprctError as error:
-        return {"epsilon": epsilon, "refused": in_fields(str(error), _KNOWN)}
+        return {"epsilon": epsilon, "refused": in_fields(in_toml(error), _KNOWN)}
     return {
         "epsilon": epsilon,
         "refused": "",
         "needs_rows": plan is None,
+        "clusters": unknown_clusters(study, header),
         "estimates": found[:_MOST],
         "more": max(len(found) - _MOST, 0),
         "draws": [asdict(one) for one in draws],

@@ -47,10 +47,13 @@ _WHY: Mapping[str, tuple[str, str]] = {
 """Why a key is asked for, and where the page on bounds says more."""
 
 _REMEDY = re.compile(r"\b(\w+) = (true|false|\"\w+\")(?: (?:in|under) \[(\w+)\])?")
+_REFUSED = re.compile(r"^(\[\w+\] )?\w+ = \S+ with ")
+"""What a sentence that begins so refuses is no remedy."""
 _ONE_OF = re.compile(r"give one of: (.+)$")
 _MOST_BUTTONS = 6
 _SAY: Mapping[tuple[str, str], str] = {
     ("missing_policy", "public"): "It is public who has a value",
+    ("estimator", "ipw"): "Take weighting (ipw)",
     ("missing_policy", "private"): "Who has a value stays private",
 }
 _OF_A_COLUMN = re.compile(r"\[\w+\] missing_policy = \S+ of '([^']+)'")
@@ -168,14 +171,21 @@ def _remedies(
         options = listed[1].split(", ")
         return tuple(_button([*at], one) for one in options[:_MOST_BUTTONS])
     found = {}
-    offered = point.rpartition(" is not offered ")[2]  # what comes before is what was refused
+    offered = _REFUSED.sub("", point).rpartition(" is not offered ")[2]
     for key, value, section in _REMEDY.findall(offered):
-        where = "release" if key == "method" else section or (at[0] if at else "")
+        where = "release" if key == "method" else section or _knowing(key, at, keys)
         if where == "columns" and key in DECLARABLE and key not in _LEAVES:
             found[where, key, value] = _button([*at[:2], key], value.strip('"'))
         if key not in _LEAVES and key in keys.get(where, ()):
             found[where, key, value] = _button([where, key], value.strip('"'))
     return tuple(found.values())[:_MOST_BUTTONS]
+
+
+def _knowing(key: str, at: tuple[str, ...], keys: Mapping[str, Collection[str]]) -> str:
+    """Section of a key that is named without one: that of the point, or the only one with it."""
+    sections = [name for name, of in keys.items() if key in of]
+    own = at[0] if at else ""
+    return sections[0] if len(sections) == 1 and own != "columns" else own
 
 
 def _button(at: list[str], typed: str) -> Mapping[str, Any]:

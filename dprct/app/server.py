@@ -166,8 +166,8 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
         windows.changed()
         return desk.state()
 
-    def plan(_given: Mapping[str, Any]) -> Any:
-        return {"plan": desk.plan()}
+    def plan(given: Mapping[str, Any]) -> Any:
+        return {"plan": desk.plan(_clusters(given))}
 
     def sizes(_given: Mapping[str, Any]) -> Any:
         return {"sizes": desk.sizes()}
@@ -179,7 +179,7 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
         epsilon = given.get("epsilon")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
             raise FileError("epsilon is not a number; reload the page")
-        return desk.outlook(epsilon)
+        return desk.outlook(epsilon, _clusters(given))
 
     def write(given: Mapping[str, Any]) -> Any:
         desk.write(str(given.get("revision")), str(given.get("text")))
@@ -277,6 +277,13 @@ class _Guarded:
 
 def _asset(name: str) -> str:
     return resources.files("dprct.app").joinpath("page", name).read_text("utf-8")
+
+
+def _clusters(given: Mapping[str, Any]) -> int | None:
+    found = given.get("clusters")
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
+        raise FileError("the number of clusters is not a whole number; reload the page")
+    return found
 
 
 def _listed(changes: object) -> list[Mapping[str, Any]]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-
 from dprct.errors import DprctError, marked
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.model import MomentsSpec, PrivateMoments
+from dprct.estimate.moments.planned_trial import people_of
 from dprct.schema.conditions import condition, reduced
-from dprct.schema.expressions import parents
 from dprct.study.do_columns import all_on_derived
 from dprct.study.do_files import read_do
 from dprct.study.draft import regression_lines
@@ -165,39 +162,11 @@ def _times(
     release, schema = study.release, study.declared(header)
     try:
         found = PrivateMoments.power_of_trial(
-            _people(rows, schema, spec, formulas), schema, release.epsilon, release.delta,
-            assignment=spec.assignment, formulas=formulas, neighbors=spec.neighbors,
+            people_of(rows, schema, spec.assignment, formulas), schema, release.epsilon,
+            release.delta, assignment=spec.assignment, formulas=formulas, neighbors=spec.neighbors,
             cov_type=spec.cov_type,
         )  # fmt: skip
     except DprctError:
         return None, None
     times = found["error"] / found["without_privacy"]
     return float(times.min()), float(times.max())
-
-
-def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names or ())
-
-
-def _people(
-    rows: int, schema: Schema, spec: MomentsSpec, formulas: Sequence[str | Regression]
-) -> pd.DataFrame:
-    """Return the public columns of a trial, made up: clusters, and those of conditions."""
-    number = np.arange(rows)
-    declared = [one for one in formulas if not isinstance(one, str)]
-    design, largest = spec.assignment, getattr(spec.assignment, "largest", None) or 1
-    sizes = dict.fromkeys(_listed(getattr(design, "cluster", None)), largest)
-    sizes |= {name: largest for one in declared for name in _listed(one.cluster)}
-    sizes.pop(schema.unit.id or "", None)  # whose rows are as many as a unit may have
-    found = {}
-    for name, size in sizes.items():
-        levels = schema.column(name).levels
-        place = number // size if not levels else number * len(levels) // rows
-        found[name] = np.array(levels)[place] if levels else place * 1.0
-    conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
-    times = 1
-    for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
-        levels = schema.column(name).levels or schema.column(name).bounds or (0.0,)
-        found[name] = np.array(levels)[number // times % len(levels)]
-        times *= len(levels)
-    return pd.DataFrame(found, index=range(rows))

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dprct.estimate.moments.model import MomentsSpec
 from dprct.model import Facts
 from dprct.privacy.budget import Budget
 from dprct.privacy.histograms import SparseHistogram, StabilityHistogram
@@ -22,6 +23,7 @@ from dprct.study.wording import plan_in_toml
 if TYPE_CHECKING:
     from dprct.model import Spec
     from dprct.results.plan import Plan
+    from dprct.schema.columns import Column
     from dprct.schema.schema import Schema
     from dprct.study.study import Study
 
@@ -77,14 +79,19 @@ def _budget(study: Study, epsilon: float | None) -> Budget:
 
 
 def header_plan(
-    study: Study, header: Schema, rows: int | None, epsilon: float | None = None
+    study: Study,
+    header: Schema,
+    rows: int | None,
+    epsilon: float | None = None,
+    clusters: int | None = None,
 ) -> Plan | None:
     """Plan as far as the header tells; None if the rows must be read for it.
 
-    The study has no open points; epsilon is by default its own.
+    The study has no open points; epsilon is by default its own.  There are about so many
+    ``clusters``, where nothing declared says how many.
     """
     budget = _budget(study, epsilon)
-    found = _asked(study, header, rows)
+    found = _asked(study, header, rows, clusters)
     if found is None:
         return None
     spec, facts = found
@@ -132,14 +139,35 @@ _DRAW = "sd of the noise of what is drawn, in units of its grid"
 _KEPT = "rows that a combination needs to be released"
 
 
-def _asked(study: Study, header: Schema, rows: int | None) -> tuple[Spec[Any], Any] | None:
+def unknown_clusters(study: Study, header: Schema) -> list[str]:
+    """Return the columns of clusters of which nothing declared says how many there are."""
+    spec = study.asked.spec
+    return spec.unknown_clusters(study.declared(header)) if isinstance(spec, MomentsSpec) else []
+
+
+def _asked(
+    study: Study, header: Schema, rows: int | None, clusters: int | None = None
+) -> tuple[Spec[Any], Any] | None:
     """Return the specification with the public facts that a table of this header may have."""
+    global _last
     if rows is None:
         return None
     schema = replace(study.declared(header), unit=study.unit)
-    known = Facts(schema, rows)
     if study.release.method in UNPROMISED:
         return None
+    if clusters is not None:
+        listed = [schema.column(name) for name in unknown_clusters(study, header)]
+        schema = schema.with_columns([_with_levels(one, min(clusters, rows)) for one in listed])
+    known = Facts(schema, rows)
     spec: Spec[Any] = study.asked.noted(schema).spec
-    guess = next(iter(spec.guesses(known)), None)
-    return None if guess is None else (spec, guess)
+    if (kept := _last)[:2] != (spec, known):
+        kept = _last = spec, known, next(iter(spec.guesses(known)), None)
+    return None if kept[2] is None else (spec, kept[2])
+
+
+def _with_levels(column: Column, number: int) -> Column:
+    return replace(column, levels=tuple(map(str if column.is_text else float, range(number))))
+
+
+_last: tuple[Any, Any, Any] = (None, None, None)
+"""The last specification, the facts of its header, and what was guessed of a table of it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -193,6 +194,11 @@ def test_a_plan_that_refuses_names_what_would_go_on() -> None:
     ]  # fmt: skip
     (control,) = explained(["[cate] control is open; give one of: a, b"], (), {"cate": {"control"}})
     assert [button["changes"][0]["typed"] for button in control.remedies] == ["a", "b"]
+    said = '[release] estimator = "aipw" with 2 columns: noise; take estimator = "ipw"'
+    (one,) = explained([said], (), {"release": {"method"}, "ipw": {"estimator"}})
+    assert [button["changes"] for button in one.remedies] == [
+        [{"at": ["ipw", "estimator"], "typed": "ipw"}]
+    ]
     said = "[calibrated] missing_policy = \"private\" of 'y' is not offered with clusters; say "
     (one,) = explained([said + 'missing_policy = "public" or a number'], ["y"], {})
     assert [button["label"] for button in one.remedies] == ["It is public who has a value"]
@@ -258,6 +264,42 @@ def _edited(desk: Desk, changes: dict[tuple[Any, ...], str]) -> list[dict[str, A
     edit(desk, changes)
     found: list[dict[str, Any]] = desk.state()["open"]
     return found
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_experiment_is_planned_from_the_header_as_from_its_rows(
+    tmp_path: Path, *, asked: bool
+) -> None:
+    """Where arms have their declared shares, and clusters one size: how many is asked or known."""
+    rng = np.random.default_rng(8)
+    school = np.arange(3000) // 25
+    table = pd.DataFrame({"treat": school % 2, "school": school, "age": rng.integers(6, 15, 3000),
+                          "score": rng.integers(0, 101, 3000)})  # fmt: skip
+    kinds = {"treat": "byte", "school": "int", "age": "byte", "score": "int"}
+    schema = Schema(tuple(Column(name, kind) for name, kind in kinds.items()), FileFacts())
+    dprct.write_dta(table.astype(float), schema, tmp_path / "pupils.dta")
+    desk = opened(tmp_path / "pupils.dta", None)
+    edit(desk, {("release", "method"): "moments"})
+    roles(desk, score="outcome", treat="treatment", school="cluster", age="covariate")
+    edit(desk, {
+        ("columns", "treat", "levels"): "0, 1", ("columns", "age", "bounds"): "5, 16",
+        ("columns", "score", "bounds"): "0, 100", ("header", "confirm"): "true",
+        **{("columns", name, "missing"): "never" for name in kinds},
+        ("moments", "formulas"): '"score ~ treat", "score ~ treat + age"',
+        ("design", "kind"): "cluster", ("design", "largest"): "" if asked else "25",
+    })  # fmt: skip
+    clusters = 120 if asked else None
+    found = desk.outlook(2.0, clusters)
+    assert desk.outlook(2.0)["needs_rows"] is asked
+    assert found["clusters"] == ["school"] * asked
+    of_rows = planned(desk.study()).errors()
+    assert len(found["estimates"]) >= 2
+    for one in desk.outlook(desk.study().release.epsilon, clusters)["estimates"]:
+        errors = of_rows[f"{one['regression']}: {one['term']}"]
+        assert one["with"] == pytest.approx(errors["std_error"], rel=0.03)
+        assert one["without"] == pytest.approx(errors["std_error_without_privacy"], rel=0.03)
+    assert all(one["with"] > one["without"] for one in found["estimates"])
+    assert "120 clusters of school" in " ".join(desk.plan(clusters).split())
 
 
 _SURVEY: dict[tuple[Any, ...], str] = {

@@ -44,6 +44,10 @@ export function startOutlook() {
         .then(() => { previewed = null; showPrivacy(); });
     });
   }
+  $("clusters").addEventListener("change", () => {
+    sessionStorage.setItem("clusters", $("clusters").value.replace(/\D/g, ""));
+    ahead(0);
+  });
   $("again").addEventListener("click", () => { seed += 1; showOutlook(); });
   document.addEventListener("step", () => ahead(0));
   window.addEventListener("resize", () => showOutlook()); // pictures are as wide as the window
@@ -107,10 +111,13 @@ export function ahead(wait) {
   timer = setTimeout(() => look(is).catch(() => {}), wait);
 }
 
+// about how many clusters there are: asked where nothing declared says it, and kept in this window
+const clusters = () => Number(sessionStorage.getItem("clusters")) || null;
+
 async function atEpsilon(e) {
   if (knownOf !== key()) { known = new Map(); knownOf = key(); }
   if (!known.has(e)) {
-    const of = knownOf, found = await ask("outlook", { epsilon: e });
+    const of = knownOf, found = await ask("outlook", { epsilon: e, clusters: clusters() });
     if (of === knownOf) known.set(e, found);
     return found;
   }
@@ -118,7 +125,7 @@ async function atEpsilon(e) {
 }
 
 // everything but epsilon, which the pictures vary
-const key = () => JSON.stringify([state.columns.map((one) => one.facts), state.rows, state.sections.map((one) =>
+const key = () => JSON.stringify([clusters(), state.columns.map((one) => one.facts), state.rows, state.sections.map((one) =>
   [one.name, one.fields.filter((f) => f.key !== "epsilon").map((f) => f.value)])]);
 
 async function look(step) {
@@ -136,7 +143,7 @@ async function look(step) {
   await atEpsilon(epsilon());
   if (mine !== generation) return;
   showOutlook();
-  if (step === 5) ask("plan").then((found) => { $("plan-text").textContent = found.plan; }, () => {});
+  if (step === 5) ask("plan", { clusters: clusters() }).then((found) => { $("plan-text").textContent = found.plan; }, () => {});
   for (const e of EPSILONS) {
     await atEpsilon(e);
     if (mine !== generation) return;
@@ -164,10 +171,15 @@ function showOutlook() {
       `10 bins for ${fine.join(", ")}: saved.`))) : "",
     ...[found.refused, ...warnings].filter(Boolean)
       .map((text) => element("p", { class: found.refused ? "bad" : "hint", text })),
-    ...(found.needs_rows ? [element("p", { text: "What this method gives can be planned from the rows alone: "
+    ...(state.family === "experiment" && list.length ? [element("p", { class: "hint", text: "Arms are taken at their declared "
+      + "shares, and clusters in equal sizes: the plan after the data are opened takes those of the rows." })] : []),
+    ...(found.needs_rows && !found.clusters.length ? [element("p", { text: "What this method gives can be planned from the rows alone: "
       + "open the data in step 6; nothing is charged by that." })] : []),
     ...[found.error && found.error.replace(/^1 times (that|those)/, "as large as $1"), found.estimand].filter(Boolean).map((text, place) =>
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
+  $("clusters-row").hidden = !(found.clusters || []).length;
+  $("clusters-label").textContent = `About how many clusters (${(found.clusters || []).join(", ")}) are there?`;
+  if (document.activeElement !== $("clusters")) $("clusters").value = clusters() || "";
   const withErrors = list.filter((one) => one.with);
   $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},
     element("figcaption", { text: one.cells ? `${one.name}: the share of rows with each answer, or in each bin`
@@ -199,6 +211,9 @@ function quick(found, list) {
   const one = list.find((some) => some.with);
   if (one) {
     return [element("p", {}, "At this epsilon: ", element("strong", { text: one.cells ? `shares of ${one.name}` : one.name }), `: ${read(one)}`)];
+  }
+  if (found.needs_rows && found.clusters.length) {
+    return [element("p", {}, "Say in ", element("a", { href: "#step-5", text: "step 5" }), " about how many clusters there are, to see what this does to the error.")];
   }
   const [some] = ratios(list);
   if (some) return [element("p", { text: `At this epsilon: ${some.name} has ${short(some.ratio)} times its error without privacy.` })];

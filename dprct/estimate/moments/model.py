@@ -91,7 +91,7 @@ from dprct.estimate.moments.plan import (
     planned_release,
     planned_steps,
 )
-from dprct.estimate.moments.planned_trial import power_of, trial_of
+from dprct.estimate.moments.planned_trial import people_of, power_of, trial_of, unknown_clusters
 from dprct.estimate.moments.release import (
     MOMENTS,
     MOST_NUMBERS,
@@ -932,14 +932,24 @@ class MomentsSpec(Spec[MomentsFacts]):
         )
 
     def guesses(self, facts: Facts) -> Iterator[MomentsFacts]:
-        """Yield what is public of any table of this header, where no column of it is public."""
+        """Yield what a table of this header may have in public, with a design that is made up."""
+        schema, design = facts.schema, self.assignment
         keys = public_keys(
-            self.assignment, self.subgroups, self.present_public(facts.schema), facts.schema,
-            self.inside(facts.schema), hidden=self.hidden,
+            design, self.subgroups, self.present_public(schema), schema, self.inside(schema),
+            hidden=self.hidden,
         )  # fmt: skip
-        if not keys and not any(self.clusters_of(one) for one in self.of_index):
-            rows = nw.from_dict({"": np.zeros(facts.n)}, backend="pandas")  # none is looked at
-            yield facts_of(self, facts, BoundTable(rows.to_native()))[0]
+        if design is not None and not self.hidden and not self.unknown_clusters(schema):
+            people = people_of(facts.n, schema, design, self.formulas)
+            rows = BoundTable(trial_of(people, schema, design, self.columns, None))
+            yield facts_of(self, facts, rows)[0]
+        elif not keys and not any(self.clusters_of(one) for one in self.of_index):
+            none = nw.from_dict({"": np.zeros(facts.n)}, backend="pandas")  # is looked at
+            yield facts_of(self, facts, BoundTable(none.to_native()))[0]
+
+    def unknown_clusters(self, schema: Schema) -> list[str]:
+        """Return the columns of public clusters of which nothing says how many there are."""
+        design = None if self.hidden else self.assignment
+        return [] if design is None else unknown_clusters(schema, design, self.formulas)
 
     def unaffordable(self, facts: Facts, budget: Budget, *, confirm: bool) -> DprctError | None:
         """Reason why no table with this header can be fitted: the noise follows from the layout."""

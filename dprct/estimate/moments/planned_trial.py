@@ -14,12 +14,13 @@ from dprct.defaults import POWER
 from dprct.errors import ParameterError
 from dprct.lazy import special
 from dprct.schema.columns import ancestors, parents_of
-from dprct.schema.expressions import evaluate
+from dprct.schema.expressions import evaluate, parents
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dprct.assignment.groups import Design
+    from dprct.estimate.moments.declared import Regression
     from dprct.estimate.moments.one_step import StepAllocation
     from dprct.estimate.moments.release import MomentsFacts
     from dprct.schema import Column, Schema
@@ -98,6 +99,52 @@ def _legal(column: Column) -> Any:
     if column.levels:
         return column.levels[0]
     return column.bounds[0] if column.bounds is not None else 0
+
+
+def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _clusters(
+    schema: Schema, design: Design, formulas: Iterable[str | Regression]
+) -> dict[str, None]:
+    """Columns of clusters, but whose row it is: a unit has as many rows as it may have."""
+    of_regressions = (one.cluster for one in formulas if not isinstance(one, str))
+    listed = (getattr(design, "cluster", None), *of_regressions)
+    return dict.fromkeys(n for of in listed for n in _listed(of) if n != schema.unit.id)
+
+
+def unknown_clusters(
+    schema: Schema, design: Design, formulas: Iterable[str | Regression]
+) -> list[str]:
+    """Return the columns of clusters of which nothing declared says how many there are."""
+    found = () if getattr(design, "largest", None) else _clusters(schema, design, formulas)
+    return [name for name in found if not schema.column(name).levels]
+
+
+def people_of(
+    rows: int, schema: Schema, design: Design, formulas: Iterable[str | Regression]
+) -> pd.DataFrame:
+    """Return the public columns of a trial, made up: clusters, and those of conditions."""
+    number = np.arange(rows)
+    declared = [one for one in formulas if not isinstance(one, str)]
+    if unknown := unknown_clusters(schema, design, formulas):
+        raise ParameterError(
+            f"nothing says how many clusters of {unknown[0]} there are; declare its levels, or the "
+            "most rows of one as ``largest``"
+        )
+    found = {}
+    for name in _clusters(schema, design, formulas):
+        levels, largest = schema.column(name).levels, getattr(design, "largest", None)
+        place = number // (largest or 1) if not levels else number * len(levels) // rows
+        found[name] = np.array(levels)[place] if levels else place * 1.0
+    conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
+    times = 1
+    for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
+        levels = schema.column(name).levels or schema.column(name).bounds or (0.0,)
+        found[name] = np.array(levels)[number // times % len(levels)]
+        times *= len(levels)
+    return pd.DataFrame(found, index=range(rows))
 
 
 def power_of(facts: MomentsFacts, allocation: StepAllocation, alpha: float) -> pd.DataFrame:
