@@ -752,7 +752,8 @@ class Model(HoldsRows, ABC, Generic[AnySpec, AnyFacts, Drawn, AnyResult]):
         if not accountant.is_saved(entry.id):
             raise LedgerError(
                 f"entry {entry.id} was charged, and its process ended before anything was saved; "
-                "it is spent and cannot be resumed; what is left pays for a new release"
+                "its budget is spent and it cannot be resumed; a new release is paid for by what "
+                "is left"
             )
         state = accountant.recover(entry.id)
         method = self.spec.charged_as(entry.budget)

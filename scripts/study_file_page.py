@@ -9,7 +9,7 @@ Usage: python scripts/study_file_page.py
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -307,7 +307,7 @@ def page() -> str:
             about += f' `[release] formula = "{spec.formula_like}"` gives {given}'
             keys = not needs_formula(method) and method in ESTIMATES
             about += "; without it they are keys here." if keys else "."
-        if DESIGN in {f.name for f in fields(spec)}:
+        if DESIGN in signature(spec).parameters:
             about += " `[design]` says how treatment was assigned."
         told = given_elsewhere(method)
         told += spec.formula_gives if needs_formula(method) else ()

@@ -189,7 +189,9 @@ def _factors(factors: Sequence[Design]) -> tuple[Design, ...]:
         )
     names = [name for factor in found for name in factor.columns]
     if len(set(names)) < len(names):
-        raise ParameterError(f"factors have arms {quoted(names)}: one of them twice; once each")
+        raise ParameterError(
+            f"factors have arms {quoted(names)}, one of them twice; name each once"
+        )
     return found
 
 

@@ -315,7 +315,7 @@ def checked_names(names: object, parameter: str) -> tuple[str, ...]:
         raise ParameterError(f"``{parameter}=`` has {got}; give names of columns, as text")
     if len(set(found)) < len(found):
         raise ParameterError(
-            f"``{parameter}=`` names {quoted(found)}: one of them twice; once each"
+            f"``{parameter}=`` names {quoted(found)}, one of them twice; name each once"
         )
     return tuple(str(name) for name in found)
 

@@ -182,7 +182,8 @@ class Validity:
             raise ParameterError(f"``cov_type={self.cov_type!r}``; allowed: HC1, CR1")
         if (self.cluster is None) == (self.cov_type == "CR1"):
             raise ParameterError(
-                f"``cov_type={self.cov_type!r}, cluster={self.cluster!r}``; CR1 has one, HC1 none"
+                f"``cov_type={self.cov_type!r}, cluster={self.cluster!r}``; CR1 needs a cluster, "
+                "HC1 takes none"
             )
         if self.rows and len(self.rows) != len(self.outcomes):
             raise ParameterError(

@@ -141,8 +141,8 @@ class Experiment(HoldsRows, Comparison):
                     "their control group"
                 )
             raise ParameterError(
-                f"arm {few[0]!r} has fewer than two {what} in some block; say ``blocks='ignore'`` "
-                "where the declared shares are the same everywhere, else pool blocks of the same "
+                f"arm {few[0]!r} has fewer than two {what} in some block; use ``blocks='ignore'`` "
+                "where the declared shares are the same everywhere, or pool blocks of the same "
                 "shares, as in ``blocks={'label': 'pool'}``"
             )
 
@@ -309,7 +309,7 @@ def _check_constant(design: Design, rows: Any) -> None:
     if not np.allclose(chances, chances[:1], rtol=0, atol=1e-12):
         raise ParameterError(
             "the declared shares differ between blocks, so that ``blocks='ignore'`` would be "
-            "biased; say ``blocks='weight'``"
+            "biased; use ``blocks='weight'``"
         )
 
 

@@ -53,7 +53,7 @@ class Expression:
         """
         if len(source) > LONGEST:
             raise FormulaError(
-                f"an expression of {len(source)} characters; at most {LONGEST} are read, "
+                f"an expression has {len(source)} characters, and at most {LONGEST} are read; "
                 "compute the column beforehand"
             )
         assert all(int(i) < len(names) for i in _PLACEHOLDER.findall(source))

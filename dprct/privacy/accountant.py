@@ -371,9 +371,9 @@ class Accountant(Balance):
         if not found.continues(asked):
             there, wanted = _terms_that_differ(found, asked)
             raise LedgerError(
-                f"ledger {file.path} has {there}, which is not what was asked for ({wanted}); the "
-                "terms of a ledger stay those of its start: give these (in a study file: the same "
-                "[budget], or none), or continue it with ``Accountant.load``"
+                f"ledger {file.path} has {there}, which is not what was asked for ({wanted}); a "
+                "ledger keeps the terms with which it was begun: give these (in a study file: the "
+                "same [budget], or none), or continue it with ``Accountant.load``"
             )
         return cls._kept_in(file, found)
 

@@ -169,7 +169,7 @@ class Entry:
             **_read(values.pop("rho", None), values.pop("gaussian", None)),
         )
         if not ENTRY_ID.fullmatch(values["id"]):
-            raise ParameterError("an entry has an id that is not one of ours")
+            raise ParameterError("an entry has an id that dprct did not write")
         for name in ("public_facts", "not_covered"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
@@ -227,7 +227,7 @@ class Opening:
     def __post_init__(self) -> None:
         texts = (self.when, self.file, self.sha256, *self.facts, *self.facts.values())
         if type(self.refused) is not bool or not all(isinstance(text, str) for text in texts):
-            raise ParameterError("an opening is a time, whether it was refused, and texts")
+            raise ParameterError("an opening has a time, whether it was refused, and texts")
 
     def differs(self, facts: Mapping[str, str]) -> bool:
         """Whether a column that was looked at was declared otherwise than it is now."""

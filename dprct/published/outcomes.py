@@ -267,8 +267,7 @@ def _check_values(y: Array, name: str, family: Family) -> None:
     if family == "poisson" and not ((y >= 0) & (y == np.floor(y))).all():
         raise ParameterError(
             f"outcome {name!r} is to be poisson, but has values that are not counts (0, 1, "
-            "2, ...);"
-            "recode it, or use family 'gaussian'"
+            "2, ...); recode it, or use family 'gaussian'"
         )
 
 

@@ -345,8 +345,7 @@ def _rounded(x: Any, grid: Fraction) -> tuple[list[int], Fraction]:
     if not numbers or None in numbers:
         raise ParameterError(
             "x is empty, a table, or holds a value that is not a finite number; give a "
-            "number, or a vector"
-            "of numbers without missing values"
+            "number, or a vector of numbers without missing values"
         )
     return [round(number / grid) for number in numbers if number is not None], grid
 

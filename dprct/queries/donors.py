@@ -338,13 +338,13 @@ def squared_reach(T0: int, reaches: Sequence[int]) -> float:
 def _too_many(n: int, T0: int, reaches: Sequence[int]) -> ParameterError:
     if reaches and max(n, T0) < LARGEST:
         return ParameterError(
-            f"predictors whose weights are too large for {n:,} donors and {T0:,} pre-periods; the "
+            f"the weights of predictors are too large for {n:,} donors and {T0:,} pre-periods; the "
             "donors times the largest weight, and the pre-periods plus all weights, must stay "
             f"below {LARGEST:,}: give smaller ones"
         )
     return ParameterError(
-        f"{n:,} donors and {T0:,} pre-periods; ridge weights take fewer than {LARGEST:,} "
-        "of each: use ``donor_weights='uniform'``"
+        f"there are {n:,} donors and {T0:,} pre-periods, and ridge weights need fewer than "
+        f"{LARGEST:,} of each; use ``donor_weights='uniform'``"
     )
 
 

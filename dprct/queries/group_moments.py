@@ -329,7 +329,9 @@ class MomentsGrid:
         if self.rows < 1:
             raise ParameterError(f"``rows={self.rows}``: a unit has at least one row")
         if self.width > MOST_COLUMNS:
-            raise ParameterError(f"moments of {self.width:,} columns; at most {MOST_COLUMNS:,}")
+            raise ParameterError(
+                f"moments of {self.width:,} columns; at most {MOST_COLUMNS:,} are allowed"
+            )
         if self.rows * self.width > MOST_OF_A_UNIT:
             raise ParameterError(
                 f"one unit may have {self.rows} rows of {self.width} columns, and moments take at "

@@ -355,7 +355,9 @@ class IndexRows:
         if grid.rows > 1 or grid.weight is not None:
             raise ParameterError("scores of an index are of rows of one weight, one of each unit")
         if n > MOST_ROWS:
-            raise ParameterError(f"{n:,} rows; models of an index take {MOST_ROWS:,} at most")
+            raise ParameterError(
+                f"the data have {n:,} rows; models of an index allow at most {MOST_ROWS:,}"
+            )
         frame, cells = _held(table, grid, cells, () if asked.some is None else asked.some.read)
         check_rows(len(frame), n)
         by_row = None if asked.some is None else asked.some.of(frame)

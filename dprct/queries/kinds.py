@@ -1,6 +1,6 @@
 """Kinds of people that private columns tell apart, by conditions, by arms and by who has a value.
 
-The kinds are public, and which one a row is of is not.
+The kinds are public; the kind of a row is not.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Asked:
 
     Notes
     -----
-    Of numbers there are those below the first, the first, those between it and the second, ..., and
-    missing ones: whatever a row holds is of one kind, and values of a kind meet the same
-    conditions.  Comparisons of doubles are exact on every engine.
+    Numbers are below the first value, equal to it, between it and the second, ..., or missing:
+    whatever a row holds is of one kind, and values of a kind meet the same conditions.
+    Comparisons of doubles are exact on every engine.
     """
 
     column: Column

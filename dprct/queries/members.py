@@ -1,9 +1,9 @@
 """Declared regressions of people whom private columns choose: sums over members, and their number.
 
-Who is a member is part of a person's row, and so may be the arm and the weight.  Sums of weighted
-residuals alone are then off by the realised shares of arms among members, which are private too:
-sums of residuals, of weights and of members beside them take that out.  All numbers are whole, and
-what one person can move them by is a public constant, whatever the fit is.
+Membership is part of a person's row, and so may be the arm and the weight.  Sums of weighted
+residuals alone are then off by the realised shares of arms among members, which are private too;
+sums of residuals, of weights and of members correct for that.  All numbers are whole, and what one
+person can move them by is a public constant, whatever the fit is.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dprct.queries.one_step import Numbers, ResidualRows
 
 TAU, TAU_WITHIN = 10, 4
-"""Sums of residuals have a tenth of the square that the weighted ones have: of L^2 an eleventh.
-Those of blocks, of which errors add up, have a quarter."""
+"""Sums of residuals have a tenth of the square of the weighted sums, an eleventh of L^2.
+Sums by block, whose errors add up, have a quarter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,62 +43,65 @@ class Members(Score):
     Parameters
     ----------
     weights : (q, C) array of Python int
-        As in a regression of everybody whose public columns count.
+        As in a regression of everyone whose public columns count.
 
     Notes
     -----
-    With g = 1 of members and 0 of others, a the weights and v the load of a cell: released are S_j
-    = sum g a_j r and R = w_R sum g v r, A_j = w_A sum g a_j, N = w_N sum g v, and E = w_E sum g e
-    of each further function.  A person keeps the cell c, since arm, block and cluster are public.
-    *Who stays a member* moves r by 2 b at most and nothing else: the square of what S and R move by
-    is 4 b^2 (|a_c|^2 + w_R^2 v_c^2), at most L^2 = 4 b^2 |a|^2 (1 + 1/10), with |a| the longest
-    column and w_R^2 = |a|^2 / 10.  *Who joins or leaves* moves S and R by half of that at most, a
-    quarter of L^2, and A, N and E by what they are: these weights are public, and chosen so that it
-    is L^2 together, or L^2 / 2 where a person may leave one regression and join another
-    (``twice``).  So numbers of members cost nothing.
+    Let g = 1 for members and 0 for others, a_j the weights and v the load of a cell.  Released are
+    S_j = sum g a_j r and R = w_R sum g v r, A_j = w_A sum g a_j, N = w_N sum g v, and E = w_E sum
+    g e for each further function e.  A person stays in cell c, since arm, block and cluster are
+    public.  If the person *stays a member*, only r moves, by at most 2 b, and the square of what S
+    and R move by is 4 b^2 (|a_c|^2 + w_R^2 v_c^2), which is at most L^2 = 4 b^2 |a|^2 (1 + 1/10):
+    |a| is the longest column, and w_R^2 = |a|^2 / 10.  If the person *joins or leaves*, S and R
+    move by at most half as much, which is a quarter of L^2, and A, N and E by the person's own
+    terms.  The weights of A, N and E are public, and chosen so that all moves together have the
+    square L^2, or L^2 / 2 where a person may leave one regression and join another (``twice``).
+    So numbers of members cost nothing.
 
-    *Within blocks* R is as many numbers as there are blocks, with w_R^2 = |a|^2 / 4, and E has the
-    members of each arm of each block.  A cell is in one of either: a person, who keeps the cell,
-    moves one number by what it would move their sum by, and L^2 = 4 b^2 |a|^2 (1 + 1/4).
+    *Within blocks* R has one number for each block, with w_R^2 = |a|^2 / 4, and E has the members
+    of each arm of each block.  A cell is in only one of these numbers, and a person keeps the
+    cell, so that one number moves by what the sum of all would move by: L^2 = 4 b^2 |a|^2
+    (1 + 1/4).
 
-    *Private treatment.*  A person keeps the place alone and may go from arm c to arm d of it, which
-    moves S and R by x (a_c, w_R v) - y (a_d, w_R v) with |x| and |y| at most b.  That is convex in
-    both, and so longest where both are at an end: its square is b^2 times the larger of
-    |a_c - a_d|^2 and |a_c + a_d|^2 + 4 w_R^2 v^2.  A moves by w_A |a_c - a_d|, and N by nothing:
-    w_A is so small that it is L^2 together.
+    *Private treatment.*  A person keeps only the place, and may go from arm c of it to arm d.  That
+    moves S and R by x (a_c, w_R v) - y (a_d, w_R v), with |x| and |y| at most b.  The length is
+    convex in x and in y, so it is largest where both are at an end of their range: its square is
+    b^2 times the larger of |a_c - a_d|^2 and |a_c + a_d|^2 + 4 w_R^2 v^2.  A moves by
+    w_A |a_c - a_d|, and N does not move: w_A is so small that all together have at most L^2.
 
-    *Private weights.*  A row counts u = 0 to 2^20 in place of g, in units of 2^-20 of the largest
-    weight.  All of S, R, A, N and E are then linear in u for given r, and what a person moves them
-    by is convex in both of its u, and so longest where each is 0 or 2^20: who has another weight
-    moves no more than who has another residual, joins or leaves.
+    *Private weights.*  A row counts u = 0 to 2^20 instead of g, in units of 2^-20 of the largest
+    weight.  For given r, all of S, R, A, N and E are linear in u.  What a person moves them by is
+    therefore convex in the two values of u, and largest where each is 0 or 2^20: a change of weight
+    moves no more than a change of residual, or than joining or leaving.
 
-    *Squares.*  e = r - m_c, or e u / 2^20 rounded to a whole number, is clipped to C_c, and its
-    square, 0 of others, moves by C_c^2 at most whether a person comes, stays or goes, and with one
-    coefficient also where the arm changes.  Of several the numbers of a cell are e^2 times a public
-    vector p_jl = a_jc a_lc, j <= l.  Those of two arms have sum p_jl p'_jl = ((a_c a_d)^2 + sum_j
-    a_jc^2 a_jd^2) / 2, which is never negative, so that the square of what moves is at most the
-    sum of both squares.
-    *Classical errors.*  Released is the sum of e^2 alone, over the members whose cells count, with
-    one clip C of all cells.  What a person adds lies within 0 and C^2, whoever comes, stays or
-    goes, and so moves by C^2 at most.  What it is multiplied by, the inverse of sum g z z', is a
-    function of the release before.
+    *Squares.*  e = r - m_c, or e u / 2^20 rounded to a whole number, is clipped to C_c.  Its
+    square, which is 0 for others, moves by at most C_c^2 whether a person joins, stays or leaves,
+    and with one coefficient also where the arm changes.  With several coefficients, the numbers of
+    a cell are e^2 times a public vector p_jl = a_jc a_lc, j <= l.  The vectors of two arms have sum
+    p_jl p'_jl = ((a_c a_d)^2 + sum_j a_jc^2 a_jd^2) / 2, which is never negative, so that the
+    square of what moves is at most the sum of both squares.
 
-    A cluster's sum of e over members moves by 2 b at most, as |m_c| <= b and both ends are rounded
-    in one way.  Where treatment is private, each coefficient's sum of a_c e over a cluster is
-    clipped, and moves by the largest less the smallest a_c e of all arms of the place: 0, which is
-    that of who is no member, is between them.  The weights in front of squares, and m, are
-    functions of the release before.
+    *Classical errors.*  Only the sum of e^2 is released, over the members whose cells count, with
+    one clip C for all cells.  What a person adds lies between 0 and C^2, and so moves by at most
+    C^2 whether the person joins, stays or leaves.  The sum is multiplied by the inverse of sum g z
+    z', which is a function of the release before.
+
+    *Clusters.*  A cluster's sum of e over members moves by at most 2 b, as |m_c| <= b and both ends
+    are rounded in the same way.  Where treatment is private, each coefficient's sum of a_c e over a
+    cluster is clipped, and moves by the largest a_c e of all arms of the place less the smallest:
+    0, which is the term of a person who is no member, lies between the two.  The weights in front
+    of squares, and m, are functions of the release before.
     """
 
-    # Whether other regressions have other conditions, so that a person may leave one and join
+    # Whether regressions have different conditions, so that a person may leave one and join
     # another.
     twice: bool = False
     # (e, C) array of Python int: other functions of cells whose sums over members are needed, on
     # the grid of 2^52.
     more: Any = ()
     counts: Any = ()  # (C,): cells whose members count
-    # K, the arms that a person may change among where treatment is private: cells are those of one
-    # public place after another, each arm by arm.  1 where treatment is public.
+    # K, the arms between which a person may change where treatment is private: cells are ordered by
+    # public place, and by arm within a place.  1 where treatment is public.
     arms: int = 1
     # M of every cell, for squares of clusters where treatment is private.
     centre: Sequence[int] = ()
@@ -252,27 +255,29 @@ def _square(vectors: Numbers) -> Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfPersons(Members):
-    """The same where a person may have several rows, and comes or goes with all of them.
+    """The same where a person may have several rows, and joins or leaves with all of them.
 
     Notes
     -----
-    A person is a member where all rows meet the condition.  With u the controls and f functions of
-    cells, released are S_j = sum g a_j r, R_k = w_R sum g v u_k r and E_l = w_E sum g f_l; the
-    products of u and a that least squares needs are combinations of E.  Which rows are whose, and
-    their cells, are public and stay.  With x_c = (a_c, w_R v_c u_c) and n_c rows of a person in
-    cell c let X = sum n_c |x_c| and Y = w_E sum n_c |f_c|.  *Who stays a member* moves each r by
-    2 b at most, and S and R together by 2 b X, by the triangle inequality.  *Who joins or leaves*
-    moves them by b X, and E by Y: the square of all is b^2 X^2 + Y^2 at most.  w_R is so small that
-    |w_R v u| is at most the root of 1/10 of the longest |a|, and w_E so small that w_E sum n_c
-    |f_c| of every person is 3^.5 b, or b where a person may leave one regression and join another
-    (``twice``), times the longest X: who joins or leaves moves no more than who stays may, and
-    ``twice`` no more than half of that, squared.  A person is of no more regressions than all of
-    the rows are, so that those of one kind are together what a person may be a member of.
+    A person is a member if all of that person's rows meet the condition.  Let u be the controls and
+    f the functions of cells.  Released are S_j = sum g a_j r, R_k = w_R sum g v u_k r and
+    E_l = w_E sum g f_l; the products of u and a that least squares needs are combinations of E.
+    Which rows belong to whom, and their cells, are public and fixed.  Let x_c = (a_c, w_R v_c u_c),
+    let n_c be the number of a person's rows in cell c, and let X = sum n_c |x_c| and
+    Y = w_E sum n_c |f_c|.  If the person *stays a member*, each r moves by at most 2 b, and S and R
+    together by at most 2 b X, by the triangle inequality.  If the person *joins or leaves*, S and R
+    move by at most b X, and E by Y: the square of all is at most b^2 X^2 + Y^2.  w_R is so small
+    that |w_R v u|^2 is at most 1/10 of the square of the longest |a|.  w_E is so small that
+    w_E sum n_c |f_c| of every person is at most 3^.5 b, or b where a person may leave one
+    regression and join another (``twice``), times the longest X: joining or leaving moves no more
+    than staying may, and with ``twice`` no more than half of that, squared.  A person is a member
+    only where all of that person's rows are, so the regressions that one kind of row may be in
+    together are those that a person may be a member of together.
 
-    *Squares.*  U_gj = sum a_jc e over the rows of members in a cluster, e = r - m_c.  As |m_c| is b
-    at most, |e| is 2 b at most, and moves by 2 b of who stays: whoever stays, joins or leaves moves
-    U_gj by d_j = 2 b sum n_c |a_jc|, and squares and products by what :class:`Score` says of
-    several rows of a person.
+    *Squares.*  U_gj = sum a_jc e over the rows of members in a cluster, e = r - m_c.  As |m_c| is
+    at most b, |e| is at most 2 b, and it moves by at most 2 b if the person stays: whether a
+    person stays, joins or leaves, U_gj moves by at most d_j = 2 b sum n_c |a_jc|, and squares and
+    products by what :class:`Score` states for several rows of a person.
     """
 
     # (K, C) array of Python int: u of every cell on the grid of 2^52, each column within it.
@@ -324,8 +329,8 @@ class OfAnyWeights(OnGrid):
 
     Notes
     -----
-    What they are on the grid moves by 2^20 at most in the cell of the longest column, and in the
-    others by no more: that is claimed of every cell that counts, and is known before any draw.
+    On the grid, the numbers move by at most 2^20 in the cell of the longest column, and by no more
+    in the others.  This is claimed for every cell that counts, and is known before any draw.
     """
 
     counts: Any = ()  # (P,): cells, or places of several arms, that count

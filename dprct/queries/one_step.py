@@ -200,14 +200,14 @@ class OnGrid:
 
     Notes
     -----
-    With W the length of the longest column of ``reach`` (rounded up) a number v becomes
-    floor(v 2^20 / W + 1/2).  x -> floor(x + 1/2) is monotone and commutes with adding whole
-    numbers, so that where v moves by D at most, what it becomes moves by ceil(D 2^20 / W) at most.
-    Which cell a person is in is public: the Euclidean norm of what all move by together is at most
-    the largest over cells of the root of the sum of their squares.  Of numbers that move by D
-    together, what they become moves by less than D 2^20 / W + m^.5, for each is off by less than 1.
-    ``twice`` holds on the grid too if m^.5 becomes (2 m)^.5, as 2 (D / 2^.5 + m^.5)^2 is
-    (D + (2 m)^.5)^2.
+    With W the length of the longest column of ``reach`` (rounded up), a number v becomes
+    floor(v 2^20 / W + 1/2) on the grid.  x -> floor(x + 1/2) is monotone and commutes with adding
+    whole numbers, so that where v moves by at most D, its value on the grid moves by at most
+    ceil(D 2^20 / W).  A person's cell is public: the Euclidean norm of all moves together is at
+    most the largest, over cells, of the root of the sum of their squares.  If m numbers move by D
+    together, their values on the grid move by less than D 2^20 / W + m^.5, because each is off by
+    less than 1.  ``twice`` holds on the grid too if m^.5 becomes (2 m)^.5, as
+    2 (D / 2^.5 + m^.5)^2 is (D + (2 m)^.5)^2.
     """
 
     # (m, C) array of Python int: by how much one person of a cell moves each of m numbers at most.
@@ -252,17 +252,17 @@ class OnGrid:
 
 
 MOST_PATTERNS = 64
-"""Kinds of people of whom all pairs are looked at; of more, one person may move everything."""
+"""With up to so many kinds of people, all pairs are compared; with more, the bound is the sum."""
 
 
 def most_together(
     moved: Sequence[NDArray[Any]], holds: Sequence[NDArray[np.bool_] | None], *, both: bool
 ) -> Any:
-    """Most that one person moves several regressions by, of what each may be moved by; (C,) each.
+    """Most that one person moves several regressions together, given what moves each; (C,) each.
 
-    A person of a cell is of one kind, and may become of another; ``holds`` has the kinds (J,) that
-    count in a regression, None where all do.  With ``both`` the person moves the regressions of
-    both kinds, each by all of it; else those of the one that has more.
+    A person of a cell is of one kind, and may change to another; ``holds`` has the kinds (J,) that
+    count in a regression, None where all do.  With ``both``, the person moves the regressions of
+    both kinds, each by all of it; otherwise only those of the kind with the larger sum.
 
     Examples
     --------
@@ -430,39 +430,40 @@ class Score:
 
     Notes
     -----
-    *Several rows of a person.*  Which rows are whose, and their cells, are public and stay.
-    Each moves its residual by 2 b at most, so that S_j moves by 2 b sum_c n_c |a_jc| over the cells
-    of the pattern, and the total of a block by 2 b times the loads of the person's rows in it.
-    All rows of a person are in one cluster.  Of each coefficient U_gj = sum of a_jc e over the rows
-    of a cluster moves by d_j = 2 b sum_c n_c |a_jc|, and is clipped to C_j: its square moves by
-    :func:`square_move`, a product of two by :func:`product_move`, both of d and C.
+    *Several rows of a person.*  Which rows belong to whom, and their cells, are public and fixed.
+    The residual of each row moves by at most 2 b, so that S_j moves by at most
+    2 b sum_c n_c |a_jc| over the cells of the pattern, and the total of a block by 2 b times the
+    loads of the person's rows in it.  All rows of a person are in one cluster.  For each
+    coefficient, U_gj = sum of a_jc e over the rows of a cluster moves by at most
+    d_j = 2 b sum_c n_c |a_jc|, and is clipped to C_j: its square moves by :func:`square_move`, and
+    a product of two by :func:`product_move`, both of d and C.
 
-    *Effects.*  S = sum a_i r_i, q numbers.  A person of cell c keeps the cell, since arm, block
-    and cluster are public, and moves r by 2 b at most: S moves by at most 2 b |a_jc|.
+    *Effects.*  S = sum a_i r_i, q numbers.  A person stays in cell c, since arm, block and cluster
+    are public, and moves r by at most 2 b: S_j moves by at most 2 b |a_jc|.
 
-    *Totals* of residuals by block, by which squares are centred: 2 b in the one block of the cell,
-    times its load, which is public.
+    *Totals* of residuals by block, which centre the squares, move by at most 2 b in the one block
+    of the cell, times its load, which is public.
 
     *Squares of rows.*  e = r - m_c is clipped to C_c, whatever m is, and its square moves by at
-    most C_c^2.  Released are the numbers sum a_jc a_lc e^2 of all j <= l: those of one cell are a
+    most C_c^2.  The numbers sum a_jc a_lc e^2 for all j <= l are released: those of one cell are a
     public vector times sum e^2, and move together by |a_jc a_lc| C_c^2.
 
-    *Classical errors.*  Released is sum e^2 alone, over the rows that count, whatever weights their
+    *Classical errors.*  Only sum e^2 is released, over the rows that count, whatever weights their
     cells have: the covariance of the coefficients is a public matrix times it.  Each row of a
-    person moves it by C_c^2 at most.
+    person moves it by at most C_c^2.
 
-    *Squares of clusters.*  E_g = sum of e over the actual rows of a cluster, clipped to C_c.  One
-    person moves it by d = 2 b at most, and so its square, of two numbers within [-C, C] that are d
-    apart, by f(d) = d (2 C - d) if d <= C, else C^2: (x - y)(x + y) is largest at x = C and
-    y = C - d, or at y = 0 where that is below 0.  Here all rows of a cluster that count have the
-    same weights; otherwise U_gj = sum_c a_jc E_gc is clipped to ``most[j]``, its square moves by
-    f(2 b |a_jc|), and the squares of the q coefficients alone are released.  Which cluster a
-    person is in is public.
+    *Squares of clusters.*  E_g is the sum of e over the actual rows of a cluster, clipped to C_c.
+    One person moves it by at most d = 2 b.  The squares of two numbers within [-C, C] that are d
+    apart differ by at most f(d) = d (2 C - d) if d <= C, else C^2: (x - y)(x + y) is largest at
+    x = C and y = C - d, or at y = 0 where that is below 0.  Here all rows of a cluster that
+    count have the same weights; otherwise U_gj = sum_c a_jc E_gc is clipped to ``most[j]``, its
+    square moves by f(2 b |a_jc|), and only the squares of the q coefficients are released.  Which
+    cluster a person is in is public.
 
-    *Two ways.*  Released is Q_j = Q_1j + Q_2j - Q_12j, of clusters of the first, of the second
-    and of both together, each of sums of its own clusters clipped at a bound of its own.  A person
-    is in one cluster of each, and moves the three by f_1, f_2 and f_12, so that Q_j moves by their
-    sum at most: one number, whose noise is smaller than that of three.
+    *Two ways.*  Q_j = Q_1j + Q_2j - Q_12j is released, from the clusters of the first way, of the
+    second and of both together; the sums of each are clipped at a bound of their own.  A person is
+    in one cluster of each, and moves the three by at most f_1, f_2 and f_12, so that Q_j moves by
+    at most their sum: it is one number, whose noise is smaller than that of three.
     """
 
     reach: int  # b of the residuals

@@ -543,7 +543,7 @@ class Origin:
             return cls(str(content["name"]), Guarantee.from_dict(content["guarantee"]), values)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise ParameterError(
-                "what the data say of their release cannot be read; take them from the release"
+                "what the data state about their release cannot be read; take them from the release"
             ) from None
 
     def promised(self, data: Any, names: Iterable[str]) -> Guarantee:

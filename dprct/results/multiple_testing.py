@@ -160,7 +160,7 @@ def step_down(observed: ArrayLike, null: ArrayLike, *, complete: bool = False) -
             "give one row per draw, one column per statistic"
         )
     if not len(draws):
-        raise ParameterError("0 draws; give at least one")
+        raise ParameterError("there are no draws; give at least one")
     if np.isnan(statistics).any() or np.isnan(draws).any():
         raise ParameterError("a statistic is NaN, as of a standard error of zero; leave it out")
     order = np.argsort(-statistics, kind="stable")

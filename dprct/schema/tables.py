@@ -186,8 +186,7 @@ def check_counts(found: Mapping[tuple[Any, ...], Sequence[int]], counted: Counte
     if {key: tuple(sizes) for key, sizes in found.items()} != expected:
         raise EngineError(
             "the public columns of the table have different counts now than when the "
-            "model was made;"
-            "store it first, so that every pass reads the same rows"
+            "model was made; store it first, so that every pass reads the same rows"
         )
 
 

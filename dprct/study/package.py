@@ -198,8 +198,7 @@ def _check_has_file(study: Study) -> None:
     if study.data.suffix.lower() != ".dta":
         raise StudyError(
             f"data = {study.data.name!r} is not a Stata file, and a package is for "
-            "do-files; convert"
-            "it before (dprct convert)"
+            "do-files; convert it first (dprct convert)"
         )
 
 
@@ -402,8 +401,8 @@ def is_made(study: Study) -> bool:
     if certificate.dataset_id != study.dataset_id or certificate.study != identity_of(study):
         raise FileError(
             f"{file.name!r} was made from another version of the study: of its method, "
-            "options, budget or columns; take the study file of then, or give [release] output "
-            "another name and protect again, which charges the ledger again"
+            "options, budget or columns; take the study file of that time, or give [release] "
+            "output another name and protect again, which charges the ledger again"
         )
     return True
 

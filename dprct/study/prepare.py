@@ -172,7 +172,7 @@ def public_files(
         if unit.name == "person" and (part.kind == "1:1" or unit.id in part.keys):
             raise StudyError(
                 f"{part.where}: a file with a row for each person is confidential; merge it "
-                "before, and name it in [package] merge"
+                "beforehand, and name it in [package] merge"
             )
     return tuple(_public_file(home, part) for part in parts)
 
@@ -206,7 +206,7 @@ def _read(path: Path, part: Preparation, _: tuple[int, int] | None) -> PublicFil
         if data[name].isna().any():
             raise StudyError(
                 f"column {name!r} of its key is missing in some row; leave that row out: a row of "
-                "the data without a key finds none"
+                "the data without a key matches none"
             )
     rows: dict[tuple[Any, ...], int] = {}
     for at, key in enumerate(zip(*(data[name].tolist() for name in part.keys), strict=True)):
@@ -258,8 +258,8 @@ def with_added(
                 )
         if twice := [one.name for one in file.columns if one.name in declare]:
             raise StudyError(
-                f"{file.part.where}: the data have {twice[0]!r}, too; name those that are to be "
-                "added: columns = [...]"
+                f"{file.part.where}: the data have {twice[0]!r} already; name the columns to "
+                "be added: columns = [...]"
             )
         complete = file.holds([declare[name] for name in file.part.keys])
         added = [_as_added(one, complete=complete) for one in file.columns]

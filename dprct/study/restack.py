@@ -104,7 +104,9 @@ class Append:
         more = tuple(_lacking(one) for one in other.columns if one.name not in header.names)
         if self.generate:
             if self.generate in (*header.names, *known):
-                raise StudyError(f"{self.where}: the data have {self.generate!r}; generate another")
+                raise StudyError(
+                    f"{self.where}: the data have {self.generate!r} already; give another name"
+                )
             which = Column(self.generate, "byte", levels=(0.0, 1.0), missing=(), integer=True)
             more += (replace(which, confirmed=True, built_from="own"),)
         rows = None
@@ -365,7 +367,7 @@ class Collapse:
         """Refuse a unit that is not the group."""
         if unit.name == "person" or unit.id not in self.keys:
             raise StudyError(
-                f"{self.where}: a mean is moved by each of its people, so that the group is "
+                f"{self.where}: each person in a group moves its mean, so that the group is "
                 f'protected as a whole; write [unit] name = "{self.keys[0]}", id = '
                 f'"{self.keys[0]}"; or regress on rows, with errors clustered by it'
             )
@@ -486,5 +488,5 @@ def appended_path(step: Append, home: Path, data: Path) -> Path:
     if path.resolve() == data.resolve():
         raise StudyError(f"{step.where} is the file of the data itself; name that of another round")
     if path.suffix.lower() != ".dta":
-        raise FileError(f"{step.where} is not a .dta file; convert it before (dprct convert)")
+        raise FileError(f"{step.where} is not a .dta file; convert it first (dprct convert)")
     return path

@@ -491,11 +491,11 @@ def scope_from(document: Mapping[str, Any]) -> Scope:
 
 
 _MERGE = (
-    "[study.merge] is not a table of a study file: who has how many rows after a "
-    "merge must be known"
-    "before a budget means anything, and ledger and certificate are of one file. Merge before, in "
-    'Stata with: merge m:1 id using "other.dta", keep(match) nogenerate, then save "merged.dta"; '
-    'in pandas with: a.merge(b, on="id", validate="m:1"). Then write data = "merged.dta", and '
+    "[study.merge] is not a table of a study file: who has how many rows after a merge must be "
+    "known before a budget means anything, and ledger and certificate are of one file. Merge "
+    'beforehand, in Stata with: merge m:1 id using "other.dta", keep(match) nogenerate, then '
+    'save "merged.dta"; in pandas with: a.merge(b, on="id", validate="m:1"). Then write '
+    'data = "merged.dta", and '
     "[unit] id and max_rows if anybody has several rows in it. A file of public facts, such as "
     "those of villages, is merged by [[prepare]]"
 )

@@ -146,8 +146,8 @@ def test_a_ratio_is_right_with_the_clusters_that_were_released():
         ({"arms": ()}, "arms"),
         ({"covariates": ()}, "covariates"),
         ({"cov_type": "HC2"}, "allowed: HC1, CR1"),
-        ({"cov_type": "CR1"}, "CR1 has one"),
-        ({"cluster": "village"}, "HC1 none"),
+        ({"cov_type": "CR1"}, "CR1 needs a cluster"),
+        ({"cluster": "village"}, "HC1 takes none"),
         ({"levels": (5.0,)}, "0.05"),
     ],
 )

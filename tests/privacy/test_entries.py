@@ -92,7 +92,7 @@ def test_entries_of_a_foreign_hand_cannot_name_files(monkeypatch) -> None:
     facts["entries"][0]["id"] = "../../x"
     monkeypatch.setattr("dprct.privacy.entries.checksum", lambda _: facts["checksum"])
     monkeypatch.setattr("dprct.privacy.entries.first_broken", lambda *_: None)
-    with pytest.raises(LedgerError, match="an id that is not one of ours"):
+    with pytest.raises(LedgerError, match="an id that dprct did not write"):
         Ledger.from_dict(facts)
 
 

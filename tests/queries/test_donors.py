@@ -146,7 +146,7 @@ def test_predictors_are_clipped_and_scaled_whatever_a_column_holds() -> None:
 
 
 def test_weights_of_predictors_that_sums_cannot_hold_are_refused() -> None:
-    with pytest.raises(ParameterError, match="weights are too large for 100 donors"):
+    with pytest.raises(ParameterError, match="weights of predictors are too large for 100 donors"):
         RidgeGrid(100, 10, 200.0, 3.0, (20 * UNIT,))
 
 

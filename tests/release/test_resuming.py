@@ -125,7 +125,7 @@ def test_a_crash_before_the_save_cannot_be_resumed(
         with pytest.raises(KeyboardInterrupt):
             model.fit(epsilon=4, accountant=accountant, confirm=True)
     assert accountant.spent == Budget(4)
-    with pytest.raises(LedgerError, match="it is spent and cannot be resumed"):
+    with pytest.raises(LedgerError, match="budget is spent and it cannot be resumed"):
         model.resume("1", accountant=accountant)
 
 

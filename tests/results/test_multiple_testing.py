@@ -143,7 +143,7 @@ def test_an_unadjusted_test_would_be_noticed():
 def test_statistics_that_do_not_fit_are_refused():
     with pytest.raises(ParameterError, match="one row per draw"):
         step_down([1.0, 2.0], [[1.0]])
-    with pytest.raises(ParameterError, match="0 draws"):
+    with pytest.raises(ParameterError, match="there are no draws"):
         step_down([1.0], np.empty((0, 1)))
     with pytest.raises(ParameterError, match="NaN"):
         step_down([np.nan], [[1.0]])

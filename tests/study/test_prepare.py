@@ -212,7 +212,7 @@ def test_files_of_persons_and_of_other_keys_are_refused(home: Path) -> None:
         read_header(study_of(unit))
     (home / "study.toml").write_text(STUDY)
     for change, words in (({"village": "v" + villages()["village"].astype(str)}, "text in one"),
-                          ({"age": 1.0}, "the data have 'age', too")):  # fmt: skip
+                          ({"age": 1.0}, "the data have 'age' already")):  # fmt: skip
         other = villages().assign(**change)
         write_dta(other, Schema.from_frame(other), home / "rep" / "villages.dta")
         with pytest.raises(DprctError, match=words):

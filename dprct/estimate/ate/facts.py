@@ -312,8 +312,8 @@ def adjusted(
         return frame, tuple(outcomes)
     if isinstance(frame, nw.LazyFrame):
         raise EngineError(
-            "``index=`` is computed row by row in Python, which an engine's table is not read for; "
-            "leave it out, or collect the columns that the fit uses into memory"
+            "``index=`` is computed row by row in Python, and an engine's table is not read that "
+            "way; leave it out, or collect the columns that the fit uses into memory"
         )
     found = []
     for outcome in outcomes:
@@ -459,8 +459,9 @@ def uncountable(column: Column) -> ParameterError:
     """Return the refusal of a design in which values of an outcome cannot be counted."""
     return ParameterError(
         f"``missing_policy='private'`` of {column.name!r} is not offered with clusters or "
-        "weighted blocks, where too few have a value in each; say ``missing_policy='public'`` or a "
-        "number, or, without clusters, ``blocks='ignore'`` where shares are the same everywhere"
+        "weighted blocks, because too few people in each may have a value; use "
+        "``missing_policy='public'`` or a number, or, without clusters, ``blocks='ignore'`` where "
+        "shares are the same everywhere"
     )
 
 

@@ -91,23 +91,26 @@ def check_joint(
         if isinstance(outcome, CountedOutcome):
             raise ParameterError(
                 f"``missing_policy='private'`` of {name!r} is not offered with delta above 0; give "
-                "a number that stands for a missing value, say ``missing_policy='public'``, or "
+                "a number that stands for a missing value, use ``missing_policy='public'``, or "
                 "leave delta out"
             )
         if private and outcome.among_observed:
             raise ParameterError(
-                f"``missing_policy='public'`` for {name!r} does not go with the private subgroup "
-                f"{private[0].name!r}, in which it is not known how many have a value; give a "
-                "number that stands for a missing value, or leave ``subgroups=`` out"
+                f"``missing_policy='public'`` for {name!r} is not offered with the private "
+                f"subgroup {private[0].name!r}, because the number of its people with a value is "
+                "private; give a number that stands for a missing value, or leave "
+                "``subgroups=`` out"
             )
         if hidden and outcome.among_observed and len(outcomes) > 1:
             raise ParameterError(
-                f"``missing_policy='public'`` of {name!r} goes with one outcome where treatment "
-                "is private and delta above 0; give a number that stands for a missing value, fit "
-                "one outcome, or leave delta out"
+                f"``missing_policy='public'`` of {name!r} is not offered with several outcomes "
+                "where treatment is private and delta above 0; give a number that stands for a "
+                "missing value, fit one outcome, or leave delta out"
             )
     if n > MOST_ROWS:
-        raise ParameterError(f"{n:,} rows; with delta above 0 at most {MOST_ROWS:,} are added")
+        raise ParameterError(
+            f"the data have {n:,} rows; with delta above 0, at most {MOST_ROWS:,} are allowed"
+        )
 
 
 def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) -> None:
@@ -125,7 +128,7 @@ def _check_clusters(outcomes: Sequence[AnyOutcome], subgroups: Sequence[str]) ->
     if subgroups:
         raise ParameterError(
             f"``subgroups={list(subgroups)}`` with assigned clusters: levels that share clusters "
-            "depend on each other, by as much as no declared fact says; leave one of them out"
+            "depend on each other, and no declared fact says how much; leave one of them out"
         )
 
 
@@ -148,15 +151,15 @@ def check_within(
         if name in known and (name not in weighted or not isinstance(blocks, str)):
             raise ParameterError(
                 f"{name!r} is a part of the design, and ``blocks={given(blocks)}`` does not keep "
-                "it apart; say ``blocks='weight'``, or leave it out of ``subgroups=``"
+                "it apart; use ``blocks='weight'``, or leave it out of ``subgroups=``"
             )
         if name in known:
             continue
         check_own(schema.column(name))
         if weighted:
             raise ParameterError(
-                f"{name!r} is private, so that it is not known how many of its people are in "
-                "each block, and blocks cannot be weighted within it; say ``blocks='ignore'`` "
+                f"{name!r} is private, as is the number of its people in each block, so that "
+                "blocks cannot be weighted within it; use ``blocks='ignore'`` "
                 "where shares are the same everywhere, or give blocks as subgroups"
             )
 

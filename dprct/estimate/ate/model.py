@@ -159,8 +159,8 @@ class ATESpec(Spec[ATEFacts]):
         terms = [term[0] for term in parsed.terms if len(term) == 1 and term[0].kind == "name"]
         if len(terms) != len(parsed.terms) or not terms or not parsed.intercept:
             raise FormulaError(
-                f"{formula!r} has more than arms on its right; a private effect is a difference in "
-                "means: name the 0/1 columns of the arms alone"
+                f"{formula!r} has other terms than arms on its right; a private effect is a "
+                "difference in means: name only the 0/1 columns of the arms"
             )
         if any(factor.kind != "name" for factor in parsed.outcomes) or not parsed.outcomes:
             raise FormulaError(

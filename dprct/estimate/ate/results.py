@@ -73,7 +73,7 @@ def drawn_of(
             raise LedgerError(
                 "this release was saved before numbers of values were saved with it, and who "
                 f"has a value of {outcome.column.name!r} is private, so that no file can be "
-                "made of it; it is spent, and what is left pays for a new release"
+                "made of it; its budget is spent, and a new release is paid for by what is left"
             )
     return found
 

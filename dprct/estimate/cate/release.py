@@ -376,8 +376,8 @@ class ConstantEffect(AdditiveFit):
     def levels(self, name: object, *_: object, **__: object) -> NoReturn:
         """Refuse: there are no shapes."""
         raise ParameterError(
-            f"no shape of ``{given(name)}``: an S-learner in an additive model has the same effect "
-            "for everybody; use ``learner='dr'`` or 'r'"
+            f"there is no shape of ``{given(name)}``: an S-learner in an additive model has the "
+            "same effect for everybody; use ``learner='dr'`` or 'r'"
         )
 
     def _levels(self) -> tuple[Array, Array]:

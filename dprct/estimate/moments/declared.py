@@ -903,11 +903,11 @@ def check_options(
         column, said = schema.column(name), name in texts(inside)
         if column.is_text != said:
             raise ParameterError(
-                f"{regression.title!r}: ``where=`` compares {name!r} with a text, and its values "
+                f"{regression.title!r}: ``where=`` compares {name!r} with text, but its values "
                 "are numbers; leave out the quotes"
                 if said
-                else f"{regression.title!r}: ``where=`` takes {name!r} for a number, and it is "
-                f'text; ask as in ``{name} == "a"``, or give a column of codes'
+                else f"{regression.title!r}: ``where=`` treats {name!r} as a number, but it is "
+                f'text; write ``{name} == "a"``, or give a column of codes'
             )
         if name in regression.parsed.outcome_names:
             raise ParameterError(

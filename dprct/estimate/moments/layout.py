@@ -325,9 +325,9 @@ def radius_of(places: Sequence[Place], asked: object, rows: int = 1) -> float:
         )
     if not free:
         raise ParameterError(
-            f"``radius={given(asked)}`` is of covariates, which alone are projected onto a ball, "
-            "and this release has none: outcomes and columns of two values are clipped at their "
-            "own bounds; leave ``radius=`` out"
+            f"``radius={given(asked)}`` is for covariates, the only columns projected onto a "
+            "ball, and this release has none: outcomes and columns of two values are clipped at "
+            "their own bounds; leave ``radius=`` out"
         )
     return min(float(asked) * root, box)  # type: ignore[arg-type]
 

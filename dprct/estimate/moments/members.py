@@ -1,12 +1,12 @@
 """Regressions of people whom private columns choose, or whose arm or weight is private.
 
 How they are planned and read.  Members are chosen before treatment, so that T less its projection
-on public columns of everybody is unrelated among members to what these columns say; the realised
-shares of arms among members, which are private, are in the released sums.  Of z = (1, a), a the
-public weights, and the residuals r of members, m solves (sum v z z') m = sum v z r, and the
-coefficients of treatment are K m, m without its first entry.  With two arms these are the two means
-of members by arm, whoever is a member: of those who have a value too, where treatment moves who
-has.  Private weights are factors of v.
+on public columns of everyone is unrelated to these columns among members; the realised shares of
+arms among members, which are private, are in the released sums.  With z = (1, a), a the public
+weights, and r the residuals of members, m solves (sum v z z') m = sum v z r, and the coefficients
+of treatment are K m, m without its first entry.  With two arms these come from the two means of
+members by arm, whoever is a member, even where treatment changes who has a value.  Private weights
+are factors of v.
 """
 
 from __future__ import annotations

@@ -709,7 +709,7 @@ class MomentsSpec(Spec[MomentsFacts]):
                 "regressions in ``formulas=``, and leave ``cov_type='nonrobust'`` out"
             )
         if name in self.group_columns:
-            raise ParameterError(f"``weights={name!r}`` makes groups; name a column of weights")
+            raise ParameterError(f"``weights={name!r}`` makes groups; name another column")
         if self.policy(name, schema) in ("private", "public"):
             raise ParameterError(
                 f"``weights={name!r}`` may be missing; declare a number that "
@@ -865,11 +865,11 @@ class MomentsSpec(Spec[MomentsFacts]):
         if unit.max_rows == 1 and self.cov_type == "CR1" and not clustered:
             raise ParameterError(
                 f"``cov_type='CR1'`` is for several rows of one {unit.name}, and max_rows is 1, or "
-                "for clusters that were assigned; say 'HC1'"
+                "for clusters that were assigned; use 'HC1'"
             )
         if self.cov_type == "HC1" and any(step.clusters for step in steps):
             raise ParameterError(
-                "``cov_type='HC1'`` takes people to be independent, and errors are clustered; say "
+                "``cov_type='HC1'`` takes people to be independent, but errors are clustered; use "
                 "'CR1'"
             )
         self.scored(schema)
@@ -1406,7 +1406,7 @@ def codes_of(frame: Table, columns: Sequence[str]) -> dict[str, NDArray[np.int64
         return {}
     if isinstance(frame, nw.LazyFrame):
         raise ParameterError(
-            "scores of clusters are added in memory, and these rows are in an engine; collect them "
+            "scores of clusters are added in memory, but these rows are in an engine; collect them "
             "first"
         )
     found = [owners(frame, name).astype(np.int64) for name in columns]
@@ -1423,8 +1423,8 @@ def facts_of(spec: MomentsSpec, known: Facts, table: BoundTable) -> tuple[Moment
     """Read what is public of the rows of a table that was bound; and the table, with groups."""
     if spec.scored(known.schema) and isinstance(table.frame, nw.LazyFrame):
         raise ParameterError(
-            "scores are added in memory, and these rows are in an engine; collect them first, "
-            "or say ``cov_type='nonrobust'`` for classical errors"
+            "scores are added in memory, but these rows are in an engine; collect them first, "
+            "or use ``cov_type='nonrobust'`` for classical errors"
         )
     grouping, table = grouping_of(
         table, known.schema, spec.comparison(), spec.subgroups,
@@ -1517,4 +1517,4 @@ def everybody_in(drawn: DrawnMoments, facts: MomentsFacts) -> NoisyMoments:
 
 def _check_rows(n: int) -> None:
     if n > MOST_ROWS:
-        raise ParameterError(f"{n:,} rows; moments add at most {MOST_ROWS:,}")
+        raise ParameterError(f"the data have {n:,} rows; moments allow at most {MOST_ROWS:,}")

@@ -200,11 +200,13 @@ def bound_steps(
     for each person by itself.
     """
     if table.n > MOST_ROWS:
-        raise ParameterError(f"{table.n:,} rows; declared regressions take {MOST_ROWS:,} at most")
+        raise ParameterError(
+            f"the data have {table.n:,} rows; declared regressions allow at most {MOST_ROWS:,}"
+        )
     unit = next((s.unit for s in steps if s.unit), None)
     if unit is not None and table.in_engine:
         raise ParameterError(
-            "several rows of a unit are added in memory, and these rows are in an engine; collect "
+            "several rows of a unit are added in memory, but these rows are in an engine; collect "
             "them first"
         )
     keys = keys if unit is None else list(dict.fromkeys([*keys, unit]))
@@ -302,8 +304,8 @@ def _patterns(
     known, found = np.unique(own * width + codes, return_inverse=True)
     if len(known) > MOST_CELLS:
         raise ParameterError(
-            f"{len(known):,} combinations of public columns and of the rows that a unit has; name "
-            f"public columns of fewer values, {MOST_CELLS:,} combinations at most"
+            f"there are {len(known):,} combinations of public columns and of the rows of a unit, "
+            f"and at most {MOST_CELLS:,} are allowed; name public columns with fewer values"
         )
     pattern, cell = np.divmod(known, width)
     members = np.array([pattern, np.bincount(found) // np.bincount(np.array(each))[pattern]])

@@ -160,7 +160,7 @@ class SyntheticControlSpec(Spec[PanelFacts]):
     def _check_predictors_used(self) -> None:
         if self.predictors and self.donor_weights == "uniform":
             raise ParameterError(
-                "predictors change ridge weights alone, and ``donor_weights='uniform'`` has none; "
+                "predictors change only ridge weights, and ``donor_weights='uniform'`` has none; "
                 "leave predictors out, or use ``donor_weights='ridge'`` or 'auto'"
             )
         for one in asked_of(self.predictors):

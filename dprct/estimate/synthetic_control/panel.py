@@ -218,13 +218,13 @@ def check_shape(panel: Panel) -> None:
     """Refuse a panel without two donors, two pre-periods and a post-period."""
     n, T = panel.rows.shape
     if n < 2:
-        raise ParameterError(f"donors: {n}; a synthetic control needs at least 2")
+        raise ParameterError(f"the number of donors is {n}; a synthetic control needs at least 2")
     if panel.T0 < 2:
         raise ParameterError(f"``T0={panel.T0}`` periods before treatment; give at least 2")
     if panel.T0 >= T:
         raise ParameterError(
-            f"no period after treatment (``T0={panel.T0}`` of {T}); treatment_time is the first "
-            "period with treatment, and at most the last one"
+            f"there is no period after treatment (``T0={panel.T0}`` of {T}); treatment_time is the "
+            "first period with treatment, and at most the last one"
         )
 
 

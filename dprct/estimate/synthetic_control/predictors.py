@@ -108,7 +108,9 @@ def asked_of(predictors: Any) -> tuple[Asked, ...]:
     )
     found = [_one(name, weight) for name, weight in pairs]
     if len({(one.column, one.times) for one in found}) < len(found):
-        raise ParameterError("``predictors=`` names one twice; name each once, with its weight")
+        raise ParameterError(
+            "``predictors=`` names a predictor twice; name each once, with its weight"
+        )
     return tuple(found)
 
 
@@ -149,7 +151,7 @@ def _times(name: str, text: str) -> tuple[float, ...]:
 
 
 def _bad_periods(name: str) -> ParameterError:
-    return ParameterError(f"predictors: the periods of {name!r} are none; write {_LIKE}")
+    return ParameterError(f"predictors: {name!r} has no periods; write {_LIKE}")
 
 
 def check_predictor(schema: Schema, name: str, keys: tuple[str | None, str | None]) -> None:

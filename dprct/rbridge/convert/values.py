@@ -90,7 +90,7 @@ def from_r(sexp: Any) -> Any:
         return _list(sexp, classes)
     if "formula" in classes:
         raise ConversionError(
-            "a formula crosses as text, which the R package makes of it; give it to a function of "
+            "a formula is passed as text, which the R package writes; give it to a function of "
             "that package"
         )
     if kind in _FUNCTIONS:

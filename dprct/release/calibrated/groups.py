@@ -53,7 +53,7 @@ class Groups:
         if len(levels) < 2:
             raise ParameterError(
                 f"``subgroups=`` names {column!r}, which has one level, so that its effects are "
-                "those of everybody; leave ``subgroups=`` out"
+                "those of everyone; leave ``subgroups=`` out"
             )
         place = {level: code for code, level in enumerate(levels)}
         return cls(column, tuple(levels), np.array([place[value] for value in listed], np.int64))

@@ -218,7 +218,7 @@ def test_the_plan_costs_nothing_and_does_not_look(trial: Trial, schema: Schema) 
 
 def test_what_is_not_an_experiment_is_refused(trial: Trial, schema: Schema) -> None:
     data = two_arms(trial())
-    with pytest.raises(FormulaError, match="more than arms"):
+    with pytest.raises(FormulaError, match="other terms than arms"):
         PrivateATE.from_formula("y ~ t + C(village)", data, schema)
     with pytest.raises(FormulaError, match="its own bounds"):
         PrivateATE.from_formula("I(y * 2) ~ t", data, schema)

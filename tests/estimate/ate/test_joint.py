@@ -342,7 +342,7 @@ REFUSED: dict[str, tuple[Callable[[], PrivateATE], tuple[float, float], str]] = 
         "missing_policy='private' of 'y' is not offered with delta above 0; give a number",
     ),
     "missing public, treatment private": (
-        lambda: private(with_holes(trial()), missing="public"), (1, DELTA), "goes with one outcome",
+        lambda: private(with_holes(trial()), missing="public"), (1, DELTA), "with several outcomes",
     ),
 }  # fmt: skip
 

@@ -214,12 +214,12 @@ def test_people_without_a_level_count_for_everybody_alone() -> None:
         (
             {"treatment": None, "attrition": True, "subgroups": ["site"], "blocks": "ignore",
              "assignment": dprct.Block("t", block="site", shares=0.5)},
-            "say blocks='weight'",
+            "use blocks='weight'",
         ),
         (
             {"treatment": None, "attrition": True,
              "assignment": dprct.Block("t", block="site", shares=0.5)},
-            "say blocks='ignore'",
+            "use blocks='ignore'",
         ),
     ],
 )  # fmt: skip
@@ -234,7 +234,7 @@ def test_subgroups_need_the_joint_release() -> None:
     holes = trial(100)
     holes.loc[::5, "y"] = np.nan
     public = {"y": {"missing": ["."], "missing_policy": "public"}}
-    with pytest.raises(ParameterError, match="private subgroup 'g', in which it is not known"):
+    with pytest.raises(ParameterError, match="private subgroup 'g', because the number"):
         model(holes, facts=public).plan(1, DELTA)
     many = Schema(
         (

@@ -357,11 +357,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="name == 1")]},
-        "takes 'name' for a number, and it is text; ask as in name == \"a\"",
+        "treats 'name' as a number, but it is text; write name == \"a\"",
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where='female == "a"')]},
-        "compares 'female' with a text, and its values are numbers; leave out the quotes",
+        "compares 'female' with text, but its values are numbers; leave out the quotes",
     ),
     (
         {"formulas": [Regression("y ~ t1 + t2 | block", where="missing(y)")]},
@@ -396,7 +396,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"formulas": [3.0]}, "formulas= is list, holding float; give a list of texts or a regression"),
     (
         {"formulas": ["y ~ treat + x"], "assignment": VILLAGES, "cov_type": "HC1"},
-        "errors are clustered; say 'CR1'",
+        "errors are clustered; use 'CR1'",
     ),
     (
         {"formulas": ["y ~ x"], "assignment": VILLAGES},

@@ -114,7 +114,7 @@ MISTAKES = {
     "donor": (lambda f: f, {"donors": ["Łódź", "région 1"]}, ParameterError, "names the treated"),
     "donors": (lambda f: f, {"donors": ["région 1"] * 2}, ParameterError, "or a unit twice"),
     "unknown": (lambda f: f, {"donors": ["x"]}, ParameterError, "'region'"),
-    "one": (lambda f: f, {"donors": ["région 1"]}, ParameterError, "donors: 1; .* at least 2"),
+    "one": (lambda f: f, {"donors": ["région 1"]}, ParameterError, "donors is 1; .* at least 2"),
     "early": (lambda f: f, {"treatment_time": 2001}, ParameterError, "T0=1 periods before"),
     "late": (lambda f: f, {"treatment_time": 2050}, ParameterError, "no period after treatment"),
     "when": (lambda f: f, {"treatment_time": "2004"}, ParameterError, "give a number of 'year'"),
@@ -160,7 +160,11 @@ ARRAYS = {
     ),
     "ragged": (([[1.0, 2.0], [1.0]], np.ones(2), 2), {}, "X is not an array of numbers"),
     "dates": ((X, np.ones(5), 2), {"times": list("abcde")}, "times is not an array of numbers"),
-    "one donor": ((X[:1], np.ones(5), 2), {}, "donors: 1; a synthetic control needs at least 2"),
+    "one donor": (
+        (X[:1], np.ones(5), 2),
+        {},
+        "the number of donors is 1; a synthetic control needs at least 2",
+    ),
 }
 
 
