@@ -112,7 +112,14 @@ SECTIONS: Mapping[str, str] = {
         "`[moments]` instead. `dprct ols` takes the name "
         "([declared regressions](declared_regressions.md))."
     ),
-    "table": "One for each table that is made from a protected file.",
+    "table": (
+        "One for each table that is made from a protected file, or read off released moments. "
+        "Of moments, each outcome with each set of covariates is a regression that must be "
+        "declared or follow from the moments, with the errors of the table; one that is not "
+        "released is printed as *n.r.*, with the reason, and a table without any is refused "
+        "before the charge. `control`, `alternative`, `distribution`, `sample` and adjustments "
+        "that resample rows are for files."
+    ),
     "availability": "",
     "package": "For `dprct package`, and for the verdicts of `dprct check`.",
 }

@@ -119,7 +119,8 @@ def sections(
             one["title"] = f"Options of “{IN_A_SURVEY[method][0]}”"
         if one["name"] == "design":
             one["fields"] = [{**about, "required": False} for about in one["fields"]]
-    always = {"prepare"} if method in ESTIMATES else {"prepare", "table"}
+    without = method in ESTIMATES and method != "moments"
+    always = {"prepare"} if without else {"prepare", "table"}
     lists = [name for name in LISTED if name in parts or name in always]
     for name in lists:
         tables = document.get(name, [])

@@ -84,9 +84,10 @@ def table(
     ] = False,
     output: Output = None,
 ) -> None:
-    """Print the tables that STUDY declares, or the results of its estimate.
+    """Print the tables that STUDY declares, or else the results of its estimate.
 
-    Tables are made from the protected file, so anyone who has it can run this command. Running
+    Tables are made from the protected file, or read off the released moments, so anyone who has
+    these can run this command. Running
     protect again would make another file with other numbers, and charge the ledger.
     """
     from dprct.study.protect import declared_tables, results_of, study_of
@@ -99,7 +100,7 @@ def table(
             "--expect compares with numbers of the protected file; leave out --on confidential"
         )
     study = study_of(study_file, output)
-    if not study.makes_file:
+    if not study.makes_file and not study.tables:
         _check_estimate(on, expect, no_guarantee)
         if docx is not None:
             raise ParameterError(

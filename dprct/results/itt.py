@@ -304,7 +304,7 @@ def itt_table(
     custodian = adjust in RESAMPLED and not known.is_released
     found = _with_control_errors(found, regressions, inference, known)
     found, absent = _carried(found, regressions, inference, known)
-    columns, rows, parts = _laid_out(
+    columns, rows, parts = laid_out(
         found.estimates, outcome_labels, arm_labels, adjusted=adjust, absent=absent
     )
     return ITTTable(
@@ -388,6 +388,10 @@ def _or_not_released(error: float) -> Cell:
     return NOT_RELEASED if math.isnan(error) else error
 
 
+def _count_or_not_released(nobs: float) -> Cell:
+    return NOT_RELEASED if math.isnan(nobs) else int(nobs)
+
+
 def _of_moments(
     data: Any,
     outcomes: Sequence[str] | Mapping[str, str],
@@ -438,13 +442,14 @@ def _sets(
     return {"": tuple(covariates)}
 
 
-def _laid_out(
+def laid_out(
     estimates: pd.DataFrame,
     outcomes: Mapping[str, str],
     arms: Mapping[str, str],
     adjusted: str | None,
     absent: set[tuple[str, str]],
 ) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
+    """Return columns, rows and parts of a table of estimates; ``absent`` have no effects."""
     told = _CONTROL_ERROR in estimates
     counted = len(set(estimates["nobs"])) > 1
     columns = (
@@ -466,7 +471,7 @@ def _laid_out(
             estimates_here: tuple[Cell, ...] = tuple(_estimate(here[arm]) for arm in arms)
             if (panel, outcome) in absent:
                 estimates_here = (NOT_RELEASED,) * len(arms)
-            number = (int(first["nobs"]),) if counted else ()
+            number = (_count_or_not_released(first["nobs"]),) if counted else ()
             cells: tuple[Cell, ...] = (first["control_mean"], *error, *estimates_here, *number)
             rows.append(Row(outcome, label, cells))
     return columns, tuple(rows), (("estimate", "ITT"), ("std.error", "Std. Err"), last)

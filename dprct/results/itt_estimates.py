@@ -276,7 +276,8 @@ def estimated(
     estimates["p.value"] = inference.p_values(
         estimates["statistic"].to_numpy(), estimates["df"].to_numpy()
     )
-    _adjust(estimates, regressions, inference, families, fitted)
+    null = _null(regressions, inference, fitted) if inference.resamples else None
+    adjust(estimates, [*regressions.panels], inference, families, null)
     order = {key: position for position, key in enumerate(samples)}
     places = [order[key] for key in zip(estimates["covariates"], estimates["outcome"], strict=True)]
     return Estimated(
@@ -379,20 +380,19 @@ def _omitted(one: _Fitted) -> tuple[str, ...]:
     return tuple(name for name, keep in columns if not keep)
 
 
-def _adjust(
+def adjust(
     estimates: pd.DataFrame,
-    regressions: Regressions,
+    panels: Sequence[str],
     inference: Inference,
     families: Sequence[Family],
-    fitted: Sequence[_Fitted],
+    null: Array | None = None,
 ) -> None:
     """Add ``p.adjusted``, ``family`` and ``family_size`` to the estimates."""
-    null = _null(regressions, inference, fitted) if inference.resamples else None
     keys = list(zip(estimates["outcome"], estimates["arm"], strict=True))
     p = estimates["p.value"].to_numpy()
     adjusted, names = np.full(len(p), np.nan), np.empty(len(p), object)
     sizes = np.zeros(len(p), int)
-    for panel in regressions.panels:
+    for panel in panels:
         inside = (estimates["covariates"] == panel).to_numpy()
         for family in families:
             members = set(family.members)

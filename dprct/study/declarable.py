@@ -140,7 +140,9 @@ def _lacks(
     except DprctError as error:
         facts = ("bounds", "levels", "it is private who")
         return marked(error) if any(fact in str(error) for fact in facts) else ""
-    problems = replace(study, asked=replace(study.asked, spec=alone)).problems(header, rows)
+    problems = replace(study, asked=replace(study.asked, spec=alone), tables=()).problems(
+        header, rows
+    )
     served = "is not served by one step"
     return None if not problems else "" if served in problems[0] else problems[0]
 

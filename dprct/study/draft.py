@@ -118,13 +118,13 @@ _REGRESSIONS = """
 # [design] that names the clusters below, and treatment public. C(x) is blocks if [design] names x,
 # else a covariate. Errors are those of the do-files, if they are offered. Keep a where only if its
 # columns were fixed before treatment, or are public; a comparison with a missing value is false
-# here, unlike in Stata. Remove the [[table]] sections at the end: they need a protected file.
+# here, unlike in Stata. The [[table]] sections at the end are read off these regressions.
 # [moments]
 # neighbors = "replace-one-design-public"
 """
 
 _TAIL = """
-# The tables of the paper, one section each; dprct table makes them from the protected file.
+# The tables of the paper, one section each; dprct table makes them from the release.
 # [[table]]
 # name = "table2"
 # outcomes = []                    # columns

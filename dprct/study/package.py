@@ -562,9 +562,8 @@ def _papers(contents: Contents, found: Sequence[Verdict], sides: Sequence[Side])
     texts: dict[str, str] = {}
     for one, side in zip(contents.held, sides, strict=True):
         own = note if one.study is first else PackageNote(one.place, has_rows=one.study.makes_file)
-        table = side.on if isinstance(side.on, OnFile) else None
         numbers = entries(found, side.on, side.regressions)
-        texts |= texts_beside(one.study, side.certificate, table, one.papers, own, numbers)
+        texts |= texts_beside(one.study, side.certificate, side.on, one.papers, own, numbers)
         texts[one.papers[0]] = _study_text(one.study, one.place, contents.folder.root)
     return texts
 
@@ -731,9 +730,10 @@ def _study_text(study: Study, place: str, root: Path) -> str:
             part["append"] = f"confidential/{PurePosixPath(part['append']).name}"
     document["data"] = f"confidential/{study.data.name}"
     document["release"] = {name: x for name, x in document["release"].items() if name != "output"}
-    if study.makes_file:
-        document["release"]["output"] = place
-    purpose = "for dprct table and for reading" if study.makes_file else "for reading"
+    stem = place.removesuffix(SUFFIX)
+    document["release"]["output"] = place if study.makes_file else f"{stem}_results.json"
+    tables = study.makes_file or study.tables
+    purpose = "for dprct table and for reading" if tables else "for reading"
     head = (
         f"# The study file of this package, {purpose}: what was declared\n"
         "# before the release. The confidential file that it names is not here.\n"

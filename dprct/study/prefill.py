@@ -513,12 +513,13 @@ def _tables(rows: Sequence[Regression], known: set[str], others: set[str]) -> tu
     names: set[str] = set()
     for title in dict.fromkeys(row.table for row in rows if row.table):
         mine = [row for row in rows if row.table == title]
-        sets = Counter(t for row in mine if (t := _terms(row, known, others)) is not None)
+        whole = [row for row in mine if not row.sample and not row.weights] or mine
+        sets = Counter(t for row in whole if (t := _terms(row, known, others)) is not None)
         name = re.sub(r"\W+", "_", title.removesuffix(".tex").lower()).strip("_") or "table"
         while name in names:
             name += "_"
         names.add(name)
-        clusters = [row.cluster[0] for row in mine if row.cluster and row.cluster[0] in known]
+        clusters = [row.cluster[0] for row in whole if row.cluster and row.cluster[0] in known]
         parts.append(
             TablePart(
                 name,

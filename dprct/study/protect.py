@@ -57,7 +57,7 @@ from dprct.study.moments_tables import (
     moments_path,
     moments_places,
 )
-from dprct.study.package_page import OnFile
+from dprct.study.package_page import OnFile, OnMoments, released
 from dprct.study.prepare import rows_facts
 from dprct.study.readme import SEVERAL, PackageNote, TableNote, mark, readme
 from dprct.study.results_document import (
@@ -69,6 +69,7 @@ from dprct.study.results_document import (
     write_results,
 )
 from dprct.study.study import in_brief, load_study
+from dprct.study.tables_of_moments import READ_OFF, UNSERVED, table_of_moments
 from dprct.study.verdicts import of_study, of_table
 from dprct.study.wording import in_toml, plan_in_toml
 
@@ -566,15 +567,13 @@ def declared_tables(study: Study, on: Literal["protected", "confidential"]) -> D
             "the study declares no table; write [[table]] with name, outcomes and arms"
         )
     if on == "confidential":
-        data, schema = confidential(study)
-        return _tables(study, data, schema, None)
+        return _tables(study, OnFile(*confidential(study)), None)
     certificate = protected_certificate(study)
-    data, schema = read(study.output)
-    return _tables(study, data, schema, certificate)
+    return _tables(study, released(released_file(study)), certificate)
 
 
 def _tables(
-    study: Study, data: pd.DataFrame, schema: Schema, certificate: Certificate | None
+    study: Study, on: OnFile | OnMoments, certificate: Certificate | None
 ) -> DeclaredTables:
     """Make every table that can be made; the certificate is that of a protected file."""
     made: dict[str, ITTTable] = {}
@@ -582,14 +581,19 @@ def _tables(
     failed: dict[str, str] = {}
     guarantee = None if certificate is None else certificate.guarantee
     for spec in study.tables:
-        lost = [] if certificate is None else spec.without_information(_told(certificate, schema))
-        if lost:
+        if isinstance(on, OnFile) and certificate is not None and (
+            lost := spec.without_information(_told(certificate, on.schema))
+        ):  # fmt: skip
             withheld[spec.name] = (
                 f"it needs the confidential file: nothing is released of {', '.join(lost)}"
             )
             continue
         try:
-            made[spec.name] = spec.made(data, schema, guarantee)
+            made[spec.name] = (
+                spec.made(on.data, on.schema, guarantee)
+                if isinstance(on, OnFile)
+                else table_of_moments(spec, on.moments)
+            )
         except DprctError as error:
             failed[spec.name] = str(error)
     return DeclaredTables(made, withheld, failed)
@@ -688,14 +692,14 @@ def accompany(study: Study, certificate: Certificate) -> tuple[Path, ...]:
 def texts_beside(
     study: Study,
     certificate: Certificate,
-    on: OnFile | None,
+    on: OnFile | OnMoments | None,
     names: tuple[str, str, str],
     package: PackageNote | None = None,
     numbers: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, str]:
     """Texts beside a release, by name: README-data.md and, where there are any, numbers.
 
-    ``on`` is the protected file, needed where the study declares tables.  ``names`` are of the
+    ``on`` is what was released, needed where the study declares tables.  ``names`` are of the
     study file, of ``expected.csv`` and of ``README-data.md``.  Numbers of the valid regressions
     stand behind those of the tables.
     """
@@ -705,7 +709,7 @@ def texts_beside(
     listed = [*numbers]
     if study.tables:
         assert on is not None
-        found = _tables(study, on.data, on.schema, certificate)
+        found = _tables(study, on, certificate)
         notes = tuple(_note(spec, found, expected) for spec in study.tables)
         listed = [*long_form(found.made), *listed]
     if study.tables or listed:
@@ -731,7 +735,11 @@ def _reproduced(notes: tuple[str, ...], expected: str) -> str:
     artefacts = [note for note in notes if ARTEFACT in note]
     if artefacts:
         return f"no, although its numbers are in {expected}: {' '.join(artefacts)}"
-    held = "in estimates and errors" if any(CALIBRATED in note for note in notes) else "in them"
+    held = "in them"
+    if any(CALIBRATED in note or note.startswith(READ_OFF) for note in notes):
+        held = "in estimates and errors"
+    if lost := [note for note in notes if note.startswith(UNSERVED)]:
+        return f"in part, with the noise of the release {held}, in {expected}. {' '.join(lost)}"
     return f"yes: its numbers, with the noise of the release {held}, are in {expected}"
 
 

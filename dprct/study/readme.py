@@ -328,17 +328,18 @@ def _per_unit(certificate: Certificate, package: PackageNote | None) -> Iterator
 def _tables(
     command: str, certificate: Certificate, tables: Sequence[TableNote], expected: str
 ) -> Iterator[str]:
+    what = "the protected file" if has_rows(certificate) else "the released moments"
     yield "## List of tables"
     yield ""
     if tables:
-        yield "| Table | Reproduces on the protected file | Rerun |"
+        yield f"| Table | Reproduces on {what} | Rerun |"
         yield "|---|---|---|"
         for table in tables:
             name = f"{table.name}: {table.title}" if table.title.strip() else table.name
             yield f"| {plain(name)} | {plain(table.reproduces)} | {code(command, cell=True)} |"
         yield ""
         yield (
-            f"{code(expected)} holds the numbers of these tables **on the protected file**. They "
+            f"{code(expected)} holds the numbers of these tables **on {what}**. They "
             "are not those of the article, which were computed on the confidential data."
         )
     elif has_rows(certificate):

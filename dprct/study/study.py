@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dprct.dofile.memory import Merged, Merges, Restacked
+    from dprct.estimate.moments.model import MomentsSpec
     from dprct.privacy.budget import Relation
 
 
@@ -104,10 +105,10 @@ def check_parts(document: Mapping[str, Any], release: ReleaseSection) -> None:
             raise StudyError(
                 f"{where} is for method = {methods}; remove it, as method = {release.method!r}"
             )
-    if release.method in ESTIMATES and "table" in document:
+    if release.method in ESTIMATES and release.method != "moments" and "table" in document:
         raise StudyError(
-            f"[[table]] is made of a protected file, and method = {release.method!r} makes none; "
-            "remove it: dprct table prints the results"
+            "[[table]] is made of a protected file or of moments, and method = "
+            f"{release.method!r} makes neither; remove it: dprct table prints the results"
         )
 
 
@@ -563,6 +564,11 @@ class Study:
         budget = Budget(self.release.epsilon, self.release.delta)
         known = replace(schema, unit=self.unit)
         found = self.asked.problems(known, rows, budget, confirm=confirm)
+        if self.tables and not found:
+            from dprct.study.tables_of_moments import problems_of_moments
+
+            spec = cast("MomentsSpec", self.asked.spec)
+            found = [why for one in self.tables for why in problems_of_moments(one, spec, known)]
         if self.header.confirm:
             return found
         read, confirmed = self.asked.reads(known), self.header.confirmed(known.names)

@@ -367,3 +367,93 @@ def test_moments_know_their_made_columns_without_a_package(
     ran = run("verify", tmp_path / place.name, "--do", do, "--json")
     assert ran.code == 0, ran.err
     assert [one["verdict"] for one in json.loads(ran.out)["regressions"]] == KINDS
+
+
+TABLES = """\
+[[table]]
+name = "t1"
+outcomes = ["litres", "clean"]
+arms = ["pump"]
+cluster = "village"
+errors = "cluster"
+adjust = "holm"
+[table.covariates]
+plain = ["depth"]
+squared = ["depth2", "depth"]
+[[table]]
+name = "t2"
+title = "Weighted"
+outcomes = ["litres"]
+arms = ["pump"]
+covariates = ["depth"]
+cluster = "village"
+errors = "cluster"
+weights = "w"
+weights_type = "pweight"
+[header]"""
+
+
+def test_declared_tables_are_read_off_the_moments(
+    packed: Path, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(packed, home)
+    (home / "study.toml").write_text(STUDY.replace("[header]", TABLES))
+    ran = run("package", home / "study.toml", "--yes")
+    assert ran.code == 0, ran.err
+    package = home / "wells_package"
+    about = (package / "README-data.md").read_text("utf-8")
+    assert "| Table | Reproduces on the released moments |" in about
+    assert re.search(r"\| t1 \| in part.*litres \(plain\): it is not declared", about)
+    assert "| t2: Weighted | yes: its numbers, with the noise of the release in estimates" in about
+    with (package / "expected.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["table"] in ("t1", "t2")]
+    found = {tuple(row[key] for key in ("table", "covariates", "outcome", "statistic")):
+             float(row["value"]) for row in rows}  # fmt: skip
+    moments = Moments.load(package / "data" / "wells.moments.json")
+    for place, asked in (
+        (("t1", "squared", "litres"), "litres ~ pump + depth + depth2, cluster village"),
+        (("t1", "plain", "clean"), "clean ~ C(pump) + depth, cluster village"),
+        (("t2", "", "litres"), "weighted"),
+    ):
+        fit = moments.ols(asked)
+        numbers = fit.params.iloc[0], fit.bse.iloc[0], fit.pvalues.iloc[0]
+        keys = ("estimate", "std.error", "p.value")
+        assert tuple(found[*place, key] for key in keys) == numbers
+    assert np.isnan(found["t1", "plain", "litres", "estimate"])
+    expected = package / "expected.csv"
+    again = run("table", package / "study.toml", "--expect", expected)
+    assert again.code == 0, again.err
+    assert "n.r." in again.out
+    assert "all 16 numbers" in run("verify", package).err
+    assert "all 16 numbers" in run(
+        "verify", package / "data" / "wells.moments.json", "--do", package / "tables.do",
+        "--expect", expected,
+    ).err  # fmt: skip
+    raw = run("table", home / "study.toml", "--on", "confidential")
+    assert raw.code == 0
+    assert "CONFIDENTIAL" in raw.out
+    estimate = found["t2", "", "litres", "estimate"]
+    expected.write_text(expected.read_text("utf-8").replace(repr(estimate), "9.5"), "utf-8")
+    assert run("table", package / "study.toml", "--expect", expected).code == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('weights = "w"\nweights_type = "pweight"', "", "it is not declared"),
+        ('["depth"]\ncluster', '["age"]\ncluster', "age"),
+        ('"pweight"', '"pweight"\nalternative = "one-sided"', "alternative is for tables of a"),
+        ('"holm"', '"romano-wolf"', "resamples rows"),
+    ],
+)
+def test_a_table_that_no_moments_give_is_refused_before_the_charge(
+    tmp_path: Path, run: Callable[..., Any], old: str, new: str, words: str
+) -> None:
+    home = laid_out(tmp_path)
+    text = STUDY.replace("[header]", TABLES)
+    assert old in text
+    (home / "study.toml").write_text(text.replace(old, new))
+    ran = run("check", home / "study.toml")
+    assert ran.code != 0
+    assert words in ran.out + ran.err

@@ -1,0 +1,190 @@
+"""The tables that a study declares, read off its released moments: nothing but these is read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from dprct.dofile.regression import Regression
+from dprct.errors import DprctError, ParameterError
+from dprct.formula import names as formula_names
+from dprct.results.itt import ITTTable, laid_out
+from dprct.results.itt_estimates import Inference, adjust
+from dprct.results.multiple_testing import RESAMPLED, families_of
+from dprct.results.tables import style_named
+from dprct.study.moments_verdicts import Served
+from dprct.study.reading import Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dprct.estimate.moments.model import MomentsSpec
+    from dprct.estimate.moments.results import Moments
+    from dprct.schema.schema import Schema
+    from dprct.study.declared_tables import TableSpec
+
+READ_OFF = "Regressions of released moments; errors contain sampling error and the noise of the"
+UNSERVED = "Not released"
+_ERRORS = {"HC1": "robust", "nonrobust": "classical"}
+_OF_ROWS = {"control": None, "alternative": "two-sided", "distribution": "t",
+            "sample": "complete-per-outcome"}  # fmt: skip
+_LEVEL = re.compile(r"C\((\w+)\)\[.*\]")
+
+
+class _Row(NamedTuple):
+    """A regression of a table."""
+
+    panel: str
+    regression: Regression
+    terms: tuple[str, ...]  # its right side
+
+    @property
+    def said(self) -> str:
+        """What to call it."""
+        outcome = str(self.regression.outcome)
+        return f"{outcome} ({self.panel})" if self.panel else outcome
+
+
+def problems_of_moments(table: TableSpec, spec: MomentsSpec, schema: Schema) -> list[str]:
+    """Why no moments of a study give a table, in words; empty if they give a row of it."""
+    opening = f"[[table]] {table.name!r}: "
+    if found := _for_rows(table):
+        return [opening + one for one in found]
+    served, reasons = Served.planned("", spec, schema), []
+    for row in _rows(table):
+        kind, reason, remedy = served.verdict(row.regression, row.terms)
+        if kind == "valid":
+            return []
+        reasons.append(f"{row.said}: {reason}" + (f" ({remedy})" if remedy else ""))
+    return [f"{opening}the moments give none of its regressions; {reasons[0]}"]
+
+
+def table_of_moments(table: TableSpec, moments: Moments) -> ITTTable:
+    """Return a table; a regression that was not released has no number, and a note says why."""
+    if found := _for_rows(table):
+        raise ParameterError("; ".join(found))
+    served = Served.released("", moments)
+    records: list[dict[str, Any]] = []
+    lost: dict[tuple[str, str], str] = {}
+    notes: dict[str, None] = {}
+    rows = [*_rows(table)]
+    for row in rows:
+        fit = _fit(served, moments, row)
+        if isinstance(fit, str):
+            lost[row.panel, str(row.regression.outcome)] = fit
+        else:
+            notes |= dict.fromkeys(fit.notes)
+        records += _records(table, moments, row, None if isinstance(fit, str) else fit)
+    if len(lost) == len(rows):
+        raise ParameterError(
+            f"the moments give none of its regressions; {next(iter(lost.values()))}"
+        )
+    return _table(table, moments, pd.DataFrame(records), lost, [*notes])
+
+
+def _for_rows(table: TableSpec) -> list[str]:
+    """Return what a table asks for that only rows could give."""
+    asked = [key for key, usual in _OF_ROWS.items() if getattr(table, key) != usual]
+    found = [
+        f"{key} is for tables of a file; leave it out, as moments are released" for key in asked
+    ]
+    if table.adjust in RESAMPLED:
+        found.append(f'adjust = "{table.adjust}" resamples rows; take "holm" or "bonferroni"')
+    return found
+
+
+def _rows(table: TableSpec) -> Iterator[_Row]:
+    sets = table.covariates if isinstance(table.covariates, Mapping) else {"": table.covariates}
+    clustered = table.cluster is not None
+    for panel, terms in sets.items():
+        right = (*table.arms, *terms, *(f"C({name})" for name in table.blocks))
+        for outcome in table.outcomes:
+            regression = Regression(
+                file=table.name, line=0, command="regress", outcome=outcome,
+                regressors=tuple(formula_names("~ " + " + ".join(right), functions=True)[1]),
+                treatments=table.arms,
+                weights=f"{table.weights_type}={table.weights}" if table.weights else "",
+                vce="cluster" if clustered else _ERRORS.get(table.errors, table.errors),
+                cluster=(table.cluster,) if table.cluster else (),
+            )  # fmt: skip
+            yield _Row(panel, regression, right)
+
+
+def _fit(served: Served, moments: Moments, row: _Row) -> Any:
+    """Return the results of a regression, or in words why there are none."""
+    kind, reason, found = served.verdict(row.regression, row.terms)
+    if kind != "valid" or not isinstance(found, Reading):
+        return f"{row.said}: {reason}"
+    try:
+        return found.of(moments)
+    except DprctError as error:  # the noise may leave nothing to estimate
+        return f"{row.said}: {error}"
+
+
+def _records(table: TableSpec, moments: Moments, row: _Row, fit: Any) -> Iterator[dict[str, Any]]:
+    outcome = str(row.regression.outcome)
+    numbers: dict[str, Any] = {}
+    if fit is not None:
+        tidy = fit.tidy().set_index("term")
+        numbers = {_LEVEL.sub(r"\1", str(term)): one for term, one in tidy.iterrows()}
+    for arm in table.arms:
+        one = numbers.get(arm, {})
+        estimates = {key: float(one.get(key, math.nan))
+                     for key in ("estimate", "std.error", "statistic", "p.value")}  # fmt: skip
+        yield {
+            "covariates": row.panel, "outcome": outcome, "arm": arm,
+            "control_mean": _control_mean(table, moments, outcome), **estimates,
+            "df": math.nan if fit is None else fit.df_inference,
+            "nobs": math.nan if fit is None else fit.nobs,
+            "rank": math.nan if fit is None else fit.nobs - fit.df_resid,
+        }  # fmt: skip
+
+
+def _control_mean(table: TableSpec, moments: Moments, outcome: str) -> float:
+    """Mean of the people without treatment, where that is who is in no arm of the table."""
+    if {*table.arms} != {*moments.arms[1:]} or table.weights != moments.weights:
+        return math.nan
+    try:
+        return float(moments.effects([outcome]).control["mean"][outcome])
+    except DprctError:  # declared regressions alone were released
+        return math.nan
+
+
+def _table(
+    table: TableSpec,
+    moments: Moments,
+    estimates: pd.DataFrame,
+    lost: Mapping[tuple[str, str], str],
+    notes: list[str],
+) -> ITTTable:
+    inference = Inference(adjust=table.adjust)  # type: ignore[arg-type]  # the section checked it
+    families = families_of(table.families, table.outcomes, table.arms, table.family_sizes or None)  # type: ignore[arg-type]
+    adjust(estimates, [*dict.fromkeys(estimates["covariates"])], inference, families)
+    known = moments.schema.names
+    labels = {
+        name: (moments.schema.column(name).label if name in known else "") or name
+        for name in (*table.outcomes, *table.arms)
+    }
+    columns, rows, parts = laid_out(
+        estimates, {name: labels[name] for name in table.outcomes},
+        {name: labels[name] for name in table.arms}, adjusted=table.adjust,
+        absent={*lost},
+    )  # fmt: skip
+    counts = {int(n) for n in estimates["nobs"].dropna()}
+    numbers = f"{counts.pop():,d}" if len(counts) == 1 else "see N"
+    style = style_named(table.layout)
+    return ITTTable(
+        columns=columns, rows=rows, title=table.title or table.name, corner="Outcome", parts=parts,
+        style=style if table.digits is None else style.changed({"digits": table.digits}),
+        notes=(
+            f"{READ_OFF} release. Observations: {numbers}.",
+            *(f"{UNSERVED}: {why}." for why in lost.values()),
+            *notes,
+            *str(moments.guarantee).splitlines(),
+        ),
+        estimates=estimates, guarantee=moments.guarantee,
+    )  # fmt: skip
