@@ -1,7 +1,8 @@
-"""Parts of SciPy and others that take long to import, imported when something of them is used.
+"""pandas, parts of SciPy and others, imported when something of them is used.
 
 ``from dprct.lazy import special`` gives what ``from scipy import special`` would: most commands and
-most models need no quantile before their data are read, and SciPy alone takes as long as pandas.
+most models need no quantile before their data are read, and many no frame of pandas. Either takes
+longer to import than all modules here.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import pandas
     from scipy import linalg, optimize, sparse, special
     from scipy.sparse import csgraph
     from scipy.sparse import linalg as sparse_linalg
@@ -57,6 +59,7 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 if not TYPE_CHECKING:
+    pandas = _module("pandas")
     linalg = _module("scipy.linalg")
     optimize = _module("scipy.optimize")
     special = _module("scipy.special")
@@ -69,6 +72,7 @@ __all__ = [
     "linalg",
     "names_of",
     "optimize",
+    "pandas",
     "precise",
     "sparse",
     "sparse_linalg",

@@ -31,7 +31,6 @@ from typing import (
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.annotations import kinds_of_fields
 from dprct.arguments import checked, require_kind, spelled_out
@@ -48,6 +47,7 @@ from dprct.errors import (
     marked,
     reword,
 )
+from dprct.lazy import pandas as pd
 from dprct.privacy.budget import Budget, cautious, check_delta
 from dprct.privacy.noise import source
 from dprct.progress import saying

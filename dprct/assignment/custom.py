@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import checked, given
 from dprct.assignment.designs import Shares, shares_of
@@ -21,12 +20,13 @@ from dprct.assignment.groups import (
     quoted,
 )
 from dprct.errors import ColumnError, ParameterError
+from dprct.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from dprct.assignment.groups import Codes, Level
     from dprct.formula.design_matrix import Array
 
-Procedure = Callable[[pd.DataFrame, np.random.Generator], Any]
+Procedure = Callable[["pd.DataFrame", np.random.Generator], Any]
 
 
 @dataclass(frozen=True, init=False)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import checked, given
 from dprct.assignment.clusters import ClusterFacts
 from dprct.errors import ColumnError, ParameterError, SchemaError
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
+from dprct.lazy import pandas as pd
 from dprct.privacy.noise import source
 from dprct.queries.sums import Combinations, added
 from dprct.schema.tables import names_of, row_count

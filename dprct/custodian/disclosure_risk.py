@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct import plots
 from dprct.custodian.tables import (
@@ -24,6 +23,7 @@ from dprct.custodian.tables import (
     table_of,
 )
 from dprct.errors import ColumnError, ParameterError
+from dprct.lazy import pandas as pd
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.tables import Column, Row, Table
 

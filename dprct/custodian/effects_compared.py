@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from dprct import plots
 from dprct.custodian.tables import (
@@ -23,6 +22,7 @@ from dprct.custodian.tables import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Design, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import WATERMARK, Confidential, caution, marked
 from dprct.results.covariance import (

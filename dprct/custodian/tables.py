@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ParameterError, SchemaError
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.release.release import Release
 from dprct.results.base import is_confidential

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import check_choice
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula.syntax import Factor, Formula, parse
+from dprct.lazy import pandas as pd
 from dprct.schema.tables import asking, collected, names_of
 
 if TYPE_CHECKING:

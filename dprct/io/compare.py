@@ -14,12 +14,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from dprct import disk
 from dprct.arguments import checked
 from dprct.errors import FileError, ParameterError, SchemaError, kind_of
 from dprct.io.stata.names import former_names, renamed
+from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers
 from dprct.schema.columns import DATASET, Code, Column, FileFacts
 from dprct.schema.facts import text_width

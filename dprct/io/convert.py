@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct import disk
 from dprct.disk import atomic_write
@@ -30,6 +29,7 @@ from dprct.io.stata.files import (
 from dprct.io.stata.layout import Decoded, Header, parsed_header
 from dprct.io.stata.strls import RawText, Strls, StrlWriter
 from dprct.io.text import arrow_of
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, missing_numbers, tagged
 from dprct.schema.schema import Schema
 from dprct.schema.tables import COMPANION

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import BridgeError, DprctWarning, FileError, MissingDependencyError
+from dprct.lazy import pandas as pd
 from dprct.schema.frames import table_of_frame
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import DprctWarning, FileError
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, Recoding, recoding_of, tagged
 from dprct.schema.columns import DATASET, Code, Column, FileFacts
 from dprct.schema.facts import STRING_WIDTH

@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct import disk
 from dprct.disk import atomic_write, file_error
 from dprct.errors import ColumnError, DprctWarning, FileError, MissingDependencyError, SchemaError
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES, tagged
 from dprct.schema.columns import Column, FileFacts, date_kind
 from dprct.schema.facts import FLOAT_LIMITS

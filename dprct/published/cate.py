@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import Checked, distinct_names, one_name
 from dprct.defaults import TRIM
@@ -21,6 +20,7 @@ from dprct.errors import (
 from dprct.estimate.additive.model import AdditiveSpec, clip_of
 from dprct.estimate.cate.model import check_treatment, known_propensity, treatment_code, trim_of
 from dprct.estimate.cate.release import partition, shares_of, sizes_of
+from dprct.lazy import pandas as pd
 from dprct.model import Facts, Spec
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.published.base_learners import (

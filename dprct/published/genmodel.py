@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.lazy import linalg, special
+from dprct.lazy import pandas as pd
 from dprct.privacy.budget import Budget
 from dprct.published.allocation import Allocation, Division
 from dprct.published.informed import Imputed, InformedSpec, ModelInformed

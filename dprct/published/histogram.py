@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import listed_names
 from dprct.defaults import bins_by_zeta
 from dprct.errors import SchemaError
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.privacy.aggregates import MOVED_ROWS
 from dprct.privacy.budget import Guarantee

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import check_choice, listed_names
@@ -16,6 +15,7 @@ from dprct.certificate.certificate import PermittedDifference
 from dprct.errors import DprctWarning, FormulaError, ParameterError, SchemaError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import categories_of, columns_of, is_factor, is_missing
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import Unpriced

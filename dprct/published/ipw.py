@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import Checked, given, numbers_given
 from dprct.errors import ParameterError
 from dprct.estimate.ipw.model import check_unweighted, penalty_of, split_of
 from dprct.formula import design, parse
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.model import BoundTable, Facts, Spec
 from dprct.privacy.budget import Budget, Guarantee, exact

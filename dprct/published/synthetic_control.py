@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.arguments import Checked, given
@@ -24,6 +23,7 @@ from dprct.estimate.synthetic_control.panel import (
     scale_of,
 )
 from dprct.lazy import linalg
+from dprct.lazy import pandas as pd
 from dprct.model import Spec, revived
 from dprct.privacy.budget import Guarantee
 from dprct.published.charging import PublishedModel, Unpriced

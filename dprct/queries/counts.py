@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.encoding import Coded, Encoding, EqualBins, EqualBinsOfPoints, Rule, prepared_for
+from dprct.lazy import pandas as pd
 from dprct.missing import MISSING_CODES
 from dprct.privacy.aggregates import CellCounts, IntegerVector
 from dprct.schema.tables import COMPANION, check_rows, collected

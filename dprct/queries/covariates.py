@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.errors import SchemaError
+from dprct.lazy import pandas as pd
 from dprct.queries.sums import GRID, Clipped
 from dprct.schema.columns import Column, check_own
 from dprct.schema.tables import numbers_of, text_of

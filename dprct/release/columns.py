@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.encoding import Encoding, encoding
 from dprct.errors import ColumnError, SchemaError
+from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
 from dprct.schema.columns import Code, Column, Unit, rebounded, stored
 from dprct.schema.expressions import evaluate, parents

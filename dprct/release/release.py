@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-import pandas as pd
-
 from dprct.arguments import checked, listed_names
 from dprct.certificate.certificate import (
     NO_GUARANTEE_LABEL,
@@ -23,6 +21,7 @@ from dprct.errors import DisclosureError, LedgerError, ParameterError, SchemaErr
 from dprct.formula import names as formula_names
 from dprct.io.stata.files import check_header
 from dprct.io.stata.names import FORMER, former_names
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.model import Drawn, Facts, Model, Spec
 from dprct.privacy.budget import Budget, Guarantee, cautious

@@ -10,14 +10,13 @@ import unicodedata
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct import disk
 from dprct.certificate.certificate import certificate_path, digest_of
 from dprct.certificate.page import certificate_page
 from dprct.disk import file_error
 from dprct.errors import FileError
 from dprct.io.stata import write_dta
+from dprct.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 
 from dprct import disk
 from dprct.arguments import Checked, given
@@ -40,6 +39,7 @@ from dprct.errors import (
 )
 from dprct.formula.design_matrix import columns_of, is_factor
 from dprct.io.formats import read
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, coefficients, watermark_of
 from dprct.privacy.budget import Guarantee

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import checked
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, is_missing
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import group_sums, independent

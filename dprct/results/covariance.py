@@ -13,12 +13,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.errors import ParameterError
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_missing
 from dprct.lazy import csgraph, linalg, sparse, sparse_linalg
+from dprct.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.formula import complete_cases, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, is_missing, numbers_of
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.covariance import Weighting, check_weights_type, fit_several
 from dprct.results.multiple_testing import (

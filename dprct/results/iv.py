@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import checked
 from dprct.certificate.valid_groups import level_of
@@ -20,6 +19,7 @@ from dprct.certificate.valid_regressions import (
 from dprct.errors import FormulaError, ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import is_missing
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import provenance, table_given, void_notes
 from dprct.results.covariance import (

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import checked
 from dprct.certificate.valid_declared import condition_of
@@ -24,6 +23,7 @@ from dprct.certificate.valid_regressions import (
 from dprct.errors import DprctWarning, FormulaError, ParameterError
 from dprct.formula import Design, Formula, complete_cases, design, parse
 from dprct.formula.design_matrix import INTERCEPT, columns_of, is_factor, is_missing, numbers_of
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.budget import Guarantee
 from dprct.results.base import (

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import check_choice, listed_names
 from dprct.certificate.valid_regressions import NOT_RELEASED
 from dprct.errors import ColumnError, ParameterError
 from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import LinearResults, checked_alpha
 from dprct.results.joint import WaldTest, restrictions, wald_test

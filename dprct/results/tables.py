@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack, get_args, overload
 
-import pandas as pd
-
 from dprct.arguments import checked, given
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import side_by_side
 from dprct.results.base import checked_alpha, warning_in

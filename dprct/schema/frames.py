@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from narwhals.exceptions import DuplicateError
 
 from dprct.errors import ColumnError, DprctWarning, ParameterError, SchemaError
+from dprct.lazy import pandas as pd
 from dprct.schema.columns import Code, Column, FileFacts, date_kind, shown
 from dprct.schema.schema import Schema
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.errors import DprctError, FileError
 from dprct.estimate.moments.declared import Regression
 from dprct.estimate.moments.document import DIGEST, content_of, digest_of, document_of, text_of
+from dprct.lazy import pandas as pd
 from dprct.release.writing import (
     certificate_paths,
     certificate_texts,

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from dprct.dofile.memory import Restacked
 from dprct.errors import ColumnError, FileError, StudyError
 from dprct.io.stata import read_dta
+from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
 from dprct.schema.columns import Column
 from dprct.schema.schema import Schema

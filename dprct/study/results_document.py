@@ -16,11 +16,11 @@ from inspect import get_annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct import __version__, disk
 from dprct.certificate.certificate import sealed_words
 from dprct.errors import DisclosureError, FileError, ParameterError, SimulationError
+from dprct.lazy import pandas as pd
 from dprct.privacy.budget import spelled
 from dprct.release.verify import RESULTS, results_digest, results_text
 from dprct.release.writing import check_free_of_case, drafts_beside, writing_at

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import given
 from dprct.defaults import SHAPE_DEGREE, SHRINKAGE
 from dprct.errors import ParameterError
 from dprct.estimate.noise_law import PathNoise, check_alpha
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import listed_names
 from dprct.encoding import Encoding
 from dprct.errors import ParameterError
 from dprct.estimate.additive.fitted import half_width, usable_counts
 from dprct.estimate.noise_law import check_alpha
+from dprct.lazy import pandas as pd
 from dprct.plots import (
     BOTH_NOISES,
     PRIVACY_NOISE,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import given, listed_names
 from dprct.encoding import encoding
@@ -25,6 +24,7 @@ from dprct.estimate.experiment import Experiment, policy_of
 from dprct.formula import parse
 from dprct.formula.expressions import spelled
 from dprct.io import read
+from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.privacy.noise import source
 from dprct.queries import covariates, observed_number

@@ -10,7 +10,6 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dprct.estimate.ate import joint
 from dprct.estimate.ate.clusters import clusters_said, words_of
@@ -26,6 +25,7 @@ from dprct.estimate.moments.plan import (
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import noise_variance
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.budget import Budget, Guarantee
 from dprct.privacy.mechanisms import AnalyticGaussian

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import LedgerError, ParameterError
 from dprct.estimate.ate.release import CountedOutcome, Released, control_law
@@ -23,6 +22,7 @@ from dprct.estimate.effects import (
     combined,
 )
 from dprct.estimate.noise_law import noise_variance
+from dprct.lazy import pandas as pd
 from dprct.results.base import LinearResults, checked_alpha, interval_frame
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.estimate.log_odds import log_odds, raised
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.queries.treatment_moments import STEPS, TreatmentMoments
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.estimate.additive.fitted import FEWEST_NOISE, AdditiveFit, half_width, usable_counts
 from dprct.estimate.noise_law import PathNoise, check_alpha
+from dprct.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

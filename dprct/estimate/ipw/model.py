@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import (
     check_choice,
@@ -57,6 +56,7 @@ from dprct.estimate.ipw.results import (
     warnings_of,
 )
 from dprct.formula import Factor, parse
+from dprct.lazy import pandas as pd
 from dprct.model import Facts, Model, Spec
 from dprct.privacy.budget import Guarantee, exact
 from dprct.privacy.mechanisms import split

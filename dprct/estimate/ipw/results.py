@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ColumnError, ParameterError
 from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.ipw.doubly_robust import AIPWAllocation
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
 from dprct.privacy.mechanisms import DiscreteLaplace

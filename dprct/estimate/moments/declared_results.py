@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.instruments import AndersonRubin, IVResults
+from dprct.lazy import pandas as pd
 from dprct.results.joint import WaldTest, noisy_test, positive, restrictions, wald_test
 
 if TYPE_CHECKING:

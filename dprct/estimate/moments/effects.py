@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.contrasts import Contrast, parse_contrast
 from dprct.estimate.effects import ByOutcome, effects_plot
 from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
 from dprct.results.base import LinearResults, checked_alpha, interval_frame

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.index_models import linked
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize, special
+from dprct.lazy import pandas as pd
 from dprct.results.base import LinearResults
 from dprct.results.binary import WithRatios
 from dprct.results.joint import restrictions, wald_test

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
@@ -29,6 +28,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha

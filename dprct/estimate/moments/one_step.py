@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.assignment.groups import ROWS, combined, units_of
 from dprct.errors import ColumnError, ParameterError
@@ -49,6 +48,7 @@ from dprct.estimate.moments.slopes import (
 )
 from dprct.estimate.moments.variables import key_of
 from dprct.formula.design_matrix import is_factor
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.mechanisms import Allocation, AnalyticGaussian
 from dprct.queries.group_moments import FARTHEST

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import given
 from dprct.assignment.groups import rows_of
 from dprct.defaults import POWER
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.schema.columns import ancestors, parents_of
 from dprct.schema.expressions import evaluate, parents

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.estimate.moments.system import (
@@ -20,6 +19,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
+from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import BOTH_NOISES, Labels, panels, stamp, watermark_of
 from dprct.results import typeset

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import check_choice, given, listed_names
 from dprct.errors import FormulaError, ParameterError, instead_of, shortened
@@ -48,6 +47,7 @@ from dprct.estimate.moments.variables import (
     within_words,
 )
 from dprct.formula import parse
+from dprct.lazy import pandas as pd
 from dprct.results.joint import positive
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.results.itt import ITTTable
 from dprct.results.tables import Column, Estimate, Row, style_named
 

@@ -9,12 +9,11 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.encoding import encoding
 from dprct.errors import ColumnError, FormulaError, ParameterError, SchemaError
 from dprct.formula import design, parse
 from dprct.formula.syntax import Factor
+from dprct.lazy import pandas as pd
 from dprct.queries import Part
 
 if TYPE_CHECKING:

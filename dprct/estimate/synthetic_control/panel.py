@@ -9,10 +9,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import given, is_data, numbers_given, one_name
 from dprct.errors import ColumnError, ParameterError, SchemaError
+from dprct.lazy import pandas as pd
 from dprct.model import Facts
 from dprct.queries.donors import Scale
 from dprct.schema import Column, Schema

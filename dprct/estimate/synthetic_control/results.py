@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import check_choice
 from dprct.errors import ParameterError
 from dprct.estimate.synthetic_control.panel import RECORD
+from dprct.lazy import pandas as pd
 from dprct.plots import ORIGINAL, PRIVACY_NOISE, RELEASED, Labels, panels, stamp, watermark_of
 from dprct.results.base import Shown
 from dprct.results.typeset import Grid, NumberColumn, lines_of, numbers

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct import disk
@@ -53,6 +52,7 @@ from dprct.io.stata.layout import (
 from dprct.io.stata.names import STRING_TYPE, check_name
 from dprct.io.stata.strls import Strls, StrlWriter
 from dprct.io.stata.value_labels import LabelSets, pack_label_sets, read_label_sets
+from dprct.lazy import pandas as pd
 from dprct.schema.columns import Column, FileFacts
 from dprct.schema.facts import INTEGER_LIMITS, STRING_WIDTH
 from dprct.schema.schema import Schema

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.errors import ParameterError
+from dprct.lazy import pandas as pd
 from dprct.privacy.accountant import Accountant
 from dprct.privacy.charges import unit_words
 from dprct.rbridge.convert import Record

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 import dprct
 from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import Moments
 from dprct.formula import names
+from dprct.lazy import pandas as pd
 from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.moments import declared_of, moments_record
 from dprct.rbridge.api.options import options_for

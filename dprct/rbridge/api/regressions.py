@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ParameterError
 from dprct.formula import Formula, complete_cases, design, parse
+from dprct.lazy import pandas as pd
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import estimate_record, table_record
 from dprct.rbridge.api.session import whole

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.certificate.certificate import Certificate, digest_of
 from dprct.custodian import RiskReport, UtilityReport
 from dprct.errors import ParameterError, SimulationError
 from dprct.estimate import Moments
+from dprct.lazy import pandas as pd
 from dprct.rbridge.api.session import whole
 from dprct.rbridge.api.spelling import guarantee_in_r, spelled
 from dprct.rbridge.convert import Likeness, Matrix, Record, Table

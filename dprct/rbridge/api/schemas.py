@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import given
 from dprct.errors import ParameterError, SchemaError
 from dprct.io import stata
 from dprct.io.compare import compare as compared
+from dprct.lazy import pandas as pd
 from dprct.rbridge.api.options import options_for, whole_numbers
 from dprct.rbridge.convert import Record, Table, schema_record
 from dprct.rbridge.registry import export

@@ -6,10 +6,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.formula import parse
 from dprct.formula.design_matrix import INTERCEPT
+from dprct.lazy import pandas as pd
 from dprct.rbridge.names import r_name_of, r_words
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from dprct.certificate.certificate import RegressionWorth
 from dprct.errors import ConfirmationError, LedgerError
 from dprct.estimate.moments.results import Moments
 from dprct.io import read
 from dprct.io.stata.names import under_stata_names
+from dprct.lazy import pandas as pd
 from dprct.privacy.accountant import find_ledger
 from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.results import plan_record, result_record

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ConversionError, SchemaError, withheld
+from dprct.lazy import pandas as pd
 from dprct.missing import missing_numbers, tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ConversionError
+from dprct.lazy import pandas as pd
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
 from dprct.rbridge.convert.text import texts_to_r

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import ConversionError
+from dprct.lazy import pandas as pd
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r
 from dprct.rbridge.convert.vectors import (

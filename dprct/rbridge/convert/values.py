@@ -15,9 +15,9 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.errors import BridgeError, ConversionError, ParameterError
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.rbridge.attach import attach
 from dprct.rbridge.convert.calls import call_r

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from dprct.certificate.valid_declared import rows_where
 from dprct.certificate.valid_regressions import LONGEST_ERROR, Validity
 from dprct.errors import ParameterError
 from dprct.formula import design
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.release.calibrated.layout import right_side
 from dprct.release.calibrated.residuals import Specification, residuals

@@ -7,7 +7,6 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from dprct.arguments import checked
 from dprct.assignment.groups import Design, Level, narrow, units_of
@@ -41,6 +40,7 @@ from dprct.estimate.moments.alone import (
     facts_of,
     levels_of_outcomes,
 )
+from dprct.lazy import pandas as pd
 from dprct.model import Facts, revived, saved
 from dprct.privacy.budget import Budget
 from dprct.privacy.noise import source

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from dprct.certificate.valid_arms import ValidArms
@@ -18,6 +17,7 @@ from dprct.certificate.valid_groups import ValidGroups, spelled
 from dprct.certificate.valid_regressions import Validity
 from dprct.errors import ParameterError, SchemaError
 from dprct.formula import design
+from dprct.lazy import pandas as pd
 from dprct.missing import tagged
 from dprct.release.calibrated.groups import Groups, joined, same_shares, weights_of
 from dprct.release.calibrated.layout import right_side
