@@ -310,3 +310,15 @@ def test_amounts_that_do_files_make_of_treatment_are_treatment(tmp_path: Path) -
     ]
     text = draft(schema, tmp_path / "a.dta", tmp_path / "s.toml", found)
     assert text.count('fate = "public"                    # made of arms alone') == 3
+
+
+def test_a_drafted_table_has_the_covariates_of_regressions_on_all_rows() -> None:
+    rows = [
+        Regression("a.do", 1, "regress", "y", ("t", "age"), ("t",), sample="age>3", table="T1"),
+        Regression(
+            "a.do", 2, "regress", "y", ("t", "age"), ("t",), weights="pweight=w", table="T1"
+        ),
+        Regression("a.do", 3, "regress", "y", ("t",), ("t",), table="T1"),
+    ]
+    (table,) = prefilled(rows, ["y", "t", "age", "w"]).tables
+    assert (table.covariates, table.samples) == ((), ("age>3",))
