@@ -451,7 +451,7 @@ def laid_out(
 ) -> tuple[tuple[Column, ...], tuple[Row, ...], tuple[tuple[Part, str], ...]]:
     """Return columns, rows and parts of a table of estimates; ``absent`` have no effects."""
     told = _CONTROL_ERROR in estimates
-    counted = len(set(estimates["nobs"])) > 1
+    counted = estimates["nobs"].nunique() > 1
     columns = (
         Column("control_mean", "Control mean"),
         *((Column(_CONTROL_ERROR, "(s.e.)"),) if told else ()),
