@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas as pd
-
 from dprct.dofile.regression import Regression
 from dprct.errors import DprctError, ParameterError
 from dprct.formula import names as formula_names
+from dprct.lazy import pandas as pd
 from dprct.results.itt import ITTTable, laid_out
 from dprct.results.itt_estimates import Inference, adjust
 from dprct.results.multiple_testing import RESAMPLED, families_of
