@@ -174,8 +174,8 @@ def implied(
     if method == "synthetic_control":
         found[method, "unit"] = found["unit", "id"] = roles.first("id")
     if method == "moments":
-        whole = designed and bool(roles.of("cluster"))  # errors of clusters have no covariates
-        formulas = [_spelled((y,), terms if whole else (*terms, *covariates)) for y in outcomes]
+        whole = designed and bool(roles.of("cluster"))
+        formulas = [_spelled((y,), (*terms, *covariates)) for y in outcomes]
         found[method, "neighbors"] = "replace-one-design-public" if whole else ""
         found[method, "formulas"] = [one for one in formulas if one]
         found[method, "weights"] = roles.first("weight")

@@ -3,7 +3,7 @@
 import { $, button, count, element, short, table } from "./dom.js";
 import { field, put } from "./forms.js";
 import { curve, counts, forest, interval } from "./pictures.js";
-import { ask, edit, isGone, state, unmark } from "./study.js";
+import { ask, edit, isGone, state, takeDoFiles, unmark } from "./study.js";
 
 const EPSILONS = [0.1, 0.25, 0.5, 1, 2, 4, 8];
 const STEPS = 200;
@@ -375,7 +375,9 @@ async function verdicts() {
     element("td", { class: "label", text: [one.reason, one.remedy, ...one.also].filter(Boolean).join("; ") })));
   const heads = ["place", "table", "regression", "verdict", "why, and what would change it"];
   $("worth").replaceChildren(
-    element("p", {}, element("strong", { text: `${valid} of ${found.rows.length} regressions will be valid.` })),
+    element("p", {}, element("strong", { text: `${valid} of ${found.rows.length} regressions will be valid.` }), " ",
+      state.method === "moments" && valid < found.rows.length && state.roles.treatment
+        ? button("Declare the regressions of the do-files", takeDoFiles, { id: "declare-do-files" }) : ""),
     element("ul", {}, ...found.summary.map((text) => element("li", { text }))),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Verdicts" },
       element("table", {}, element("thead", {}, element("tr", {},

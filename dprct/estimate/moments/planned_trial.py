@@ -138,6 +138,9 @@ def people_of(
         levels, largest = schema.column(name).levels, getattr(design, "largest", None)
         place = number // (largest or 1) if not levels else number * len(levels) // rows
         found[name] = np.array(levels)[place] if levels else place * 1.0
+    for name in {one.weights for one in declared if one.weights}:
+        low, high = schema.column(name).bounds or (1.0, 1.0)
+        found[name] = np.full(rows, (low + high) / 2)
     conditions = {x for one in declared if (text := one.condition) for x in parents(text)}
     times = 1
     for name in sorted(conditions - {*found, *getattr(design, "columns", ())}):
