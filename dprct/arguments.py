@@ -268,12 +268,11 @@ def spelled_out(value: object) -> str:
         usual = {one.name: _default(one) for one in fields(value)}
     else:
         inside, usual = dict(getattr(value, "__dict__", {})), {}
-    said = {
-        name: of
-        for name, of in inside.items()
-        if name not in usual or spelled_out(of) != spelled_out(usual[name])
-    }
-    return type(value).__name__ + spelled_out(said)
+    said = ((name, spelled_out(of)) for name, of in inside.items())  # once, whatever it holds
+    pairs = sorted(
+        (repr(name), of) for name, of in said if name not in usual or of != spelled_out(usual[name])
+    )
+    return f"{type(value).__name__}{{{', '.join(f'{name}: {of}' for name, of in pairs)}}}"
 
 
 def _content(path: os.PathLike[Any]) -> str:

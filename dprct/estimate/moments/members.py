@@ -179,28 +179,41 @@ def _alpha(bound: BoundStep) -> Array:
 def _products(bound: BoundStep) -> tuple[Array, Array]:
     """Further functions of cells, and by which of all functions v z z' is spanned."""
     v, a = loads_of(bound), _alpha(bound)
-    q, n = len(a), np.maximum(bound.sizes, 0) * (v > 0)
+    n = np.maximum(bound.sizes, 0) * (v > 0)
+    z = np.vstack([np.ones_like(v), a])
+    j, k = np.triu_indices(len(z))
+    more, by = _spanning(np.vstack([v, bound.weights]), v * z[j] * z[k], n)
+    return more, _of_pairs(by, len(z))
+
+
+def _spanning(basis: Array, targets: Array, n: Array) -> tuple[Array, Array]:
+    """Functions, within 1, that span targets with a basis, and by which of all each is spanned.
+
+    Each is what functions before it leave of a target, by least squares with weights n; (e, C) and
+    (T, b + e).
+    """
     root = np.sqrt(n)
-    basis: list[Array] = [v, *bound.weights]
-    more: list[Array] = []
-    pairs = [(j, k) for j in range(q) for k in range(j, q)]
-    for j, k in pairs:
-        target = v * a[j] * a[k]
-        D = np.array(basis).T * root[:, None]
-        by = np.linalg.lstsq(D, target * root, rcond=1e-12)[0]
-        rest = np.where(n > 0, target - by @ np.array(basis), 0.0)
-        if (rest**2 @ n) > 1e-12 * (target**2 @ n):
-            more.append(rest / np.abs(rest).max())
-            basis.append(more[-1])
-    parts = np.zeros((len(basis), 1 + q, 1 + q))
-    parts[0, 0, 0] = 1.0
-    for j in range(q):
-        parts[1 + j, 0, 1 + j] = parts[1 + j, 1 + j, 0] = 1.0
-    D = np.array(basis).T * root[:, None]
-    for j, k in pairs:
-        by = np.linalg.lstsq(D, v * a[j] * a[k] * root, rcond=1e-12)[0]
-        parts[:, 1 + j, 1 + k] = parts[:, 1 + k, 1 + j] = by
-    return np.array(more).reshape(len(more), bound.weights.shape[1]), parts
+    by: Array = np.linalg.lstsq((basis * root).T, (targets * root).T, rcond=1e-12)[0].T
+    rest = np.where(n > 0, targets - by @ basis, 0.0)
+    least = 1e-12 * (targets**2 @ n)
+    more = []
+    for at in range(len(rest)):
+        if rest[at] ** 2 @ n > least[at]:
+            one = rest[at] / np.abs(rest[at]).max()
+            along = np.zeros(len(rest))
+            along[at:] = rest[at:] @ (one * n) / (one**2 @ n)
+            rest -= np.outer(along, one)
+            by = np.column_stack([by, along])
+            more.append(one)
+    return np.array(more).reshape(len(more), len(n)), by
+
+
+def _of_pairs(by: Array, size: int) -> Array:
+    """Symmetric matrices of what pairs are spanned by, of each function."""
+    found = np.zeros((by.shape[1], size, size))
+    j, k = np.triu_indices(size)
+    found[:, j, k] = found[:, k, j] = by.T
+    return found
 
 
 def _products_of_persons(bound: BoundStep) -> tuple[Array, Array]:
@@ -219,24 +232,12 @@ def _products_of_persons(bound: BoundStep) -> tuple[Array, Array]:
         found: Array = np.bincount(pattern, rows * v * numbers, len(persons)).astype(float)
         return found
 
-    basis = [of_pattern(np.ones(len(v)) / bound.most_rows)]
-    parts = [np.zeros((len(z), len(z)))]
-    for j in range(len(z)):
-        for k in range(j, len(z)):
-            target = of_pattern(z[j] * z[k])
-            rest, whole = target, float(target**2 @ persons)
-            for part, one in zip(parts, basis, strict=True):
-                by = float(rest * one @ persons) / float(one**2 @ persons)
-                part[j, k] = part[k, j] = part[j, k] + by
-                rest = rest - by * one
-            if float(rest**2 @ persons) > 1e-12 * whole:
-                most = max(np.abs(rest).tolist())
-                basis.append(rest / most)
-                parts.append(np.zeros((len(z), len(z))))
-                parts[-1][j, k] = parts[-1][k, j] = most
+    basis = of_pattern(np.ones(len(v)) / bound.most_rows)[None]
+    j, k = np.triu_indices(len(z))
+    more, by = _spanning(basis, np.array([of_pattern(one) for one in z[j] * z[k]]), persons)
     number = np.bincount(pattern, rows, minlength=len(persons))
-    each = np.array(basis) / np.maximum(number, 1)
-    return each[:, pattern] * (v > 0), np.array(parts)
+    each = np.vstack([basis, more]) / np.maximum(number, 1)
+    return each[:, pattern] * (v > 0), _of_pairs(by, len(z))
 
 
 def _arms_of_blocks(

@@ -142,6 +142,24 @@ def test_classical_errors_of_people_of_a_private_condition(
     assert gap == pytest.approx(plain.lincom("t2 - t1").bse.iloc[0], rel=0.25)
 
 
+def test_products_of_weights_are_spanned_by_no_more_functions_than_needed() -> None:
+    from dprct.estimate.moments.members import _spanning
+
+    rng = np.random.default_rng(7)
+    n, shape = rng.integers(0, 4, 60).astype(float), (3, 60)
+    basis = np.vstack([np.ones(60), rng.integers(0, 2, shape)])
+    z = np.vstack([basis, basis[1] - 2 * basis[2]])
+    j, k = np.triu_indices(len(z))
+    targets = z[j] * z[k] * 1e-3
+    more, by = _spanning(basis, targets, n)
+    functions, here = np.vstack([basis, more]), n > 0
+    np.testing.assert_allclose((by @ functions)[:, here], targets[:, here], atol=1e-12)
+    rank = np.linalg.matrix_rank
+    assert len(functions) == rank(np.vstack([basis, 1e3 * targets])[:, here])
+    assert np.abs(more).max() == 1
+    assert not more[:, ~here].any()
+
+
 def test_without_noise_classical_errors_of_members_are_those_of_least_squares() -> None:
     from dprct.estimate.moments.members import law_of
 
