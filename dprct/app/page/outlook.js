@@ -172,13 +172,13 @@ function showOutlook() {
     ...[found.refused, ...warnings].filter(Boolean)
       .map((text) => element("p", { class: found.refused ? "bad" : "hint", text })),
     ...(state.family === "experiment" && list.length ? [element("p", { class: "hint", text: "Arms are taken at their declared "
-      + "shares, and clusters in equal sizes: the plan after the data are opened takes those of the rows." })] : []),
+      + "shares, clusters in equal sizes, and weights as all the same: the plan after the data are opened takes those of the rows." })] : []),
     ...(found.needs_rows && !found.clusters.length ? [element("p", { text: "What this method gives can be planned from the rows alone: "
       + "open the data in step 6; nothing is charged by that." })] : []),
     ...[found.error && found.error.replace(/^1 times (that|those)/, "as large as $1"), found.estimand].filter(Boolean).map((text, place) =>
       element("p", {}, element("strong", { text: place ? "What is estimated: " : "Error: " }), text)));
-  $("clusters-row").hidden = !(found.clusters || []).length;
-  $("clusters-label").textContent = `About how many clusters (${(found.clusters || []).join(", ")}) are there?`;
+  $("clusters-row").hidden = !(found.clusters || []).length && !(found.refused && clusters()); // another number may do
+  $("clusters-label").textContent = `About how many clusters${found.refused ? "" : ` (${found.clusters.join(", ")})`} are there?`;
   if (document.activeElement !== $("clusters")) $("clusters").value = clusters() || "";
   const withErrors = list.filter((one) => one.with);
   $("intervals").replaceChildren(...withErrors.map((one) => element("figure", {},
