@@ -150,7 +150,7 @@ PUBLIC_LOOKS: dict[tuple[str, str, str], str] = {
     ("dprct/estimate/moments/index_models.py", "_coded", "min"): "values of groups, public",
     ("dprct/estimate/moments/index_models.py", "_robust", "max"): "numbers that were released",
     ("dprct/queries/one_step.py", "most_together", "unique"): "kinds that conditions tell apart",
-    ("dprct/estimate/moments/members.py", "_products", "max"): "public weights",
+    ("dprct/estimate/moments/members.py", "_spanning", "max"): "public weights",
     ("dprct/estimate/moments/one_step.py", "_squares_clip", "max"): "weights public or released",
     ("dprct/estimate/moments/one_step.py", "_later", "max"): "weights that were released",
     ("dprct/estimate/moments/one_step.py", "_drawn_members", "max"): "weights that were released",
