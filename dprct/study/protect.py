@@ -314,9 +314,10 @@ def rehearse(study: Study, model: ReleaseModel[Any, Any, Any] | AnyModel, plan: 
 
 @contextlib.contextmanager
 def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None]:
-    """Record the hashes of the other files of the data's rows, once the data are charged.
+    """Record the hashes of the other files of the data's rows, before the data are charged.
 
-    Another data set of any of these files is then refused a budget of its own.
+    Another data set of any of these files is then refused a budget of its own, even if the process
+    is killed during the draw.  Where the ledger would refuse the charge, nothing is recorded.
     """
     others = study.confidential_files[1:]
     if accountant is None or not others:
@@ -324,14 +325,20 @@ def _noting_merged(study: Study, accountant: Accountant | None) -> Iterator[None
         return
     charges = accountant.charges
     hashes = [disk.sha256(path) for path in others]
+
+    def note() -> None:
+        for sha256 in dict.fromkeys(hashes):
+            if sha256 not in accountant.contents:
+                accountant.note_content(sha256)
+
+    with contextlib.suppress(DprctError):
+        _rehearse_charge(study, accountant)
+        note()
     try:
         yield
     finally:
         if accountant.charges > charges:
-            known = {*accountant.contents}
-            for sha256 in hashes:
-                if sha256 not in known:
-                    accountant.note_content(sha256)
+            note()
 
 
 def check_places(study: Study) -> None:
@@ -536,19 +543,24 @@ def unaffordable(study: Study) -> list[str]:
         return [marked(error)]
     if found is None:
         return []
-    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
     try:
-        # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
-        _continued(study, found).rehearse(
-            Charge.of(asked),
-            relation=study.neighbors,
-            unit=unit.name,
-            unit_id=unit.id,
-            max_rows=unit.max_rows,
-        )
+        _rehearse_charge(study, _continued(study, found))
     except DprctError as error:
         return [f"ledger of {study.dataset_id!r}: {marked(error)}"]
     return []
+
+
+def _rehearse_charge(study: Study, accountant: Accountant) -> None:
+    """Refuse a release that the ledger would refuse; nothing is charged."""
+    asked, unit = Budget(study.release.epsilon, study.release.delta), study.protected
+    # the ledger of a study adds up claims, so that the claim is all that it asks of a charge
+    accountant.rehearse(
+        Charge.of(asked),
+        relation=study.neighbors,
+        unit=unit.name,
+        unit_id=unit.id,
+        max_rows=unit.max_rows,
+    )
 
 
 @dataclass(frozen=True)

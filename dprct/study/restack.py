@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import sys
 from collections.abc import Mapping  # noqa: TC003 - read for the keys of a section
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,9 +42,20 @@ if TYPE_CHECKING:
     from dprct.schema.columns import Unit
 
 _WIDTH = {name: n for n, name in enumerate(("byte", "int", "long", "float", "double"))}
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return the sum, or the largest double where it is beyond: no value stops the program."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        total, most = math.fsum(value / 2.0**40 for value in values) * 2.0**40, sys.float_info.max
+        return max(-most, min(total, most))
+
+
 _STATISTICS: Mapping[str, Callable[[list[float]], float]] = {
-    "mean": lambda values: math.fsum(values) / len(values),
-    "sum": math.fsum,
+    "mean": lambda values: _sum(values) / len(values),
+    "sum": _sum,
     "count": len,
     "median": statistics.median,
     "max": max,
@@ -149,7 +161,7 @@ class Reshape:
         Those that vary by wave, without the wave's number: ``["y"]``.
     id : str
         The column that says who a row is about, that of ``[unit] id``. Where the data of a long
-        one have no such column, it numbers their rows.
+        one have no such column, it numbers their rows; not where a file is appended.
     wave : str
         The column of the wave's number.
     waves : tuple of float
@@ -212,6 +224,15 @@ class Reshape:
             f"all rows of a {unit.name} become one, of waves {waves}, with the first row of each; "
             f"this one row is that {unit.name}"
         )
+
+    def check_numbers(self, header: Schema, others: Iterable[object]) -> None:
+        """Refuse to number the rows of several files, in which somebody would have two numbers."""
+        several = any(isinstance(one, Append) for one in others)
+        if several and self.reshape == "long" and self.id not in header.names:
+            raise StudyError(
+                f"{self.where} would number the rows, because the data have no {self.id!r}, and "
+                "somebody who is in two files would be protected as two; add the column to both"
+            )
 
     def header(self, header: Schema, home: Path) -> Schema:
         """Return the header after the rows were reshaped."""

@@ -403,6 +403,8 @@ class Study:
                 header = with_added(header, [files[step]], known)
             else:
                 step.check(self.unit)
+                if isinstance(step, Reshape):
+                    step.check_numbers(header, self.prepare)
                 header = step.header(header, self.path.parent)
             yield step, header
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dprct.disk import sha256
 from dprct.dofile.memory import Restacked
 from dprct.errors import DprctError
 from dprct.io.stata import write_dta
@@ -22,19 +24,21 @@ from dprct.study.package import check_package, write_package
 from dprct.study.prefill import prefilled
 from dprct.study.prepare import ROWS_BY, merges_in
 from dprct.study.protect import (
+    _noting_merged,
     all_open_points,
     bound_model,
     confidential,
     header_and_rows,
+    ledger,
     open_points,
     planned,
     study_of,
 )
+from dprct.study.restack import Collapse
 from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 HEAD = """\
 version = 1
@@ -298,6 +302,31 @@ def test_refusals_name_what_to_do(
     path = home_of(tmp_path, text.replace(old, new, 1), people=data, round2=people())
     with pytest.raises(DprctError, match=words):
         open_points(study_of(path))
+
+
+def test_somebody_who_is_in_two_files_has_no_two_numbers(tmp_path: Path) -> None:
+    """Where no file says who is who, rows of both would be numbered, and one person be two."""
+    data = waves().drop(columns="pid")
+    for steps in (APPEND + LONG, LONG + APPEND):
+        path = home_of(tmp_path, HEAD + steps + REST, people=data, round2=data)
+        with pytest.raises(DprctError, match="somebody who is in two files would be protected"):
+            open_points(study_of(path))
+
+
+def test_an_appended_file_is_known_before_the_draw(tmp_path: Path) -> None:
+    """A process that is killed during the draw leaves nobody a second budget."""
+    study = study_of(home_of(tmp_path, HEAD + APPEND + REST, people=people(), round2=people()))
+    accountant = ledger(study)
+    with _noting_merged(study, accountant):
+        assert sha256(study.appended_files[0]) in accountant.contents
+
+
+def test_no_value_stops_a_sum() -> None:
+    rows = pd.DataFrame({"g": [1.0] * 3, "y": [1.7e308, 1.7e308, 1.0]})
+    for how, sign in product(("sum", "mean"), (1, -1)):
+        found = Collapse({"y": how}, "g").rows(rows.assign(y=sign * rows["y"]), Path())
+        assert np.isfinite(found["y"]).all()
+        assert sign * found["y"][0] > 1e307
 
 
 STEPS = (

@@ -638,9 +638,12 @@ def steps_of(
         return "it does not name the treatment that was assigned"
     if hidden and made:
         return f"treatment is private, and {made[0]} is made of it"
-    told, public = {*design.columns, *design.uses}, treatment | {*design.uses}
-    if secret := [name for name in made if not _is_told(schema.column(name), schema, told)]:
+    public = treatment | {*design.uses}
+    told = _told(schema, {*design.columns, *design.uses})
+    if secret := [name for name in made if name not in told]:
         return f"{secret[0]} is made of treatment and a private column: write their product"
+    if secret := [name for name in made if _lacks_in_private(schema.column(name))]:
+        return f"{secret[0]} is made of treatment, and it is private who has a value of it"
     shown = (*made, *_shown(parsed, schema, treatment, public, several=unit is not None))
     public |= {*shown, *(() if unit is None else (unit,))}
     if instrumented(parsed) and unit is not None:
@@ -753,19 +756,19 @@ def _made_of_arms(names: Iterable[str], schema: Schema, design: Design) -> tuple
     return tuple(n for n in known if arms & ancestors(schema.column(n), schema.columns).keys())
 
 
-def _is_told(column: Column, schema: Schema, public: set[str]) -> bool:
-    """Whether a column is public, or made of nothing but public columns."""
-    waiting, seen = [column], set[str]()
-    while waiting:
-        one = waiting.pop()
-        if one.name in seen or one.name in public or one.fate == "public":
-            continue
-        seen.add(one.name)
-        made_of = parents_of(one)
-        if not made_of:
-            return False
-        waiting += [schema.column(name) for name in made_of if name in schema.names]
-    return True
+def _told(schema: Schema, public: set[str]) -> set[str]:
+    """Columns that are public, or made of nothing but public columns, all of which are there."""
+    found = public | {one.name for one in schema.columns if one.fate == "public"}
+    made_of = {one.name: parents_of(one) for one in schema.columns}
+    while more := {n for n, of in made_of.items() if of and n not in found and found >= {*of}}:
+        found |= more
+    return found
+
+
+def _lacks_in_private(column: Column) -> bool:
+    """Whether a column has no value in some rows, and it is not public in which."""
+    shown = column.fate == "public" or column.missing_policy == "public"
+    return column.missing != () and not shown
 
 
 def _in_two_ways(members: str | None, products: Sequence[Any], unit: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,18 @@ def test_the_worst_person_has_the_amount_with_the_longest_weights() -> None:
     facts = " ".join(m.fit(1, 1e-6).guarantee.public_facts)
     assert "columns tens of every row" in facts
     assert "or are made of treatment" in facts
+
+
+def test_what_is_made_of_treatment_and_of_what_the_schema_lacks_is_not_public() -> None:
+    """Of a column that is not there nobody knows whether it is public, nor of a circle of two."""
+    tens, rest = (replace(OF_DOSE.column(name), made_of=None) for name in ("tens", "rest"))
+    for made in (
+        [replace(tens, made_of=("dose", "income"))],
+        [replace(tens, made_of=("dose", "rest")), replace(rest, made_of=("tens",))],
+        [replace(tens, made_of=("dose",), missing=(".",), missing_policy="private")],
+    ):
+        rows = PAID[[*SCHEMA.names, *(one.name for one in made)]]
+        schema = Schema((*AMOUNTS[: len(SCHEMA.names)], *made), dataset_id="study")
+        asked = model(rows, schema, formulas=["y ~ tens + x"], assignment=DOSE)
+        assert not asked.facts.steps
+        assert "columns tens" not in " ".join(asked.guarantee(dprct.Budget(1, 1e-6)).public_facts)
