@@ -45,6 +45,8 @@ from dprct.schema.conditions import (
     reduced,
     texts,
 )
+from dprct.schema.expressions import MADE, values_in
+from dprct.schema.expressions import parse as in_made
 from dprct.study.do_columns import on_derived
 from dprct.study.index_verdicts import COMMANDS, UNSERVED
 from dprct.study.moments_verdicts import Served, counts_effects
@@ -710,7 +712,11 @@ def rows_of(row: Regression) -> str | None:
 
 def of_private_columns(row: Regression, where: str, outcomes: Iterable[str]) -> bool:
     """Whether a regression is served where nobody knows who meets its condition."""
-    if named(where) & {*outcomes, str(row.outcome), *row.treatments}:
+    names = named(where)
+    for made in (row.made[name] for name in names & row.made.keys()):
+        if made.expression:
+            names |= values_in(in_made(made.expression, language=MADE))
+    if names & {*outcomes, str(row.outcome), *row.treatments}:
         return False
     try:
         served = declared_for(row, where, fate="modelled")

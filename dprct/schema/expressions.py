@@ -246,6 +246,17 @@ def names_in(tree: ast.AST) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in called}
 
 
+def values_in(tree: ast.AST) -> set[str]:
+    """Return the columns whose values an expression has, and not only whether they have one."""
+    match tree:
+        case ast.Call(func=ast.Name(id="missing"), args=[ast.Name()]):
+            return set()
+        case ast.Name(id=name):
+            return {name}
+    parts = tree.args if isinstance(tree, ast.Call) else ast.iter_child_nodes(tree)
+    return {name for part in parts for name in values_in(part)}
+
+
 def evaluate(expression: str, columns: Mapping[str, Array], language: Language = _DERIVED) -> Array:
     """Return the expression (n,) of columns (n,); missing where it is undefined or an input is.
 

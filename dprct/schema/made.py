@@ -17,7 +17,7 @@ import numpy as np
 from dprct.errors import ColumnError, FormulaError, SchemaError
 from dprct.missing import tagged
 from dprct.schema.columns import Column
-from dprct.schema.expressions import MADE, computed, names_in, parse
+from dprct.schema.expressions import MADE, computed, names_in, parse, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +112,8 @@ def _text_as_number(node: ast.expr, known: Mapping[str, Column]) -> str | None:
 
 def _column(name: str, text: str, tree: ast.expr, known: Mapping[str, Column]) -> Column:
     facts: dict[str, Any] = _facts(tree, known)
-    made_of = tuple(sorted(names_in(tree)))
+    never = {one for one in names_in(tree) if known[one].missing == ()}
+    made_of = tuple(sorted(names_in(tree) - never | values_in(tree)))
     label = text if len(text) <= _LABEL else text[: _LABEL - 3] + "..."
     return Column(
         name, "double", label=label, made_of=made_of or None, built_from="own", confirmed=True,

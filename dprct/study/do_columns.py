@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dprct.errors import FormulaError
-from dprct.schema.expressions import MADE, names_in, parse
+from dprct.schema.expressions import MADE, names_in, parse, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -35,6 +35,11 @@ class Derived:
     def parents(self) -> set[str]:
         """The columns of the file that it is made of."""
         return names_in(parse(self.expression, language=MADE))
+
+    @property
+    def values(self) -> set[str]:
+        """The same without those of which only matters whether they have a value."""
+        return values_in(parse(self.expression, language=MADE))
 
 
 def named_columns(rows: Iterable[Regression], columns: Collection[str]) -> dict[str, Derived]:

@@ -191,10 +191,14 @@ def prefilled(
             + [(row, COMMANDS[row.command]) for row in models if told(row)],
             known,
             {*moved, *outcomes},
-            {
-                *(str(row.outcome) for row in rows if row.treatments),
-                *(word for row in late for word in (str(row.outcome), *row.endogenous)),
-            },
+            _moved(
+                {
+                    *(str(row.outcome) for row in rows if row.treatments),
+                    *(word for row in late for word in (str(row.outcome), *row.endogenous)),
+                },
+                assigned,
+                made,
+            ),
             robust="HC1" if cluster else "",
             assigned=moved,
         ),
@@ -209,6 +213,20 @@ def prefilled(
         merges=merges,
         changes=_changes(rows, {*columns}),
     )
+
+
+def _moved(outcomes: set[str], assigned: set[str], made: Sequence[Derived]) -> set[str]:
+    """Return outcomes, the one column that one is made of, and what is made of these.
+
+    And what is made of treatment and of other columns, but for what asks only whether an outcome is
+    missing: which never are is declared later.
+    """
+    found = outcomes.union(*(o.parents for o in made if o.name in outcomes and len(o.parents) == 1))
+    return found | {
+        one.name
+        for one in made
+        if one.values & found or (one.parents & assigned and not one.parents <= assigned)
+    }
 
 
 def _changes(rows: Iterable[Regression], known: set[str]) -> tuple[Restacked, ...]:
@@ -468,8 +486,8 @@ def sampling_weights(row: Regression) -> str | None:
 def _where(row: Regression, known: set[str], moved: set[str], assigned: set[str]) -> str | None:
     """Return the condition of a regression as a declared one has it; None if it has no such.
 
-    None, too, if it is on an outcome of the do-files, which no regression may be, or joins
-    treatment and other columns by ``|``.
+    None, too, if it is on what treatment may have moved, or joins treatment and other columns by
+    ``|``.
     """
     if not row.sample:
         return ""

@@ -322,3 +322,24 @@ def test_a_drafted_table_has_the_covariates_of_regressions_on_all_rows() -> None
     ]
     (table,) = prefilled(rows, ["y", "t", "age", "w"]).tables
     assert (table.covariates, table.samples) == ((), ("age>3",))
+
+
+def test_conditions_on_what_is_made_of_an_outcome_are_not_offered(tmp_path: Path) -> None:
+    (tmp_path / "a.do").write_text(
+        "use a, clear\ngen some = gave > 0\ngen lgift = log(gift)\ngen old = age > 50\n"
+        "gen treated_girl = aid * girl\n"
+        "reg gave aid, robust\nreg lgift aid, robust\n"
+        + "".join(
+            f"reg lgift aid if {said}, robust\n"
+            for said in ("some == 1", "gift == 3", "treated_girl == 0", "old == 1")
+        )
+    )
+    names = ["gave", "gift", "aid", "age", "girl"]
+    schema = Schema(tuple(map(Column, names)), dataset_id="a")
+    reading = read_do([tmp_path / "a.do"], schema, treatments=["aid"], dataset="a.dta")
+    found = prefilled(reading, names, ["aid"])
+    assert [(one.formula, one.where) for one in found.regressions] == [
+        ("gave ~ aid", ""),
+        ("lgift ~ aid", ""),
+        ("lgift ~ aid", "old == 1"),
+    ]

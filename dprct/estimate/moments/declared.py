@@ -956,8 +956,7 @@ def _check_weights(
             "with high), or ``fate='public'`` where everybody may know it"
         )
     treatment = {*design.columns} if design is not None else set[str]()
-    made_of = ancestors(column, schema.columns)
-    if name in outcomes or column.role == "outcome" or treatment & {name, *made_of}:
+    if (treatment | moved_in(schema, outcomes)) & {name, *ancestors(column, schema.columns)}:
         raise ParameterError(
             f"{regression.title!r}: ``weights=`` names {name!r}, which treatment may have changed; "
             "name sampling weights, which were fixed before treatment"
@@ -984,11 +983,21 @@ def _check_members(
                 "by ``|``; declare a regression for each part"
             )
         made_of = ancestors(schema.column(name), schema.columns)
-        if name in outcomes or schema.column(name).role == "outcome" or treatment & made_of.keys():
+        if (treatment | moved_in(schema, outcomes)) & {name, *made_of}:
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "
                 "changed; name columns that were fixed before treatment"
             )
+
+
+def moved_in(schema: Schema, outcomes: Iterable[str]) -> set[str]:
+    """Return what treatment may have changed: outcomes, and the one column that one is made of."""
+    found = {*outcomes, *(one.name for one in schema.columns if one.role == "outcome")}
+    for name in found & {*schema.names}:
+        made_of = ancestors(schema.column(name), schema.columns)
+        if sum(not parents_of(one) for one in made_of.values()) == 1:
+            found |= made_of.keys()
+    return found
 
 
 def _quoted(name: str) -> str:

@@ -336,6 +336,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"formulas": [Regression("y ~ t1 | block", where="own > 3"), "own ~ t1 + x | block"]},
         "names 'own', which treatment may have changed",
     ),
+    *(
+        (
+            {"formulas": [Regression("y ~ t1 | block", where="own > 3")], "schema": made},
+            "names 'own', which treatment may have changed",
+        )
+        for made in (
+            SCHEMA.declare(own={"made_of": ("y",)}),
+            SCHEMA.declare(y={"made_of": ("own",)}),
+        )
+    ),
     (
         {"formulas": [Regression("y ~ t1 | block", where="own > 3")],
          "schema": SCHEMA.declare(own={"role": "outcome"})},
