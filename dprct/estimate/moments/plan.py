@@ -45,6 +45,9 @@ OFFERED = 0.02
 
 _MOST_OUTCOMES = 12
 
+_LONG = 5.0
+"""Seconds of a fit from which a plan names its time and memory."""
+
 WIDTHS = (3, 4, 5, 6, 8, 10, 12, 16, 20, 30)
 """Of narrower bounds that a plan may propose, in declared standard deviations."""
 
@@ -60,6 +63,7 @@ def planned_release(facts: MomentsFacts, allocation: Allocation) -> Iterator[Pla
     yield PlannedNumber("columns", len(layout.places), why=_some(layout.names))
     yield PlannedNumber("groups", len(groups), why=_some([group.name for group in groups]))
     yield PlannedNumber("released", mechanism.size, "numbers", mechanism.describe())
+    yield from _planned_time(facts, allocation)
     yield from _planned_radius(layout)
     for place in layout.places:
         own = "half its range" if place.variable.two_valued else "a quarter of its range"
@@ -333,6 +337,21 @@ def _some(names: object, most: int = 8) -> str:
     listed = list(names) if isinstance(names, (list, tuple)) else []
     rest = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + rest
+
+
+def _planned_time(facts: MomentsFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
+    """Roughly what a fit takes where this is much, by the numbers that are drawn."""
+    k = len(facts.layout.places)
+    drawn = sum(mechanism.size for mechanism in allocation.parts.values())
+    # measured: 30 us and 500 bytes a number; without a design, the errors take inversions
+    seconds = 3e-5 * drawn + (0.0 if facts.steps.bound else 1e-7 * k**3)
+    if seconds > _LONG:
+        why = (
+            f"of one processor for a fit, and {drawn * 5e-7:.2g} GB, roughly: {k:,} columns are "
+            f"{drawn:,} numbers; a factor of fewer levels, or one whose levels are blocks of the "
+            "design, takes less"
+        )
+        yield PlannedNumber("time", float(f"{seconds:.1g}"), "seconds", why)
 
 
 def _planned_radius(layout: Layout) -> Iterator[PlannedNumber]:

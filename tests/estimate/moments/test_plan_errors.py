@@ -54,3 +54,28 @@ def test_a_plan_says_the_error_of_every_coefficient_within_a_fifth(grouped: bool
     assert list(said) == ["t", "x0", "x1", "x2"]
     for name, ratio in said.items():
         assert ratio == pytest.approx(np.hypot(1, noise[name] / own[name]), rel=0.2), name
+
+
+def test_a_plan_says_what_factors_of_many_levels_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the numbers that are drawn and, without a design, by the inverses of errors."""
+    n, levels = 2000, 40
+    data = pd.DataFrame({"y": np.linspace(-1, 1, n), "t": np.arange(n) % 2 * 1.0,
+                         "town": np.arange(n) % levels * 1.0})  # fmt: skip
+    schema = Schema(
+        (
+            Column("y", bounds=(-1, 1), missing=()),
+            Column("t", "byte", levels=(0.0, 1.0), missing=()),
+            Column("town", levels=tuple(map(float, range(levels))), missing=()),
+        )
+    )
+
+    def planned(formula: str, design: dprct.Simple | None) -> list[float]:
+        model = dprct.PrivateMoments(data, schema, formulas=[formula], assignment=design)
+        numbers = model.plan(2, 1e-6).numbers
+        return [one.value for one in numbers if one.quantity == "time"]
+
+    design = dprct.Simple("t", shares=0.5)
+    assert not planned("y ~ t + C(town)", design)
+    monkeypatch.setattr("dprct.estimate.moments.plan._LONG", 0.01)
+    declared, read = planned("y ~ t + C(town)", design), planned("y ~ C(town)", None)
+    assert 0.01 < declared[0] < read[0] < 1
