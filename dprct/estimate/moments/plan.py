@@ -342,7 +342,7 @@ def _some(names: object, most: int = 8) -> str:
 def _planned_time(facts: MomentsFacts, allocation: Allocation) -> Iterator[PlannedNumber]:
     """Roughly what a fit takes where this is much, by the numbers that are drawn."""
     k = len(facts.layout.places)
-    drawn = sum(mechanism.size for mechanism in allocation.parts.values())
+    drawn = sum(gaussian_of(allocation, part).size for part in allocation.parts)
     # measured: 30 us and 500 bytes a number; without a design, the errors take inversions
     seconds = 3e-5 * drawn + (0.0 if facts.steps.bound else 1e-7 * k**3)
     if seconds > _LONG:
