@@ -982,8 +982,9 @@ def _clip_at(
         times = _times(bound.clusters)
         own = (1 - icc) * rows + icc * whole
         if bound.members is not None:  # what a person's rows share may be nothing
-            return min(times * math.sqrt(max(own, rows) / bound.clusters) * sd,
-                       2 * reach * bound.farthest)  # fmt: skip
+            c = times * math.sqrt(max(own, rows) / bound.clusters) * sd
+            one = bound.step.clusters == (bound.step.unit,)  # no sum is beyond what a person moves
+            return min(c, 2 * reach * bound.farthest) if one else c
         return times * math.sqrt(own / bound.clusters) * sd
     all_of_it = 2 * reach * longest
     if place.variable.two_valued and all_of_it**2 / squares <= rows * sd**2:
