@@ -852,7 +852,10 @@ def _products(
         k = outer.get(key_of(a for a in term.atoms if a.column in public))
         j = inner.get(key_of(term.without(public)))
         if k is None or j is None:
-            return f"{term.name} needs both of its factors as terms of their own"
+            return (
+                f"{term.name} needs both of its factors as terms of their own, unless all in it "
+                "but treatment is declared public"
+            )
         found.append((term.name, k, j))
     return found
 
@@ -983,6 +986,12 @@ def _check_members(
                 "by ``|``; declare a regression for each part"
             )
         made_of = ancestors(schema.column(name), schema.columns)
+        if name in outcomes:
+            raise ParameterError(
+                f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "
+                "changed, because another regression has it as outcome; leave that one out (a test "
+                "of balance, for instance), or name columns that were fixed before treatment"
+            )
         if (treatment | moved_in(schema, outcomes)) & {name, *made_of}:
             raise ParameterError(
                 f"{regression.title!r}: ``where=`` names {name!r}, which treatment may have "

@@ -269,7 +269,7 @@ class MomentsSpec(Spec[MomentsFacts]):
         if isinstance(found, str) and not replace(one, name=None).bare:
             raise ParameterError(
                 f"{one.title!r} is not served by one step ({found}), and moments have no such "
-                "regression; give its formula alone, or what it lacks"
+                "regression; change what the brackets name, or give its formula alone"
             )
         return found
 

@@ -334,7 +334,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"formulas": [Regression("y ~ t1 | block", where="own > 3"), "own ~ t1 + x | block"]},
-        "names 'own', which treatment may have changed",
+        "names 'own', which treatment may have changed, because another regression has",
     ),
     *(
         (
