@@ -315,7 +315,7 @@ def from_do_files(document: Mapping[str, Any], filled: Prefill) -> list[dict[str
     --------
     >>> from dprct.study.prefill import Prefill
     >>> used = frozenset({"y", "got", "age", "site"})
-    >>> said = Prefill(("got",), ("y",), (("age", "C(site)"),), used=used)
+    >>> said = Prefill(outcomes=("y",), sets=(("age", "C(site)"),), used=used)
     >>> [(change["at"][1], change["typed"]) for change in from_do_files({}, said)]
     [('y', 'outcome'), ('age', 'covariate'), ('site', 'covariate')]
     """

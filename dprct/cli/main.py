@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "table": (
         "table:table",
-        "Print the tables that STUDY declares, or the results of its estimate.",
+        "Print the tables that STUDY declares, or else the results of its estimate.",
     ),
     "ols": (
         "ols:ols",

@@ -596,15 +596,12 @@ class ReleaseModel(Model[AnySpec, AnyFacts, Drawn, Release]):
 def values_of(schema: Schema, frame: Frame, name: str) -> NDArray[Any]:
     """Return a public column (n,), its missing codes in NaN payloads, whatever held them.
 
-    Not to be changed: a column without missing values may be the frame's own.
+    A copy, so that nobody who keeps it keeps the frame with all of its columns.
     """
     if schema.column(name).is_text:
         return text_of(frame, name)
     values, codes = numbers_of(frame, name)
-    gone = codes >= 0
-    if not gone.any():
-        return values
-    found = values.copy()
+    gone, found = codes >= 0, values.copy()
     found[gone] = tagged(codes[gone])
     return found
 

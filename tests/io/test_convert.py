@@ -236,7 +236,7 @@ def test_names_that_stata_cannot_hold_are_refused(
         (pa.table({"x": [1.0], "y": [1.0]}), "'y' is not in the schema"),
         (pa.table([[1.0], [2.0]], names=["x", "x"]), "two columns are called 'x'"),
         (pa.table({"x": [1.0], "x__missing": ["a"]}), "'x__missing' is string"),
-        (pa.table({"x": [None], "x__missing": [27]}), "'x__missing' holds something else"),
+        (pa.table({"x": [None], "x__missing": [27]}), "'x__missing' holds something other"),
     ],
 )
 def test_a_schema_that_does_not_describe_the_file_is_refused(

@@ -105,7 +105,7 @@ def test_effects_after_a_bar_are_absorbed(rows):
 
 def test_what_is_not_known_is_refused(rows):
     fit = dprct.ols("y ~ age + town", rows)
-    with pytest.raises(ParameterError, match="a level that it had not"):
+    with pytest.raises(ParameterError, match="a level that was not in the fit"):
         fit.predict(pd.DataFrame({"age": [1.0], "town": ["east"]}))
     with pytest.raises(ColumnError, match="town"):
         fit.predict(pd.DataFrame({"age": [1.0]}))

@@ -58,7 +58,7 @@ def test_a_histogram_says_how_many_rows_survive(histogram: Study) -> None:
     thresholds = [one.noise for one in found]
     assert thresholds == sorted(thresholds, reverse=True)
     assert thresholds[0] > thresholds[-1]
-    assert all(one.error is None and "(t)" in one.what for one in found)
+    assert all(one.error is None and "to be released" in one.what for one in found)
 
 
 def test_what_the_header_does_not_tell_is_not_planned(histogram: Study) -> None:

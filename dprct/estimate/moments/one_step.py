@@ -982,9 +982,13 @@ def _clip_at(
         times = _times(bound.clusters)
         own = (1 - icc) * rows + icc * whole
         if bound.members is not None:  # what a person's rows share may be nothing
-            c = times * math.sqrt(max(own, rows) / bound.clusters) * sd
-            one = bound.step.clusters == (bound.step.unit,)  # no sum is beyond what a person moves
-            return min(c, 2 * reach * bound.farthest) if one else c
+            if bound.step.clusters == (bound.step.unit,):  # no sum is beyond what a person moves
+                c = times * math.sqrt(max(own, rows) / bound.clusters) * sd
+                return min(c, 2 * reach * bound.farthest)
+            # people may share what a period brings, though their weights add up to nothing
+            share = 1.0 if bound.chosen is None else bound.chosen.share
+            alike = share * float(bound.persons.sum()) / bound.clusters
+            own = max(own, rows * (1 + icc * max(alike - 1, 0.0)))
         return times * math.sqrt(own / bound.clusters) * sd
     all_of_it = 2 * reach * longest
     if place.variable.two_valued and all_of_it**2 / squares <= rows * sd**2:
