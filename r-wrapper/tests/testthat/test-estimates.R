@@ -197,7 +197,7 @@ test_that("the features of a released function are read by their labels", {
   alone <- predict(fitted, data.frame(g = factor(c("hi", "lo"), c("lo", "mid", "hi"))))
   expect_gt(alone[1L], alone[2L])
   expect_identical(predict(fitted, data.frame(g = factor(c("hi", "lo")))), alone)
-  expect_error(predict(fitted, data.frame(g = "none")), "had not in the fit",
+  expect_error(predict(fitted, data.frame(g = "none")), "was not in the fit",
     class = "dprct_parameter_error"
   )
 })

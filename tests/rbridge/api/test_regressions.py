@@ -43,7 +43,7 @@ def test_rows_with_a_missing_regressor_have_no_prediction() -> None:
 
 def test_a_level_that_was_not_fitted_is_refused() -> None:
     fit = exported("ols")("y ~ C(g)", Table(ROWS, SCHEMA))
-    with pytest.raises(ParameterError, match="had not in the fit"):
+    with pytest.raises(ParameterError, match="was not in the fit"):
         exported("ols_predict")(fit.live, Table(ROWS.assign(g=9.0), SCHEMA))
 
 
