@@ -53,6 +53,10 @@ the Anderson-Rubin set, which may be open, so no width is given.
 |---|---|---|---|---|---|---|---|---|
 """
 
+NEXT = """
+**Read next:** [declared regressions](declared_regressions.md), [reliability](reliability.md).
+"""
+
 # what ALGORITHMS, section 12, measured in 150 runs: error at epsilon 1 and 4
 PRINTED = {
     ("normal, robust errors", 1000): (2.03, 1.11), ("normal, robust errors", 5000): (1.27, 1.01),
@@ -366,7 +370,7 @@ def main(runs: int, part: str) -> None:
         within = round(100 * 1.96 / math.sqrt(2 * so_far))
         head = HEAD.format(runs=so_far, known=known, within=within)
         tail = f"\nIt took {minutes:.0f} minutes of one processor, beside other work.\n"
-        OUT.write_text(head + "\n".join(rows) + "\n" + tail, encoding="utf-8")
+        OUT.write_text(head + "\n".join(rows) + "\n" + tail + NEXT, encoding="utf-8")
 
 
 if __name__ == "__main__":
