@@ -369,7 +369,7 @@ def main(runs: int, part: str) -> None:
         known = f"{1.96 * math.sqrt(0.95 * 0.05 / so_far):.3f}".lstrip("0")
         within = round(100 * 1.96 / math.sqrt(2 * so_far))
         head = HEAD.format(runs=so_far, known=known, within=within)
-        tail = f"\nIt took {minutes:.0f} minutes of one processor, beside other work.\n"
+        tail = f"\nThe simulation took {minutes:.0f} minutes of processor time.\n"
         OUT.write_text(head + "\n".join(rows) + "\n" + tail + NEXT, encoding="utf-8")
 
 
