@@ -14,7 +14,7 @@ import dprct
 from dprct import Column, Moments, PrivateMoments, Regression, Schema, Unit
 from dprct.errors import ParameterError
 from dprct.estimate.moments.members import read_members
-from dprct.estimate.moments.one_step import place_of, residual_of
+from dprct.estimate.moments.one_step import _clips, place_of, residual_of
 from dprct.privacy.aggregates import _open
 from dprct.queries.one_step import ResidualRows
 from dprct.schema.tables import table as data_table
@@ -102,6 +102,18 @@ def test_errors_by_village_hold_what_its_people_share_in_a_wave() -> None:
     counted = 1 - rows["person"].nunique() / len(rows)  # person effects are not counted here
     found = model(rows, assignment=VILLAGES, formulas=[DID]).fit(30, 1e-6, rng=1).ols(DID)
     assert 0.97 < found.bse.iloc[0] / (raw * counted**0.5) < 1.2
+
+
+def test_sums_of_villages_are_clipped_at_what_icc_says_their_people_share() -> None:
+    """Of 20 people whose weights add up to nothing, 1 + 19 icc times the squares of their rows."""
+
+    def clip(icc: float, cluster: str = "village") -> float:
+        m = model(assignment=dprct.Cluster("treat", cluster=cluster, icc=icc), formulas=[DID])
+        (bound,) = m.facts.steps.bound
+        return _clips(bound, place_of(m.facts.layout, "y"), 100.0, 10**6, icc, 1.0)[0]
+
+    assert clip(0.2) / clip(0.0) == pytest.approx((1 + 19 * 0.2) ** 0.5, rel=1e-3)
+    assert clip(0.2, "person") == clip(0.0, "person")
 
 
 def test_without_noise_the_weights_give_the_coefficient_balanced_or_not() -> None:
