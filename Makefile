@@ -63,7 +63,7 @@ check: lint types test
 # the audits take about 50 minutes of processor; torture is a marker of the tests, as audit is
 check-all: export REHEARSAL ?= 1
 check-all: check test-full test-versions audit bench release
-	$(pytest) -m torture -n $(JOBS) $(PYTEST_ARGS)
+	$(pytest) -m torture --noise=system -n $(JOBS) $(PYTEST_ARGS)
 
 wheel: build/wheel/.made
 
@@ -95,7 +95,7 @@ bench-scale: $(dev)
 	$(VENV)/bin/python scripts/bench_scale.py $(BENCH_ARGS)
 
 audit: $(dev) java
-	$(pytest) -m audit -n $(JOBS) $(PYTEST_ARGS)
+	$(pytest) -m audit --noise=system -n $(JOBS) $(PYTEST_ARGS)
 	$(VENV)/bin/python scripts/audit_table.py
 
 house: $(dev)

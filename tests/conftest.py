@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import pytest
 
 from dprct.io.stata import write_dta
 from dprct.missing import tagged
+from dprct.privacy import noise
 from dprct.privacy.openings import Openings
 from dprct.schema import Column, FileFacts, Schema
 
@@ -26,11 +28,6 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
-# a deadline is a test of time, and CI machines are busy
-hypothesis.settings.register_profile(
-    "dprct", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("dprct")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHARED = CHECKOUT.parent / "shared"
@@ -126,6 +123,96 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
             return super()._pending_of(workload)
 
     return Together(config, log)
+
+
+SYSTEM_NOISE = ("tests/statistical/", "tests/privacy/")
+"""Folders whose tests are of the samplers and of laws, with a false-alarm rate of their own."""
+
+DRAWS = {"laplace": noise._laplace, "gaussian": noise._gaussian}
+
+
+class RepeatableNoise:
+    """In the place of the system's random bytes and OpenDP's samplers: draws by a name.
+
+    A test that fails, fails again; one that passes here passes elsewhere.  What a mechanism asks
+    for, its scale and its size stay as they are, and OpenDP still certifies what they cost.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._simulated = noise.Simulated(np.random.default_rng([*name.encode()]))
+
+    def randbelow(self, bound: int) -> int:
+        """Draw for ``secrets.randbelow``."""
+        return self._simulated.uniform_below(bound)
+
+    def randbits(self, bits: int) -> int:
+        """Draw for ``secrets.randbits``."""
+        return self._simulated.uniform_below(1 << bits)
+
+    def token_bytes(self, size: int) -> bytes:
+        """Draw for ``secrets.token_bytes``."""
+        return self._simulated.uniform_bytes(size).tobytes()
+
+    def sampler(self, law: str, scale: float) -> Callable[..., Any]:
+        """Draw for the measurement of ``law`` that OpenDP would make; its map is OpenDP's own."""
+
+        def draw(zeros: list[int]) -> Any:
+            return getattr(self._simulated, f"discrete_{law}")(scale, len(zeros))
+
+        draw.map = DRAWS[law](scale).map  # type: ignore[attr-defined]
+        return draw
+
+
+@contextmanager
+def repeatable_noise(name: str) -> Iterator[None]:
+    """Draw noise by ``name`` and what ``--noise`` adds to it."""
+    repeatable = RepeatableNoise(name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise, "secrets", repeatable)
+        patch.setattr(noise, "_laplace", lambda scale: repeatable.sampler("laplace", scale))
+        patch.setattr(noise, "_gaussian", lambda scale: repeatable.sampler("gaussian", scale))
+        yield
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let ``--noise=2`` draw other repeatable noise, and ``--noise=system`` the real one."""
+    parser.addoption("--noise", default="1", help="a word for repeatable noise, or system")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let hypothesis search where it searched before, unless noise is drawn anew."""
+    hypothesis.settings.register_profile(
+        "dprct",
+        deadline=None,  # it is a test of time, and CI machines are busy
+        derandomize=config.getoption("--noise") != "system",
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("dprct")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Draw what several tests share by its own name, whichever of them comes first."""
+    word = request.config.getoption("--noise")
+    real = word == "system" or fixturedef.baseid.startswith(SYSTEM_NOISE)
+    if real or fixturedef.scope == "function":
+        return (yield)
+    name = [fixturedef.baseid, fixturedef.argname, str(getattr(request, "param_index", 0)), word]
+    with repeatable_noise(" ".join(name)):
+        return (yield)
+
+
+@pytest.fixture(autouse=True)
+def _repeatable_noise(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Draw noise by the name of the test, but where the samplers themselves are tested."""
+    word = request.config.getoption("--noise")
+    if word == "system" or request.node.nodeid.startswith(SYSTEM_NOISE):
+        yield
+        return
+    with repeatable_noise(f"{request.node.nodeid} {word}"):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,6 @@ Bytes that decide a random partition are held as they are.
 from __future__ import annotations
 
 import functools
-import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,7 @@ class Recorder:
         """Draw the place of an empty cell that passes; nothing else is drawn so."""
         if self._step("uniform_below").law != CELLS:
             raise Finding("a uniform number was drawn outside a histogram")
-        return secrets.randbelow(bound)
+        return SECURE.uniform_below(bound)
 
     def uniform_bytes(self, size: int) -> Any:
         """Hold what decides a random partition."""
@@ -170,7 +169,7 @@ class Recorder:
             return SECURE.uniform_bytes(size)
         place = len(self.now.held)
         if self.forced is None:
-            found = secrets.token_bytes(size)
+            found = SECURE.uniform_bytes(size).tobytes()
         elif place < len(self.forced.held) and len(self.forced.held[place]) == size:
             found = self.forced.held[place]
         else:
