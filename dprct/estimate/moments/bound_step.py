@@ -96,6 +96,13 @@ class BoundStep:
         return bool(plain) and alone and not (self.uneven or self.step.products or several)
 
     @property
+    def amounts(self) -> tuple[str, ...]:
+        """Names of treatments that are more than 0/1 columns."""
+        plain = np.isin(self.treated[:, self.sizes > 0], (0, 1)).all(axis=1).tolist()
+        return tuple(t.name for t, of_two in zip(self.step.treatment, plain, strict=True)
+                     if not of_two)  # fmt: skip
+
+    @property
     def n(self) -> int:
         """Rows that count; public."""
         return round(float(self.sizes.sum()))

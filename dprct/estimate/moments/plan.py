@@ -136,7 +136,8 @@ def planned_steps(facts: MomentsFacts, allocation: StepAllocation) -> Iterator[P
             of = {"regression": one.title, "term": name}
             yield from errors_of_estimate(error, alone, noise, unit=unit, **of)
             why = "without privacy and covariates"
-            yield PlannedNumber("difference_in_means", unadjusted, unit, why, **of)
+            what = "coefficient_per_unit" if name in bound.amounts else "difference_in_means"
+            yield PlannedNumber(what, unadjusted, unit, why, **of)
     why = (
         "times that without privacy, at most, if the error without privacy is half of what is "
         f"planned, because covariates explain more than the planned R squared of {GUESS:g}"

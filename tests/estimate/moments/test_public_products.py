@@ -40,6 +40,9 @@ def test_coefficients_and_errors_are_those_of_least_squares(formula: str, shown:
     (bound,) = m.facts.steps.bound
     assert bound.step.shown == shown
     assert not bound.step.products
+    said = {one.quantity for one in m.plan(30, 1e-6).numbers if one.regression and one.term}
+    assert "coefficient_per_unit" in said
+    assert "difference_in_means" not in said
     found = m.fit(30, 1e-6, rng=1).ols(formula)
     raw = dprct.ols(formula, ROWS, cov_type="HC1")
     terms = list(found.params.index)
