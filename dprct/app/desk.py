@@ -26,18 +26,18 @@ from dprct.app.leading import (
     family_of,
     follow,
     from_do_files,
+    guessed,
     implied,
     method_of,
     proposals,
     roles_of,
     turned,
 )
-from dprct.app.named import guessed
 from dprct.app.narrowing import JOINT, crowded, narrowed
 from dprct.app.outlook import outlook
 from dprct.app.packing import new_folder, packaged, verified, verified_package
 from dprct.app.points import refusal
-from dprct.app.releasing import ledger_state, named_files, resumed, shown_result
+from dprct.app.releasing import ledger_state, named_files, shown_result
 from dprct.app.words import FACTS as MEANINGS
 from dprct.app.words import IN_A_SURVEY, METHOD_NAMES, in_fields, label, plain
 from dprct.disk import atomic_write, read_toml
@@ -51,7 +51,7 @@ from dprct.study.draft import draft
 from dprct.study.draft import implied as suggested
 from dprct.study.header_plan import combinations, header_plan
 from dprct.study.methods import ESTIMATES, METHODS, UNPROMISED
-from dprct.study.offer import Offer, offered, refuse_unpromised
+from dprct.study.offer import Offer, offered, refuse_unpromised, written_again
 from dprct.study.protect import FactsOfFile, check_places, facts_of_file
 from dprct.study.release_section import release_from
 from dprct.study.study import Study, study_from
@@ -515,7 +515,7 @@ class Desk:
         """Write again what a ledger entry paid for and saved; nothing is charged."""
         study = self.study()
         with self._at_work("resuming"):
-            return shown_result(study, resumed(study, entry))
+            return shown_result(study, written_again(study, entry).result)
 
     def result(self) -> dict[str, Any] | None:
         """What was released, from the files that hold it; None where there are none."""

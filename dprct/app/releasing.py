@@ -23,14 +23,11 @@ from dprct.results.typeset import as_in_a_file
 from dprct.schema.schema import Schema
 from dprct.study.moments_tables import moments_path
 from dprct.study.protect import (
-    bound_model,
-    check_places,
     companions,
     declared_tables,
     place_as_text,
     protected_certificate,
     results_of,
-    written_files,
 )
 from dprct.study.results_document import text_path
 from dprct.study.valid_files import shown_regressions
@@ -101,15 +98,6 @@ def _entries(study: Study, found: Accountant) -> Iterator[dict[str, Any]]:
             "saved": state == "saved" or (entry.priced and found.is_saved(entry.id)),
             "file": file,
         }
-
-
-def resumed(study: Study, entry: str) -> Any:
-    """Write again what a ledger entry paid for and saved; nothing is charged."""
-    check_places(study)
-    model = bound_model(study)
-    made = model.resume(entry)
-    written_files(study, model, made)
-    return made
 
 
 def named_files(study: Study) -> list[Path]:

@@ -153,84 +153,51 @@ def application(desk: Desk, guard: Guard, windows: Windows) -> ASGIApp:
 
         return answer
 
-    def state(_given: Mapping[str, Any]) -> Any:
-        return desk.state()
+    def changing(deed: Callable[[Mapping[str, Any]], None]) -> Callable[[Mapping[str, Any]], Any]:
+        """Tell every window that the study has changed, and answer with all that it is now."""
 
-    def edit(given: Mapping[str, Any]) -> Any:
-        desk.edit(str(given.get("revision")), _listed(given.get("changes")))
-        windows.changed()
-        return desk.state()
-
-    def undo(given: Mapping[str, Any]) -> Any:
-        desk.undo(str(given.get("revision")))
-        windows.changed()
-        return desk.state()
-
-    def plan(given: Mapping[str, Any]) -> Any:
-        return {"plan": desk.plan(_clusters(given))}
-
-    def sizes(_given: Mapping[str, Any]) -> Any:
-        return {"sizes": desk.sizes()}
-
-    def verdicts(_given: Mapping[str, Any]) -> Any:
-        return desk.verdicts()
-
-    def outlook(given: Mapping[str, Any]) -> Any:
-        epsilon = given.get("epsilon")
-        if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
-            raise FileError("epsilon is not a number; reload the page")
-        return desk.outlook(epsilon, _clusters(given))
-
-    def write(given: Mapping[str, Any]) -> Any:
-        desk.write(str(given.get("revision")), str(given.get("text")))
-        windows.changed()
-        return desk.state()
-
-    def take_do_files(given: Mapping[str, Any]) -> Any:
-        desk.take_do_files(str(given.get("revision")))
-        windows.changed()
-        return desk.state()
-
-    def withdraw(_given: Mapping[str, Any]) -> Any:
-        desk.withdraw()
-        windows.changed()
-        return desk.state()
-
-    def result(_given: Mapping[str, Any]) -> Any:
-        return {"result": desk.result()}
-
-    def after(given: Mapping[str, Any]) -> Any:
-        return told(lambda: desk.after(str(given.get("deed"))))
-
-    def make_folder(given: Mapping[str, Any]) -> Any:
-        desk.make_folder(str(given.get("revision")))
-        windows.changed()
-        return desk.state()
-
-    def resume(given: Mapping[str, Any]) -> Any:
-        return told(lambda: _finished(lambda: desk.resume(str(given.get("entry")))))
-
-    def told(deed: Callable[[], Any]) -> Any:
-        """Tell every window when work begins and when it has ended, well or not."""
-        windows.changed()
-        try:
-            return deed()
-        finally:
+        def answer(given: Mapping[str, Any]) -> Any:
+            deed(given)
             windows.changed()
+            return desk.state()
 
-    def offer(given: Mapping[str, Any]) -> Any:
-        accepted = given.get("accept_no_guarantee") is True
-        revision = str(given.get("revision"))
-        return told(lambda: desk.offer(revision, accept_no_guarantee=accepted))
+        return answer
 
-    def take(given: Mapping[str, Any]) -> Any:
-        return told(lambda: _finished(lambda: desk.take(str(given.get("sha256")))))
+    def working(deed: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], Any]:
+        """Tell every window when work begins and when it has ended, well or not."""
 
-    deeds = {"state": state, "edit": edit, "write": write, "undo": undo,
-             "take_do_files": take_do_files, "plan": plan,
-             "sizes": sizes, "verdicts": verdicts, "outlook": outlook, "offer": offer,
-             "withdraw": withdraw, "take": take, "resume": resume,
-             "result": result, "after": after, "make_folder": make_folder}  # fmt: skip
+        def answer(given: Mapping[str, Any]) -> Any:
+            windows.changed()
+            try:
+                return deed(given)
+            finally:
+                windows.changed()
+
+        return answer
+
+    deeds: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        "state": lambda _: desk.state(),
+        "edit": changing(lambda given: desk.edit(_text(given, "revision"), _changes(given))),
+        "write": changing(lambda given: desk.write(_text(given, "revision"), _text(given, "text"))),
+        "undo": changing(lambda given: desk.undo(_text(given, "revision"))),
+        "take_do_files": changing(lambda given: desk.take_do_files(_text(given, "revision"))),
+        "make_folder": changing(lambda given: desk.make_folder(_text(given, "revision"))),
+        "withdraw": changing(lambda _: desk.withdraw()),
+        "plan": lambda given: {"plan": desk.plan(_clusters(given))},
+        "sizes": lambda _: {"sizes": desk.sizes()},
+        "verdicts": lambda _: desk.verdicts(),
+        "outlook": lambda given: desk.outlook(_epsilon(given), _clusters(given)),
+        "offer": working(
+            lambda given: desk.offer(
+                _text(given, "revision"),
+                accept_no_guarantee=given.get("accept_no_guarantee") is True,
+            )
+        ),
+        "take": working(lambda given: _finished(lambda: desk.take(_text(given, "sha256")))),
+        "resume": working(lambda given: _finished(lambda: desk.resume(_text(given, "entry")))),
+        "after": working(lambda given: desk.after(_text(given, "deed"))),
+        "result": lambda _: {"result": desk.result()},
+    }
     routes = [Route(f"{base}/{path}", file(*found)) for path, found in FILES.items()]
     routes += [Route(f"{base}/reading/choosing_bounds", reading), Route(f"{base}/events", events)]
     routes.append(Route(f"{base}/released/{{name}}", released))
@@ -279,6 +246,17 @@ def _asset(name: str) -> str:
     return resources.files("dprct.app").joinpath("page", name).read_text("utf-8")
 
 
+def _text(given: Mapping[str, Any], name: str) -> str:
+    return str(given.get(name))
+
+
+def _epsilon(given: Mapping[str, Any]) -> float:
+    epsilon = given.get("epsilon")
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)):
+        raise FileError("epsilon is not a number; reload the page")
+    return epsilon
+
+
 def _clusters(given: Mapping[str, Any]) -> int | None:
     found = given.get("clusters")
     if found is not None and (isinstance(found, bool) or not isinstance(found, int) or found < 1):
@@ -286,7 +264,8 @@ def _clusters(given: Mapping[str, Any]) -> int | None:
     return found
 
 
-def _listed(changes: object) -> list[Mapping[str, Any]]:
+def _changes(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    changes = given.get("changes")
     if not isinstance(changes, list) or not all(isinstance(one, dict) for one in changes):
         raise FileError("changes is not a list of changes; reload the page")
     return changes

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import FormulaError
-from dprct.schema.expressions import CONDITION, computed, names_in, parse, tree_of
+from dprct.schema.expressions import CONDITION, computed, names_in, parse, tree_of, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -207,14 +207,7 @@ def columns_asked(text: str) -> tuple[set[str], set[str]]:
     ({'female'}, {'wage'})
     """
     tree = parse(text, "where", CONDITION)
-    asks = [node.args[0] for node in ast.walk(tree) if _asks(node)]  # type: ignore[attr-defined]
-    alone = {id(one) for one in asks if isinstance(one, ast.Name)}
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    values = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and id(node) not in alone | called
-    }
+    values = values_in(tree)
     return values, names_in(tree) - values
 
 
@@ -405,17 +398,7 @@ def _known(node: ast.expr, columns: Mapping[str, NDArray[Any]]) -> tuple[Mask, M
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         holds, fails = _known(node.operand, columns)
         return fails, holds
-    if _asks(node) and isinstance(node.args[0], ast.Name):  # type: ignore[attr-defined]
-        gone = _gone(columns[node.args[0].id])  # type: ignore[attr-defined]
-        return gone, ~gone
-    if isinstance(node, ast.Compare) and _is_text(node.comparators[0]):
-        assert isinstance(node.left, ast.Name)
-        values, said = columns[node.left.id], node.comparators[0].value  # type: ignore[attr-defined]
-        same, there = np.asarray(values == said, bool), ~_gone(values)
-        equal = isinstance(node.ops[0], ast.Eq)
-        return (same & there, ~same & there) if equal else (~same & there, same & there)
-    numbers = {name: columns[name] for name in names_in(node)}
-    value = computed(node, numbers)
+    value = computed(node, columns)
     unknown = np.isnan(value)
     return ~unknown & (value != 0), ~unknown & (value == 0)
 
@@ -423,13 +406,6 @@ def _known(node: ast.expr, columns: Mapping[str, NDArray[Any]]) -> tuple[Mask, M
 def _reduce(how: Any, parts: Iterable[Mask]) -> Mask:
     found: Mask = how.reduce(np.broadcast_arrays(*parts))
     return found
-
-
-def _gone(values: NDArray[Any]) -> Mask:
-    if values.dtype != object:
-        missing: Mask = np.isnan(values)
-        return missing
-    return np.array([x is None or x == "" or x != x for x in values.tolist()], bool)
 
 
 def _is_text(node: ast.expr) -> bool:

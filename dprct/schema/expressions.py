@@ -16,14 +16,13 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dprct.errors import ColumnError, FormulaError
 from dprct.missing import tagged
-from dprct.schema.row_functions import ROW_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -38,6 +37,69 @@ def _power(base: Array, exponent: Array) -> Array:
     """NumPy has nan**0 = 1; here what is missing stays missing."""
     power: Array = np.power(base, exponent)
     return np.where(np.isnan(base) | np.isnan(exponent), np.nan, power)
+
+
+def _where(condition: Array, value: Array, other: Array | float = np.nan) -> Array:
+    """Value where a condition holds, the other elsewhere; missing where that is not known."""
+    chosen = np.where(condition != 0, value, other)
+    return np.where(np.isnan(condition), np.nan, chosen)
+
+
+def _across(combine: Callable[[Array, Array], Array], empty: float) -> Callable[..., Array]:
+    """Return a function of several columns that passes over missing values, as Stata's egen."""
+
+    def run(*columns: Array) -> Array:
+        found = np.full(np.broadcast_shapes(*(x.shape for x in columns)), empty)
+        for x in columns:
+            both = np.where(np.isnan(found), x, combine(found, x))
+            found = np.where(np.isnan(x), found, both)
+        return found
+
+    return run
+
+
+_row_total = _across(np.add, 0.0)
+
+
+def _row_present(*columns: Array) -> Array:
+    return _row_total(*(np.where(np.isnan(x), 0.0, 1.0) for x in columns))
+
+
+def _row_mean(*columns: Array) -> Array:
+    return np.divide(_row_total(*columns), _row_present(*columns))
+
+
+def _date_part(part: int) -> Callable[[Array], Array]:
+    """Return the year, month or day of a date of Stata, which counts days since 1960."""
+
+    def run(days: Array) -> Array:
+        known = np.abs(days) < _MOST_DAYS
+        whole = np.where(known, np.floor(days), 0.0).astype("timedelta64[D]")
+        date = np.datetime64("1960-01-01", "D") + whole
+        months = date.astype("datetime64[M]")
+        values = (
+            date.astype("datetime64[Y]").astype(np.int64) + 1970,
+            months.astype(np.int64) % 12 + 1,
+            (date - months.astype("datetime64[D]")).astype(np.int64) + 1,
+        )
+        return np.where(known, values[part].astype(np.float64), np.nan)
+
+    return run
+
+
+_MOST_DAYS = 2_900_000
+ROW_FUNCTIONS: dict[str, Callable[..., Array]] = {
+    "where": _where,
+    "rowmin": _across(np.minimum, np.nan),
+    "rowmax": _across(np.maximum, np.nan),
+    "rowtotal": _row_total,
+    "rowmean": _row_mean,
+    "rownonmiss": _row_present,
+    "year": _date_part(0),
+    "month": _date_part(1),
+    "day": _date_part(2),
+}
+"""What the columns that a study makes have besides arithmetic: functions of a row, as in Stata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +417,7 @@ def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
 
     match node:
         case ast.Name(id=name) if columns[name].dtype == object:  # whether there is a text
-            return np.array([np.nan if not x else 0.0 for x in columns[name].tolist()])
+            return np.where(_no_text(columns[name]), np.nan, 0.0)
         case ast.Name(id=name):
             return columns[name]
         case ast.Constant(value=value):
@@ -364,16 +426,20 @@ def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
             return _BINARY[type(op)](sub(left), sub(right))
         case ast.UnaryOp(op=op, operand=operand):
             x = sub(operand)
-            return _truth(x == 0, x) if isinstance(op, ast.Not) else -x if _minus(op) else x
+            return (
+                _truth(x == 0, x)
+                if isinstance(op, ast.Not)
+                else -x
+                if isinstance(op, ast.USub)
+                else x
+            )
         case ast.BoolOp(op=op, values=values):
             return _connected(isinstance(op, ast.And), [sub(value) for value in values])
         case ast.Compare(
             left=ast.Name(id=name), ops=[op], comparators=[ast.Constant(value=str(t))]
         ):
-            texts = columns[name]
-            gone = np.array([x is None or x == "" for x in texts.tolist()], bool)
-            equal = np.asarray(texts == t, bool) == isinstance(op, ast.Eq)
-            return np.where(gone, np.nan, equal.astype(np.float64))
+            equal = np.asarray(columns[name] == t, bool) == isinstance(op, ast.Eq)
+            return np.where(_no_text(columns[name]), np.nan, equal.astype(np.float64))
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             a, b = sub(left), sub(right)
             return _truth(_COMPARE[type(op)](a, b), a, b)
@@ -385,8 +451,8 @@ def _applied(node: ast.expr, columns: Mapping[str, Array]) -> Array:
     raise AssertionError(type(node))
 
 
-def _minus(op: ast.unaryop) -> bool:
-    return isinstance(op, ast.USub)
+def _no_text(values: Any) -> NDArray[np.bool_]:
+    return np.array([x is None or x == "" or x != x for x in values.tolist()], bool)
 
 
 def _truth(value: NDArray[np.bool_], *inputs: Array) -> Array:

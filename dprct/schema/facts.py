@@ -314,7 +314,7 @@ def _as_number(display: str) -> str:
     return ""
 
 
-def _bounds(value: object, column: Column) -> tuple[float, float]:
+def _bounds(value: object, column: Column, _fact: str) -> tuple[float, float]:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise SchemaError(
             f"column {column.name!r}: bounds are ``(low, high)``; got {_length(value)}"
@@ -328,7 +328,7 @@ def _bounds(value: object, column: Column) -> tuple[float, float]:
     return low, high
 
 
-def _levels(value: object, column: Column) -> tuple[float | str, ...]:
+def _levels(value: object, column: Column, _fact: str) -> tuple[float | str, ...]:
     if not isinstance(value, (tuple, list)) or not value:
         raise SchemaError(f"column {column.name!r}: levels are a list of at least one value")
     if column.is_text:
@@ -342,7 +342,7 @@ def _levels(value: object, column: Column) -> tuple[float | str, ...]:
     return tuple(found)
 
 
-def _bins(value: object, column: Column) -> int | tuple[float, ...]:
+def _bins(value: object, column: Column, _fact: str) -> int | tuple[float, ...]:
     if isinstance(value, (tuple, list)) and value:
         return tuple(_number(edge, column, "bins") for edge in value)
     number = _whole(value)
@@ -354,40 +354,33 @@ def _bins(value: object, column: Column) -> int | tuple[float, ...]:
     return number
 
 
-def _decimals(value: object, column: Column) -> int:
+def _decimals(value: object, column: Column, _fact: str) -> int:
     number = _whole(value)
     if number is None or not 0 <= number <= 15:
         raise SchemaError(f"column {column.name!r}: ``decimals={given(value)}``; give 0 to 15")
     return number
 
 
-def _scale(fact: str) -> Callable[[object, Column], float]:
-    def read(value: object, column: Column) -> float:
-        number = _finite(value, column, fact)
-        if number < EXTREMES[0]:
-            raise SchemaError(
-                f"column {column.name!r}: ``{fact}={given(value)}``; a standard deviation is above "
-                "0: leave it out where nothing is known"
-            )
-        return number
-
-    return read
+def _scale(value: object, column: Column, fact: str) -> float:
+    number = _finite(value, column, fact)
+    if number < EXTREMES[0]:
+        raise SchemaError(
+            f"column {column.name!r}: ``{fact}={given(value)}``; a standard deviation is above "
+            "0: leave it out where nothing is known"
+        )
+    return number
 
 
-def _centre(value: object, column: Column) -> float:
-    return _finite(value, column, "centre")
-
-
-def _missing_policy(value: object, column: Column) -> MissingPolicy:
+def _missing_policy(value: object, column: Column, fact: str) -> MissingPolicy:
     if isinstance(value, str):
-        check_literal(value, MissingWord, "missing_policy", column.name)
+        check_literal(value, MissingWord, fact, column.name)
         return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise SchemaError(
             f"column {column.name!r}: ``missing_policy={given(value)}``; allowed: "
             f"{', '.join(get_args(MissingWord))}, or the number that stands for a missing value"
         )
-    return _finite(value, column, "missing_policy")
+    return _finite(value, column, fact)
 
 
 def _finite(value: object, column: Column, fact: str) -> float:
@@ -411,29 +404,19 @@ def _length(value: object) -> str:
     return f"a {kind} of {len(value)}" if isinstance(value, (tuple, list)) else kind
 
 
-def _flag(fact: str) -> Callable[[object, Column], bool]:
-    def read(value: object, column: Column) -> bool:
-        if not isinstance(value, bool):
-            raise SchemaError(
-                f"column {column.name!r}: ``{fact}={given(value)}``; give true or false"
-            )
-        return value
-
-    return read
+def _flag(value: object, column: Column, fact: str) -> bool:
+    if not isinstance(value, bool):
+        raise SchemaError(f"column {column.name!r}: ``{fact}={given(value)}``; give true or false")
+    return value
 
 
-def _text(fact: str) -> Callable[[object, Column], str]:
-    def read(value: object, column: Column) -> str:
-        if not isinstance(value, str):
-            raise SchemaError(
-                f"column {column.name!r}: {fact} must be text; got ``{given(value)}``"
-            )
-        return value
-
-    return read
+def _text(value: object, column: Column, fact: str) -> str:
+    if not isinstance(value, str):
+        raise SchemaError(f"column {column.name!r}: {fact} must be text; got ``{given(value)}``")
+    return value
 
 
-def _names(fact: str, value: object, column: Column) -> tuple[str, ...]:
+def _names(value: object, column: Column, fact: str) -> tuple[str, ...]:
     listed: object = (value,) if isinstance(value, str) else value
     if (
         not isinstance(listed, (tuple, list))
@@ -448,37 +431,37 @@ def _names(fact: str, value: object, column: Column) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed))
 
 
-def _choice(fact: str, kind: object) -> Callable[[object, Column], object]:
-    def read(value: object, column: Column) -> object:
-        check_literal(value, kind, fact, column.name)
-        return value
-
-    return read
+_CHOICES = {"fate": Fate, "role": Role, "built_from": BuiltFrom}
 
 
-_READERS: dict[str, Callable[[Any, Column], Any]] = {
+def _choice(value: object, column: Column, fact: str) -> object:
+    check_literal(value, _CHOICES[fact], fact, column.name)
+    return value
+
+
+_READERS: dict[str, Callable[[Any, Column, str], Any]] = {
     "bounds": _bounds,
     "levels": _levels,
     "bins": _bins,
-    "sd": _scale("sd"),
-    "sd_within": _scale("sd_within"),
-    "centre": _centre,
-    "missing_policy": lambda value, column: _missing_policy(value, column),
-    "clip": _flag("clip"),
+    "sd": _scale,
+    "sd_within": _scale,
+    "centre": _finite,
+    "missing_policy": _missing_policy,
+    "clip": _flag,
     "decimals": _decimals,
-    "integer": _flag("integer"),
-    "missing": lambda value, column: check_missing_codes(value, column.name),
-    "fate": _choice("fate", Fate),
-    "role": _choice("role", Role),
-    "exclusive": _text("exclusive"),
-    "built_from": _choice("built_from", BuiltFrom),
-    "constants_public": _flag("constants_public"),
-    "coordinates": _flag("coordinates"),
-    "confirmed": _flag("confirmed"),
-    "derived": _text("derived"),
-    "made_of": lambda value, column: _names("made_of", value, column),
-    "label": _text("label"),
-    "format": _text("format"),
+    "integer": _flag,
+    "missing": lambda value, column, _: check_missing_codes(value, column.name),
+    "fate": _choice,
+    "role": _choice,
+    "exclusive": _text,
+    "built_from": _choice,
+    "constants_public": _flag,
+    "coordinates": _flag,
+    "confirmed": _flag,
+    "derived": _text,
+    "made_of": _names,
+    "label": _text,
+    "format": _text,
 }
 
 DECLARABLE = tuple(_READERS)
@@ -487,4 +470,4 @@ DECLARABLE = tuple(_READERS)
 
 def read_fact(fact: str, value: object, column: Column) -> Any:
     """Return a declared fact as a column keeps it, or refuse it."""
-    return _READERS[fact](value, column)
+    return _READERS[fact](value, column, fact)

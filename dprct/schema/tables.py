@@ -243,8 +243,7 @@ def eager(data: object) -> Frame:
             f"data is ``{type(data).__name__}``; give ``a pandas or Polars data frame "
             f"(collected; where the documentation says so, {_ENGINES})``"
         ) from None
-    if len(frame) == 0:
-        raise SchemaError("data has no rows; give a table with at least one row")
+    _check_filled(len(frame))
     out: Frame = frame
     return out
 
@@ -332,10 +331,7 @@ def _companion_codes(series: nw.Series[Any]) -> NDArray[Any]:
     """Return missing codes; an engine that cannot cast them would show them."""
     codes = series.fill_null(0).to_numpy() if series.dtype.is_numeric() else None
     if codes is None or not np.isin(codes, np.arange(-1, len(MISSING_CODES))).all():
-        raise SchemaError(
-            f"column {series.name!r} must hold missing codes, whole numbers from -1 (not missing) "
-            f"to {len(MISSING_CODES) - 1} (.z); give these, or rename it"
-        )
+        raise _no_codes(series.name)
     return codes
 
 
@@ -692,7 +688,7 @@ def _broken_in_engine(
     between: list[str] = []
     for (name, (words, _)), count in zip(rules, counts, strict=True):
         if count and words == _NOT_CODES:
-            raise _no_codes(name)
+            raise _no_codes(name + COMPANION)
         if count:
             (found[name] if name else between).append(words)
     return found, between
@@ -751,14 +747,14 @@ def _rules(column: Column, dtypes: Mapping[str, nw.dtypes.DType], frame: Lazy) -
 
 def _companion_rule(name: str, dtype: nw.dtypes.DType) -> Rule:
     if not dtype.is_numeric():
-        raise _no_codes(name)
+        raise _no_codes(name + COMPANION)
     codes = nw.col(name + COMPANION).fill_null(0).cast(nw.Float64)
     return _NOT_CODES, ~codes.is_in([float(code) for code in range(-1, len(MISSING_CODES))])
 
 
 def _no_codes(name: str) -> SchemaError:
     return SchemaError(
-        f"column {name + COMPANION!r} must hold missing codes, whole numbers from -1 (not missing) "
+        f"column {name!r} must hold missing codes, whole numbers from -1 (not missing) "
         f"to {len(MISSING_CODES) - 1} (.z); give these, or rename it"
     )
 

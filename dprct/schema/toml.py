@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, MutableMapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import tomlkit
@@ -137,20 +137,11 @@ def to_document(schema: Schema) -> dict[str, Any]:
     document: dict[str, Any] = {"version": VERSION, "dataset_id": schema.dataset_id}
     if schema.opened:  # else what was read, saved and loaded would count as sealed before
         document["opened"] = True
-    document["unit"] = {
-        "name": schema.unit.name, "id": schema.unit.id, "max_rows": schema.unit.max_rows,
-    }  # fmt: skip
+    document["unit"] = asdict(schema.unit)
     if schema.seal_of is not None:
-        seal = schema.seal_of
-        document["seal"] = {
-            "at": seal.at, "sha256": seal.sha256, "before_opening": seal.before_opening,
-        }  # fmt: skip
-        said = {"by": seal.by, "refused": seal.refused, "passed": seal.passed}
-        document["seal"] |= {name: value for name, value in said.items() if value}
-    document["file"] = {
-        "release": file.release, "byteorder": file.byteorder, "label": file.label,
-        "timestamp": file.timestamp, "sorted_by": list(file.sorted_by), "rows": file.rows,
-    }  # fmt: skip
+        said = asdict(schema.seal_of)
+        document["seal"] = {k: v for k, v in said.items() if v or k == "before_opening"}
+    document["file"] = {name: getattr(file, name) for name in _FILE}
     document["columns"] = {column.name: column_facts(column) for column in schema.columns}
     document["value_labels"] = {
         name: {str(code): text for code, text in labels.items()}

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from dprct.study.study import Study
 
 
+_AGAIN = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """What was released, and the files that hold it."""
@@ -94,16 +97,16 @@ class Offer:
         """Refuse what the plan refuses, unless the study confirms it."""
         self.plan.check(confirm=self.study.release.confirm)
 
-    def taken(self, do: Sequence[Path] | None = None) -> Made:
+    def taken(self, do: Sequence[Path] | None = None, again: str = _AGAIN) -> Made:
         """Charge, release and write; a refusal after the charge says where the numbers are kept.
 
-        Regressions of do-files are judged, by default of those that the study names.
+        Regressions of do-files are judged, by default of those that the study names; ``again`` is
+        what writes the files of what is kept.
         """
         with writing_at(self.study.output):
             check_places(self.study)  # another process may have written there meanwhile
             made = protected(self.study, self.model)
-            how = "dprct protect --resume ENTRY (dprct ledger lists the entries)"
-            with saying_what_is_kept(self.study, self.cost, how):
+            with saying_what_is_kept(self.study, self.cost, again):
                 return Made(made, written_files(self.study, self.model, made, do))
 
 
@@ -130,6 +133,16 @@ def offered(
     if approved is not None:
         approval_of(study, model).check(approved)
     return Offer(study, model, planned(study, model), price(study, model))
+
+
+def written_again(study: Study, entry: str, approved: str | None = None) -> Made:
+    """Write what a ledger entry paid for and saved; nothing is charged."""
+    check_places(study)
+    model = bound_model(study)
+    if approved is not None:
+        approval_of(study, model).check(approved)
+    made = model.resume(entry)
+    return Made(made, written_files(study, model, made))
 
 
 def also_charged(study: Study) -> str:

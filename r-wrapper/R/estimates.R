@@ -268,7 +268,7 @@ confint.dprct_ols <- function(object, parm, level = 0.95, ...) {
   tolerate(...)
   check_level(level)
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
-  found <- dprct_call("ols_interval", estimate = object, alpha = 1 - level)
+  found <- dprct_call("estimate_interval", estimate = object, alpha = 1 - level)
   rownames(found) <- names(object$coefficients)
   colnames(found) <- paste(format(100 * tails, trim = TRUE, digits = 3), "%")
   if (missing(parm)) found else found[parm, , drop = FALSE]

@@ -2,7 +2,7 @@
 
 import { $, arrange, button, element } from "./dom.js";
 import { field, put, WORDS } from "./forms.js";
-import { edit, state, takeDoFiles, unmark } from "./study.js";
+import { columnOf, edit, state, takeDoFiles, unmark } from "./study.js";
 
 const ROLES = [["", "not yet said"], ["outcome", "outcome"], ["treatment", "treatment"],
   ["covariate", "covariate"], ["block", "block (stratum)"], ["cluster", "cluster"], ["weight", "weight"],
@@ -46,7 +46,7 @@ function makeRows() {
 }
 
 function play(name, role) {
-  const was = roleOf(state.columns.find((one) => one.name === name));
+  const was = roleOf(columnOf(name));
   const changes = [{ at: ["columns", name, "role"], typed: role === "other" || role === "out" ? "" : role }];
   if (role === "out") changes.push({ at: ["columns", name, "fate"], typed: "drop" });
   else if (role === "other") changes.push({ at: ["columns", name, "fate"], typed: "withheld" });
@@ -102,14 +102,12 @@ function later(select, column) {
   }
 }
 
-const kindOf = (name) => state.columns.find((one) => one.name === name).kind;
-const isText = (name) => state.columns.find((one) => one.name === name).text;
-
 function factField(name, fact, help) {
+  const { kind, text } = columnOf(name);
   return field({ at: ["columns", name, fact], label: state.labels[fact], of: name,
     help: help || HELP[fact], takes: "", choices: state.choices[fact] || [], words: WORDS[fact] || {},
-    placeholder: fact === "bounds" && kindOf(name) === "date" ? "2021-03-01, 2021-09-30"
-      : `such as ${isText(name) && TEXT_HINTS[fact] || HINTS[fact]}` });
+    placeholder: fact === "bounds" && kind === "date" ? "2021-03-01, 2021-09-30"
+      : `such as ${text && TEXT_HINTS[fact] || HINTS[fact]}` });
 }
 
 // what can be said by one press
@@ -200,7 +198,7 @@ function showConfirm() {
 function openMore(name) {
   moreOf = name;
   $("more-head").textContent = `More about ${name}`;
-  const shown = asks(state.columns.find((one) => one.name === name));
+  const shown = asks(columnOf(name));
   moreFields = [...Object.keys(state.labels).filter((fact) => fact !== "role" && !shown.includes(fact))]
     .map((fact) => [fact, factField(name, fact, state.meanings[fact])]);
   $("more-fields").replaceChildren(...moreFields.map(([, one]) => one.row));
@@ -209,7 +207,7 @@ function openMore(name) {
 }
 
 function showMore() {
-  const column = state.columns.find((one) => one.name === moreOf);
+  const column = columnOf(moreOf);
   if (!column) { $("more").close(); return; }
   for (const [fact, one] of moreFields) put(one, column.facts[fact]);
 }

@@ -1,7 +1,7 @@
 // Fields: each is saved when it is left, and what is wrong with it stands beside it.
 
 import { arrange, button, element } from "./dom.js";
-import { edit, isUnsaved, mark, onState, state, unmark, whyUnsaved } from "./study.js";
+import { columnOf, edit, isUnsaved, mark, onState, state, unmark, whyUnsaved } from "./study.js";
 
 const WIDE = ["formula", "formulas", "specifications"];
 const fields = new Map(); // id: field
@@ -81,21 +81,20 @@ async function save(one) {
   one.sending = null;
   if (typed(one) !== value) return; // typed on meanwhile
   if (refused) mark(one.id, one.full, refused);
-  else { one.saved = value; unmark(one.id); put(one, valueOf(one)); }
+  else { one.saved = value; unmark(one.id); put(one, one.value); }
   judge(one);
 }
 
 // what is there is shown, unless the user has typed something that is not saved
 export function put(one, value) {
   one.value = value;
-  if (isUnsaved(one.id)) return judge(one);
-  one.saved = value;
-  if (one.about.flag) one.input.checked = (value || one.about.default) === "true";
-  else if (one.input.value !== value) one.input.value = value;
-  return judge(one);
+  if (!isUnsaved(one.id)) {
+    one.saved = value;
+    if (one.about.flag) one.input.checked = (value || one.about.default) === "true";
+    else if (one.input.value !== value) one.input.value = value;
+  }
+  judge(one);
 }
-
-const valueOf = (one) => one.value;
 
 function judge(one) {
   const open = openAt(one.id);
@@ -103,10 +102,9 @@ function judge(one) {
   const words = refused ? `Not saved: ${refused}`
     : isUnsaved(one.id) || one.about.flag ? "" : [...new Set(open.map((point) => asked(point)))].join(" ");
   if (one.wrong.textContent !== words) one.wrong.textContent = words;
-  const invalid = Boolean(refused || (open.length && one.input.value));
   one.input.toggleAttribute("data-open", open.length > 0);
   if (one.needed) one.needed.hidden = Boolean(one.input.value);
-  if (invalid) one.input.setAttribute("aria-invalid", "true");
+  if (refused || (open.length && one.input.value)) one.input.setAttribute("aria-invalid", "true");
   else one.input.removeAttribute("aria-invalid");
 }
 
@@ -121,7 +119,7 @@ const ASKED = {
 
 // what is open of a field that is empty is asked for; of one that is filled, it is what is wrong
 export function asked(point) {
-  const column = state.columns.find((one) => one.name === point.column);
+  const column = columnOf(point.column);
   const empty = column && !column.facts[point.at[2]];
   if (/^\[+\w+\]+ lacks /.test(point.point)) return "This is needed.";
   return empty && ASKED[point.at[2]] || point.words;
@@ -137,10 +135,6 @@ export function labelOf(at) {
 
 const shapes = new Map(); // key of a form: {shape, box, made}
 
-function shapeOf(section, list) {
-  return JSON.stringify([section.title, section.there, list.map((one) => [one.key, one.choices])]);
-}
-
 // the forms of one step: those fields of every section that are asked for there
 export function showForms(place, step, skip) {
   const wanted = [];
@@ -148,7 +142,8 @@ export function showForms(place, step, skip) {
     const list = section.fields.filter((one) => one.step === step
       && !(skip || []).includes(`${section.name}.${one.key}`));
     if (!list.length) continue;
-    const key = `${step}:${section.at.join(".")}`, shape = shapeOf(section, list);
+    const key = `${step}:${section.at.join(".")}`;
+    const shape = JSON.stringify([section.title, section.there, list.map((one) => [one.key, one.choices])]);
     let form = shapes.get(key);
     if (!form || form.shape !== shape) {
       form = formOf(section, list, shape, form);

@@ -64,12 +64,7 @@ export function showLead() {
   $("open-6").replaceChildren();
   showFamilies();
   showMethods();
-  showForms($("forms-1"), 1);
-  showForms($("forms-2"), 2, ["header.confirm"]);
-  showForms($("forms-3"), 3);
-  showForms($("forms-4"), 4, ["release.epsilon"]);
-  showForms($("forms-5"), 5);
-  showForms($("forms-6"), 6);
+  for (const step of open.keys()) showForms($(`forms-${step}`), step, ["header.confirm", "release.epsilon"]);
   showUnsaved();
 }
 

@@ -2,6 +2,7 @@
 
 import { $, button, count, element, short, table } from "./dom.js";
 import { field, put } from "./forms.js";
+import { stepOf } from "./lead.js";
 import { curve, counts, forest, interval } from "./pictures.js";
 import { ask, edit, isGone, state, takeDoFiles, unmark } from "./study.js";
 
@@ -58,8 +59,7 @@ export function showPrivacy() {
   const release = state.sections.find((one) => one.name === "release");
   const about = release.fields.find((one) => one.key === "epsilon");
   if (!epsilonField) {
-    epsilonField = field({ ...about, at: ["release", "epsilon"], label: "Epsilon",
- });
+    epsilonField = field({ ...about, at: ["release", "epsilon"], label: "Epsilon" });
     $("epsilon-field").replaceChildren(epsilonField.row);
   }
   if (previewed === null) { // what the slider shows while it is held is not taken back
@@ -105,8 +105,7 @@ function scale(e) {
 // asks for what is to come, a little later, so that a moving slider asks once
 export function ahead(wait) {
   clearTimeout(timer);
-  const step = location.hash.match(/^#step-(\d)/);
-  const is = step ? Number(step[1]) : 1;
+  const is = stepOf();
   if (is !== 4 && is !== 5) return;
   timer = setTimeout(() => look(is).catch(() => {}), wait);
 }

@@ -182,9 +182,11 @@ function showLedger() {
 
 // -- the result ----------------------------------------------------------------------------------
 
+const readFor = () => JSON.stringify([state.output, state.ledger && !state.ledger.error ? state.ledger.entries.length : 0,
+  state.method]);
+
 async function showResult() {
-  const entries = state.ledger && !state.ledger.error ? state.ledger.entries.length : 0;
-  const wanted = state.output_there && !state.work ? JSON.stringify([state.output, entries, state.method]) : "";
+  const wanted = state.output_there && !state.work ? readFor() : "";
   if (wanted === shownFor) return;
   shownFor = wanted;
   if (!wanted) { $("made").hidden = true; return; }
@@ -198,8 +200,7 @@ async function showResult() {
 const named = (of) => state.columns.some((one) => one.name === of) ? `${of} (in units of ${of})` : of;
 
 function showMade(found) {
-  const entries = state.ledger && !state.ledger.error ? state.ledger.entries.length : 0;
-  shownFor = JSON.stringify([state.output, entries, state.method]);
+  shownFor = readFor();
   const link = (one) => element("a", { href: `released/${encodeURIComponent(one.name)}`, text: one.name,
     target: "_blank", rel: "noopener noreferrer" });
   const files = found.listed.map((one) => element("li", {}, link(one),

@@ -60,51 +60,19 @@ function queued(deed) {
 
 // changes are sent one after the other, each on top of what the one before left; the answer is
 // empty if they are saved, and else says why they are not
-export function edit(changes, words) {
-  return queued(async () => {
-    try {
-      take(await ask("edit", { revision: state.revision, changes }));
-      say(words);
-      return "";
-    } catch (error) {
-      complain(error.message);
-      return error.message;
-    }
-  });
-}
+const change = (name, words, given) => queued(async () => {
+  take(await ask(name, { revision: state.revision, ...given }));
+  say(words);
+  return "";
+});
 
-export function write(text) {
-  return queued(async () => {
-    take(await ask("write", { revision: state.revision, text }));
-    say("The study file is saved.");
-    return "";
-  });
-}
+export const edit = (changes, words) => change("edit", words, { changes });
+export const write = (text) => change("write", "The study file is saved.", { text });
+export const takeDoFiles = () => change("take_do_files", "Roles and regressions are those of the do-files. They are saved.");
+export const makeFolder = () => change("make_folder", "The folder is made, and named in the study file.");
+export function undo() { unsaved.clear(); return change("undo", "The last change is undone."); }
 
-export function takeDoFiles() {
-  return queued(async () => {
-    take(await ask("take_do_files", { revision: state.revision }));
-    say("Roles and regressions are those of the do-files. They are saved.");
-    return "";
-  });
-}
-
-export function makeFolder() {
-  return queued(async () => {
-    take(await ask("make_folder", { revision: state.revision }));
-    say("The folder is made, and named in the study file.");
-    return "";
-  });
-}
-
-export function undo() {
-  unsaved.clear();
-  return queued(async () => {
-    take(await ask("undo", { revision: state.revision }));
-    say("The last change is undone.");
-    return "";
-  });
-}
+export const columnOf = (name) => state.columns.find((one) => one.name === name);
 
 // -- what is typed and not saved -----------------------------------------------------------------
 

@@ -6,7 +6,6 @@ Importing this package registers them all; a new file is imported here.
 from dprct.rbridge.api import (
     budgets,
     checks,
-    designs,
     models,
     moments,
     parameters,
@@ -19,7 +18,6 @@ from dprct.rbridge.api import (
 __all__ = [
     "budgets",
     "checks",
-    "designs",
     "models",
     "moments",
     "parameters",

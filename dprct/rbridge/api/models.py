@@ -1,4 +1,4 @@
-"""Models, their plans and their fits; the one place where R spends privacy."""
+"""Designs, models, their plans and their fits; the one place where R spends privacy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,78 @@ from dprct.errors import FormulaError, ParameterError
 from dprct.estimate import Moments
 from dprct.formula import names
 from dprct.lazy import pandas as pd
-from dprct.rbridge.api.designs import design_of
 from dprct.rbridge.api.moments import declared_of, moments_record
 from dprct.rbridge.api.options import options_for
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.api.session import whole
-from dprct.rbridge.convert import Likeness, Matrix, Record, RFunction, Table
+from dprct.rbridge.convert import Likeness, Matrix, Record, RFunction, RProcedure, Table
 from dprct.rbridge.convert.calls import messages
 from dprct.rbridge.convert.vectors import fields, text
 from dprct.rbridge.dialect import method_in_r
 from dprct.rbridge.registry import export
+from dprct.schema import Schema
 from dprct.study.methods import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dprct.assignment import Design
     from dprct.privacy.accountant import Accountant
     from dprct.release.release import Release
     from dprct.results.base import LinearResults
+
+
+DESIGNS = ("Simple", "Complete", "Block", "Cluster", "BlockCluster", "Factorial", "Custom")
+
+
+def design_of(spec: Mapping[str, Any], table: Table | None = None) -> Design:
+    """The design that R describes by ``kind``, one of :data:`DESIGNS`, and ``options``.
+
+    ``table`` is what R knows of the data frame whose synthetic rows an R function will be given.
+    """
+    kind = spec["kind"]
+    if kind not in DESIGNS:
+        raise ParameterError(f"there is no design {kind!r}; allowed: {', '.join(DESIGNS)}")
+    options = dict(spec["options"])
+    if kind == "Factorial":
+        options["factors"] = [design_of(factor, table) for factor in options["factors"]]
+    if kind == "Custom":
+        facts, like = (Schema(()), None) if table is None else (table.schema, table.like)
+        options["procedure"] = RProcedure(options["procedure"], facts, like)
+    make = getattr(dprct, kind)
+    found: Design = make(**options_for(make, _by_code(options, table)))
+    return found
+
+
+def _by_code(options: dict[str, Any], table: Table | None) -> dict[str, Any]:
+    """Return options whose shares are named by codes of blocks, which R has as text."""
+    shares, block = options.get("shares"), options.get("block")
+    if not isinstance(shares, dict) or not isinstance(block, str):
+        return options
+    text = table is not None and block in table.schema.names and table.schema.column(block).is_text
+    codes = {_number(name): share for name, share in shares.items()}
+    return options if text or None in codes else {**options, "shares": codes}
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@export("design_describe")
+def design_describe(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a design's sentence and its treatment columns, or refuse it."""
+    design = design_of(spec)
+    return {"text": design.describe(), "columns": list(design.columns)}
+
+
+@export("design_assign")
+def design_assign(spec: Mapping[str, Any], data: Table, rng: float | None = None) -> pd.DataFrame:
+    """Return a draw of the treatment columns."""
+    seed = None if rng is None else whole(rng, "rng")
+    return design_of(spec, data).assign(data.data, seed)
 
 
 def method_named(name: str) -> type[Any]:
@@ -182,7 +236,7 @@ def release_write(release: Release, path: str) -> Record:
 
 @export("estimate_interval")
 def estimate_interval(estimate: LinearResults, alpha: float) -> Matrix:
-    """Return intervals by the law of the estimate."""
+    """Return intervals by the law of the estimate; of released effects by that of the release."""
     return Matrix.of(getattr(estimate, "shown", estimate).conf_int(alpha))
 
 

@@ -110,12 +110,6 @@ def _levels(parsed: Formula, data: pd.DataFrame) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(np.unique(used[name].to_numpy())) for name in factors | texts}
 
 
-@export("ols_interval")
-def ols_interval(estimate: Fitted, alpha: float) -> Matrix:
-    """Return intervals of coefficients; of released effects by the law of the release."""
-    return Matrix.of(estimate.shown.conf_int(alpha))
-
-
 @export("ols_predict")
 def ols_predict(estimate: Fitted, data: Table, alpha: float = 0.05) -> pd.DataFrame:
     """Return fitted values of new rows and their errors, missing where a regressor is.

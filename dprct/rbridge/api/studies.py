@@ -17,20 +17,15 @@ from dprct.rbridge.api.moments import moments_record
 from dprct.rbridge.api.results import plan_record, result_record
 from dprct.rbridge.convert import Record, Table
 from dprct.rbridge.registry import export
-from dprct.release.writing import writing_at
 from dprct.study.approval import approval_of
+from dprct.study.offer import offered, written_again
 from dprct.study.package import check_package, write_package
 from dprct.study.protect import (
     all_open_points,
     bound_model,
     check_places,
-    planned,
-    price,
-    protected,
     released_file,
-    saying_what_is_kept,
     study_of,
-    written_files,
 )
 from dprct.study.several_studies import rehearsed, resumed, saying_what_was_made, to_be_made
 from dprct.study.verdicts import summary
@@ -119,27 +114,18 @@ def study_protect(
             f"method {study.release.method!r} has no differential-privacy guarantee, whatever "
             "epsilon is; give ``accept_no_guarantee=True``, or use mv_histogram"
         )
-    check_places(study)
-    model = bound_model(study)
-    if approved is not None:
-        approval_of(study, model).check(approved)
     if resume is not None:
-        made = model.resume(resume)
-        return _with_files(made, written_files(study, model, made))
-    planned(study, model).check(confirm=study.release.confirm)
-    cost = price(study, model)
-    with writing_at(study.output):
-        check_places(study)  # another process may have written there meanwhile
-        made = protected(study, model)
-        how = "protect(study, resume = ENTRY), by the entry that ledger(study) shows"
-        with saying_what_is_kept(study, cost, how):
-            files = written_files(study, model, made)
-    return _with_files(made, files)
-
-
-def _with_files(made: Any, files: tuple[Path, ...]) -> Record:
-    found = moments_record(made) if isinstance(made, Moments) else result_record(made)
-    return replace(found, fields={**found.fields, "files": [str(file) for file in files]})
+        made = written_again(study, resume, approved)
+    else:
+        check_places(study)
+        offer = offered(study, approved)
+        offer.check()
+        made = offer.taken(
+            again="protect(study, resume = ENTRY), by the entry that ledger(study) shows"
+        )
+    is_moments = isinstance(made.result, Moments)
+    found = moments_record(made.result) if is_moments else result_record(made.result)
+    return replace(found, fields={**found.fields, "files": [str(path) for path in made.paths]})
 
 
 @export("study_package")

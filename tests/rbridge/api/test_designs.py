@@ -8,7 +8,7 @@ import pytest
 
 import dprct
 from dprct.errors import ParameterError
-from dprct.rbridge.api.designs import KINDS, design_of
+from dprct.rbridge.api.models import DESIGNS, design_of
 from dprct.rbridge.convert import Table
 from dprct.rbridge.registry import exported
 from dprct.schema import Schema
@@ -42,8 +42,8 @@ def test_a_design_from_r_is_the_one_from_python(kind: str) -> None:
 
 
 def test_all_designs_are_there() -> None:
-    assert set(OPTIONS) | {"Custom"} == set(KINDS)
-    assert all(hasattr(dprct, kind) for kind in KINDS)
+    assert set(OPTIONS) | {"Custom"} == set(DESIGNS)
+    assert all(hasattr(dprct, kind) for kind in DESIGNS)
     with pytest.raises(ParameterError, match="no design 'Latin'"):
         design_of({"kind": "Latin", "options": {}})
 
