@@ -46,8 +46,7 @@ def app(
         from dprct.app.desk import opened
         from dprct.app.server import require, serve
         from dprct.schema.schema import Schema
-        from dprct.study.do_files import read_do
-        from dprct.study.prefill import prefilled
+        from dprct.study.do_rows import from_do_files
 
     require()
     if treatment and not do:
@@ -56,9 +55,7 @@ def app(
         )
     filled = None
     if do and treatment:
-        schema = Schema.from_dta(file)
-        reading = read_do(do, schema, treatments=treatment, dataset=file.name)
-        filled = prefilled(reading, schema.names)
+        filled = from_do_files(do, Schema.from_dta(file), file, treatment)
     place = file.with_suffix(".toml") if study is None else study
     is_new = not place.exists()
     with working(f"reading {file.name}"):

@@ -52,9 +52,8 @@ def describe(
     """Print a codebook of FILE without its values; with --draft, write a study file to fill in."""
     from dprct.io.stata.names import stata_names
     from dprct.schema.columns import shown
-    from dprct.study.do_files import read_do
+    from dprct.study.do_rows import from_do_files
     from dprct.study.draft import draft
-    from dprct.study.prefill import prefilled
     from dprct.study.protect import facts_of_file
 
     if do and (draft_file is None or not treatment):
@@ -90,8 +89,7 @@ def describe(
         with atomic_write(draft_file, mode="wb") as target:
             filled = None
             if do:
-                reading = read_do(do, schema, treatments=treatment, dataset=file.name)
-                filled = prefilled(reading, schema.names, treatment or ())
+                filled = from_do_files(do, schema, file, treatment or ())
             if stata_names(schema.names):
                 facts = facts_of_file(file, "stata")
             text = draft(facts.schema, file, draft_file, filled, columns or (), facts.whole)

@@ -236,7 +236,7 @@ def _row(parsed: Parsed, memory: Memory, place: Place, parts: _Parts) -> Regress
         derived=made,
         sources=memory.sources,
         steps=(*memory.steps, *(f"no {one.how}" for one in memory.pending[:1])),
-        merges=tuple(map(known, memory.merges)),
+        merges=tuple(" ".join(one.parts) for one in memory.changes if one.how == "merge"),
         changes=memory.changes,
         intercept=parsed.option("noconstant", 5) is None,
         unknown=memory.unknown,

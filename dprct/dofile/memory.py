@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
-_MOST_CHANGES = 20
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
 """Conditions on ``_merge`` that hold for rows that found their key, or (``all``) for all rows."""
 _NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -36,9 +35,10 @@ class Merged(NamedTuple):
 class Restacked(NamedTuple):
     """A change of its rows that a study makes before the release, in the order of the study."""
 
-    how: str  # append, reshape long, reshape wide, collapse
-    by: str  # the file; the id; the columns of the groups
-    parts: tuple[str, ...] = ()  # columns that vary; of a collapse each as "statistic new=old"
+    how: str  # append, reshape long, reshape wide, collapse; in do-files also merge
+    by: str  # the file, "" if it is not one as it was given; the id; the columns of the groups
+    # Columns that vary, or of the key; of a collapse each as "statistic new=old".
+    parts: tuple[str, ...] = ()
     wave: str = ""
     waves: tuple[float, ...] = ()
     columns: tuple[str, ...] | None = None  # of the data after it, where these are known
@@ -70,7 +70,7 @@ class Memory:
     ``codes`` are columns that number others' values, with these as factors and the rows numbered.
     ``matched`` says of what a study merged as the do-file does whether all rows found a key.
     ``pending`` is what a study does to its rows, and the do-file has not done so far.
-    ``changes`` are those that no study makes, ``place`` is the line that is read.
+    ``changes`` are those that no study makes, and merges; ``place`` is the line that is read.
     ``spend`` counts work: 1 is about a microsecond, as a bound on all of it needs.
     """
 
@@ -84,7 +84,6 @@ class Memory:
     unknown: tuple[str, ...] = ()
     panel: str = ""
     survey: str = ""
-    merges: tuple[str, ...] = ()
     made: dict[str, Made] = field(default_factory=dict)
     asked: dict[str, Made | None] = field(default_factory=dict)
     torn: frozenset[str] = frozenset()
@@ -261,7 +260,7 @@ class Memory:
         if step is not None and self._collapses(step, made, {*self.expand(by)}):
             self._restacked(step)
             return
-        said_in_order = tuple(f"{how} {name}={old}" for name, (how, old) in made.items())
+        said_in_order = tuple(f"{how} {name}={old}" for name, (how, old) in made.items() if plain)
         self._changed_rows(Restacked("collapse", " ".join(self.expand(by)), said_in_order))
         self.step("collapse")
         self._rows_made_anew("it is made before rows are collapsed")
@@ -289,7 +288,7 @@ class Memory:
 
     def _changed_rows(self, change: Restacked) -> None:
         """Keep a change of rows that no study makes, for a draft of one."""
-        if len(self.changes) < _MOST_CHANGES:
+        if len(self.changes) < _MOST_CONDITIONS:
             parts = tuple(map(known, change.parts))
             by, wave = known(change.by), known(change.wave)
             change = change._replace(by=by, wave=wave, parts=parts, place=self.place)
@@ -390,16 +389,16 @@ class Memory:
 
         What a merge matches on is kept where the other file is whole, with the rows that it has.
         """
-        if how == "append":
-            self._changed_rows(Restacked("append", name))
+        if how in ("append", "merge"):
+            whole = other is not None and not (other.sample or other.steps or other.unknown)
+            made = {*self.derived, *(other.derived if other is not None else ())}
+            keys = by.split() if whole and not made & {*by.split()} else ()
+            file = (other.sources[:1] if other is not None else ()) or (name,)
+            self._changed_rows(Restacked(how, file[0] if whole else "", tuple(keys)))
         self.step(how)
         self._rows_made_anew(f"it is made before the {how} of another file")
         others = (0, 0) if other is None else (len(other.derived), len(other.columns or ()))
         self.spend((sum(others) + len(self.sources) + len(self.columns or ())) >> 3)
-        if how == "merge" and len(self.merges) < _MOST_CONDITIONS:
-            whole = other is not None and not (other.sample or other.steps or other.unknown)
-            made = {*self.derived, *(other.derived if other is not None else ())}
-            self.merges = (*self.merges, by if whole and not made & {*by.split()} else "")
         more = (name,) if other is None or not other.sources else other.sources
         self.sources = tuple(dict.fromkeys((*self.sources, *more)))
         if other is None or other.columns is None or other.open:

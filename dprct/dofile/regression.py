@@ -78,7 +78,7 @@ class Regression:
     # The columns by which each merge matches rows; "" where the other file has not all of its rows,
     # or where it is not by columns.
     merges: tuple[str, ...] = ()
-    changes: tuple[Restacked, ...] = ()  # these steps, but merges, as a study could make them
+    changes: tuple[Restacked, ...] = ()  # these steps as a study could make them
     # Variables of ``sample`` and ``groups`` that the do-files make or change, but ``_merge``.
     remade: tuple[str, ...] = ()
     # The confidence level in percent that the command or ``set level`` asks for; "" is Stata's.

@@ -35,8 +35,13 @@ class Session:
         merges: Merges | None = None,
     ) -> None:
         given = merges or {}
-        self.merges = {_base(x): one for x, one in given.items() if isinstance(one, Merged)}
-        self.restacked = tuple(one for one in given.values() if isinstance(one, Restacked))
+        self.merges: dict[str, tuple[Merged, tuple[Restacked, ...]]] = {}
+        self.restacked: tuple[Restacked, ...] = ()
+        for name, one in given.items():
+            if isinstance(one, Merged):
+                self.merges[_base(name)] = one, self.restacked
+            else:
+                self.restacked = (*self.restacked, one)
         self.prepared = prepared
         self.header = None if header is None else [*header]
         self.header_of = dataset
@@ -85,9 +90,15 @@ class Session:
         )  # fmt: skip
 
     def merged(self, name: str, by: str) -> Merged | None:
-        """Return how the study merges a file as the do-file does; None if it does not."""
-        found = self.merges.get(_base(name)) if name not in self.saved else None
-        if found is None or {*by.split()} != {*found.keys}:
+        """Return how the study merges a file as the do-file does; None if it does not.
+
+        Rows that are appended after a merge have none of its columns.
+        """
+        found, before = self.merges.get(_base(name), (None, ()))
+        if found is None or name in self.saved or {*by.split()} != {*found.keys}:
+            return None
+        done = self.restacked[: len(self.restacked) - len(self.memory.pending)]
+        if _appends(done) != _appends(before):
             return None
         return None if {*found.keys} & {*self.memory.derived} else found
 
@@ -124,6 +135,10 @@ class Session:
             note = "; ".join(part for part in (title, row.note) if part)
             self.rows[number] = replace(row, table=title, note=note)
             self.stored[name] = self.rows[number]
+
+
+def _appends(steps: Sequence[Restacked]) -> int:
+    return sum(one.how == "append" for one in steps)
 
 
 def _base(name: str) -> str:

@@ -334,10 +334,10 @@ def packed_others(file: Path) -> Others:
     key, derived = None, dict[str, str]()
     for place, by, merged_places in listed:
         if (root / place).resolve() != whole:
-            headers |= _packed_headers(root, [place])
+            headers |= headers_in(root, [place])
             continue
         key, derived = by if isinstance(by, str) else None, made[place]
-        found = _packed_headers(root, [*merged_places])
+        found = headers_in(root, [*merged_places])
         for name, whole_part in merged_places.items():
             base = name.rpartition("/")[2]
             if base in found:
@@ -368,8 +368,8 @@ def _checked(derived: Mapping[str, str]) -> dict[str, str]:
     return {str(name): text for name, text in derived.items()}
 
 
-def _packed_headers(root: Path, places: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns of files of a package; what leads out of it is not opened."""
+def headers_in(root: Path, places: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of files of a folder; what leads out of it is not opened."""
     found = {}
     for place in places:
         path = root / place

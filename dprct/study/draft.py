@@ -123,6 +123,14 @@ _REGRESSIONS = """
 # neighbors = "replace-one-design-public"
 """
 
+_ROWS = (
+    "# The do-files do this to rows. Where the study does it as well, in this order, it releases",
+    "# the regressions after it; another study releases those before it. Give paths from here, and",
+    "# declare the columns that the rows then have. All of a file to merge must be public, such as",
+    "# facts of villages that were not computed from answers; merge others beforehand, and let",
+    "# data name the result. The last line of other steps is what [unit] says.",
+)
+
 _TAIL = """
 # The tables of the paper, one section each; dprct table makes them from the release.
 # [[table]]
@@ -229,7 +237,7 @@ def _head_of(head: str, filled: Prefill) -> str:
 
 def _derived(filled: Prefill) -> str:
     """Return what do-files make of columns, and by name what the study does not carry out."""
-    merged = [*_merged(filled), *_changed(filled)]
+    prepared = _prepared(filled)
     lines = [f"# {name}: {_one_line(why)}" for name, why in filled.refused.items()]
     if lines:
         lines = ["# These columns of the do-files are not carried out:", *lines[:_MOST_REFUSED], ""]
@@ -241,36 +249,22 @@ def _derived(filled: Prefill) -> str:
         ]
     for one in filled.derived:
         lines += [f"# {_places(one.places)}", f"{_key(one.name)} = {_text(one.expression)}"]
-    return "\n".join([*merged, *lines, "", ""]) if merged or lines else ""
+    return "\n".join([*prepared, *lines, "", ""]) if prepared or lines else ""
 
 
-def _merged(filled: Prefill) -> list[str]:
-    """Return the files that do-files merge, as comments: only a person knows which are public."""
-    if not filled.merges:
-        return []
-    lines = [
-        "# The do-files merge these files. If all of a file is public, such as facts of villages",
-        "# that were not computed from answers, the study merges it: give its path from here.",
-        "# Merge others beforehand, and let data name the result. Regressions after a merge are",
-        "# not drafted: declare one of them, and dprct check prints the others, to be copied.",
-    ]
-    for name, by in filled.merges:
-        keys = by.split()
-        on = _texts(keys) if len(keys) > 1 else _text(by)
-        lines += ["# [[prepare]]", f"# merge = {_text(name)}", f"# on = {on}"]
-    return [*lines, ""]
-
-
-def _changed(filled: Prefill) -> list[str]:
+def _prepared(filled: Prefill) -> list[str]:
     """Return what do-files do to rows, as comments: one study has one file of rows."""
-    if not filled.changes:
+    if not filled.prepared:
         return []
-    lines = [
-        "# The do-files change rows. If a study does so as well, it releases the regressions after",
-        "# that, and another study those before it. The last line of each is what [unit] says.",
-    ]
-    for one in filled.changes:
-        lines += [f"# {_places([one.place])}", "# [[prepare]]", *(f"# {x}" for x in _step(one))]
+    lines = list(_ROWS)
+    for k, one in enumerate(filled.prepared, 1):
+        lines += [f"# List {k}:"] if len(filled.prepared) > 1 else []
+        for step in one.steps:
+            lines += [
+                f"# {_places([step.place])}",
+                "# [[prepare]]",
+                *(f"# {x}" for x in _step(step)),
+            ]
     return [*lines, ""]
 
 
@@ -279,6 +273,10 @@ def _step(one: Restacked) -> Iterator[str]:
     if one.how == "append":
         yield f"append = {_text(one.by)}"
         yield "# [unit] id, and max_rows: the most rows of one person in both files together"
+    elif one.how == "merge":
+        yield f"merge = {_text(one.by)}"
+        yield f"on = {_texts(one.parts) if len(one.parts) > 1 else _text(one.parts[0])}"
+        yield "# complete = true: if it is public that each row of the data finds its key in it"
     elif one.how == "collapse":
         pairs = [part.partition(" ")[::2] for part in one.parts]
         named = [(how, *said.partition("=")[::2]) for how, said in pairs]
@@ -366,14 +364,26 @@ def _table(part: TablePart, filled: Prefill) -> str:
 
 def _regressions(filled: Prefill) -> str:
     """Return the regressions of the do-files as comments, since a draft has another method."""
-    parts = []
-    for one in filled.regressions:
+    lines = _drafted(filled.regressions)
+    for k, after in enumerate(filled.prepared, 1):
+        if after.regressions:
+            which = f"list {k} of" if len(filled.prepared) > 1 else "the"
+            lines += ["", f"With {which} [[prepare]] above:"]
+            lines += [f"{_key(x.name)} = {_text(x.expression)}   # in [derived]"
+                      for x in after.derived if x not in filled.derived]  # fmt: skip
+            lines += _drafted(after.regressions)
+    return _REGRESSIONS + "".join(f"# {line}".rstrip() + "\n" for line in lines) if lines else ""
+
+
+def _drafted(regressions: Iterable[Printed]) -> list[str]:
+    """Return the lines of regressions, each after an empty one."""
+    lines = []
+    for one in regressions:
         what = "a product" if one.crossed else "an instrument" if "[" in one.formula else ""
         public = what and one.where
         note = [f"only if all columns of its where are public: it has {what}"] if public else []
-        lines = ["", _places(one.places), *note, *regression_lines(one)]
-        parts += [f"# {line}".rstrip() for line in lines]
-    return _REGRESSIONS + "\n".join(parts) + "\n" if parts else ""
+        lines += ["", _places(one.places), *note, *regression_lines(one)]
+    return lines
 
 
 def regression_lines(one: Printed) -> list[str]:

@@ -66,6 +66,15 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """What do-files do to rows, in their order, and the regressions after all of it."""
+
+    steps: tuple[Restacked, ...]
+    regressions: tuple[Printed, ...]
+    derived: tuple[Derived, ...]  # columns that they make after it
+
+
+@dataclass(frozen=True, slots=True)
 class Prefill:
     """What do-files say of the columns of one file; nothing of it comes from data."""
 
@@ -85,10 +94,8 @@ class Prefill:
     derived: tuple[Derived, ...] = ()
     # Columns that they make otherwise, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
-    # Files that are merged into the data by columns of these, with the columns.
-    merges: tuple[tuple[str, str], ...] = ()
-    # What they do to the rows of the file, each where it was first done.
-    changes: tuple[Restacked, ...] = ()
+    # What they do to the rows of the file, for each list of steps what comes after.
+    prepared: tuple[Prepared, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -130,7 +137,6 @@ def prefilled(
 
     known = set(columns)
     rows = [_by_column(row) for row in rows]
-    merges = _merges(rows, known)
     own = (n for row in rows for n in row.treatments if n not in row.derived)
     assigned = {*treatments, *own} & known
     made = _derived(rows, columns, {*treatments}, assigned)
@@ -203,16 +209,18 @@ def prefilled(
             assigned=moved,
         ),
         derived=made,
-        refused={
-            name: one.refused
-            for row in rows
-            if row.treatments
-            for name, one in row.made.items()
-            if one.refused
-        },
-        merges=merges,
-        changes=_changes(rows, {*columns}),
+        refused=reasons(rows),
     )
+
+
+def reasons(rows: Iterable[Regression]) -> dict[str, str]:
+    """Columns of regressions on treatment that are not carried out, with the first reason."""
+    found: dict[str, str] = {}
+    for row in rows:
+        for name, one in row.made.items() if row.treatments else ():
+            if one.refused:
+                found.setdefault(name, one.refused)
+    return found
 
 
 def _moved(outcomes: set[str], assigned: set[str], made: Sequence[Derived]) -> set[str]:
@@ -227,32 +235,6 @@ def _moved(outcomes: set[str], assigned: set[str], made: Sequence[Derived]) -> s
         for one in made
         if one.values & found or (one.parents & assigned and not one.parents <= assigned)
     }
-
-
-def _changes(rows: Iterable[Regression], known: set[str]) -> tuple[Restacked, ...]:
-    """Return the first changes of rows that are of columns of the file, each once."""
-    found: dict[Restacked, Restacked] = {}
-    for row in rows:
-        for one in row.changes[:1]:
-            of = {*one.by.split()} if one.how == "collapse" else {*one.parts, one.by}
-            if one.how == "append" or (one.varying & known if one.waves else of <= known):
-                found.setdefault(one._replace(place=("", 0)), one)
-    return tuple(found.values())
-
-
-def _merges(rows: Iterable[Regression], known: set[str]) -> tuple[tuple[str, str], ...]:
-    """Return the files that are merged by columns of the data, where nothing else is done to rows.
-
-    A file of a row for each person is among them where nothing tells it from one of villages.
-    """
-    found = {
-        pair: None
-        for row in rows
-        if row.steps == ("merge",) and len(row.merges) == len(row.sources) - 1
-        for pair in zip(row.sources[1:], row.merges, strict=True)
-        if pair[1] and {*pair[1].split()} <= known
-    }
-    return tuple(found)
 
 
 def _derived(

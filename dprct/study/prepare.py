@@ -342,7 +342,9 @@ _ROWS = re.compile(
 
 
 def merges_in(facts: Mapping[str, str]) -> Merges:
-    """Return what a certificate says was merged, by the file's name, and was done to rows.
+    """Return what a certificate says was merged, by the file's name, and done to rows, in order.
+
+    Steps of rows have their numbers among all steps, and merges, in their order, the others.
 
     Examples
     --------
@@ -353,17 +355,18 @@ def merges_in(facts: Mapping[str, str]) -> Merges:
     ('reshape long', 'id', ('y', 'z'), 't', (1.0, 2.0))
     """
     found: dict[str, Merged | Restacked] = {}
+    rows = {name: said for name, text in facts.items()
+            if name.startswith(ROWS_BY) and (said := _ROWS.match(text))}  # fmt: skip
     for name, text in facts.items():
         said = _FACT.match(text) if name.startswith(MERGED_BY) else None
         if said is not None:
+            while (step := f"{ROWS_BY}{len(found) + 1}") in rows:
+                found[step] = _restacked_in(rows.pop(step))
             keys, columns = said["keys"].split(), said["columns"].split(", ")
             found[name.removeprefix(MERGED_BY)] = Merged(
                 tuple(keys), tuple(columns), said["all"] is not None
             )
-        rows = _ROWS.match(text) if name.startswith(ROWS_BY) else None
-        if rows is not None:
-            found[name] = _restacked_in(rows)
-    return found
+    return {**found, **{name: _restacked_in(said) for name, said in rows.items()}}
 
 
 def _restacked_in(said: re.Match[str]) -> Restacked:

@@ -53,7 +53,7 @@ def _sum(values: Sequence[float]) -> float:
         return max(-most, min(total, most))
 
 
-_STATISTICS: Mapping[str, Callable[[list[float]], float]] = {
+STATISTICS: Mapping[str, Callable[[list[float]], float]] = {
     "mean": lambda values: _sum(values) / len(values),
     "sum": _sum,
     "count": len,
@@ -351,10 +351,10 @@ class Collapse:
                 f'{self.where} computes nothing; write collapse = {{y = "mean"}}, by = "village"'
             )
         for name, (how, old) in self.asked.items():
-            if how not in _STATISTICS or not (name.isidentifier() and old.isidentifier()):
+            if how not in STATISTICS or not (name.isidentifier() and old.isidentifier()):
                 raise StudyError(
                     f"{self.where}: {name} = {self.collapse[name]!r}; give one of "
-                    f'{" ".join(_STATISTICS)}, and a column if it has another name: "mean income"'
+                    f'{" ".join(STATISTICS)}, and a column if it has another name: "mean income"'
                 )
 
     @property
@@ -446,7 +446,7 @@ def _whose(ids: pd.Series[Any]) -> NDArray[np.intp]:
 def _computed(how: str, values: NDArray[Any]) -> float:
     if not len(values):
         return _OF_NONE.get(how, float(tagged([0])[0]))
-    return float(_STATISTICS[how](values.tolist()))
+    return float(STATISTICS[how](values.tolist()))
 
 
 def _nothing(like: pd.Series[Any], n: int) -> NDArray[Any]:

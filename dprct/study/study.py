@@ -424,12 +424,17 @@ class Study:
         Regressions after a change of rows are those of the release where it is of numbers; a
         protected file has the changed rows, and no do-file that changes them runs on it.
         """
-        found: dict[str, Merged | Restacked] = {**merges_of(self.public_files, schema)}
-        if self.restacks:
-            for k, (step, header) in enumerate(self._steps(Schema.from_dta(self.data)), 1):
-                if not isinstance(step, Preparation):
-                    one = restacked(step, header.names)
-                    found[f"step {k}"] = one._replace(runs=not self.makes_file)
+        merged = merges_of(self.public_files, schema)
+        if not self.restacks:
+            return merged
+        found: dict[str, Merged | Restacked] = {}
+        for k, (step, header) in enumerate(self._steps(Schema.from_dta(self.data)), 1):
+            if isinstance(step, Preparation):
+                name = Path(step.merge).name
+                found[name] = merged[name]
+            else:
+                one = restacked(step, header.names)
+                found[f"step {k}"] = one._replace(runs=not self.makes_file)
         return found
 
     def merged_facts(self, header: Schema) -> dict[str, str]:

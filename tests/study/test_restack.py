@@ -18,10 +18,10 @@ from dprct.schema import Schema
 from dprct.study.approval import approval_of, approval_page
 from dprct.study.data_sets import others_beside, planned_verdicts
 from dprct.study.do_files import read_do
-from dprct.study.draft import _step
+from dprct.study.do_rows import from_do_files
+from dprct.study.draft import _step, draft, regression_lines
 from dprct.study.offer import offered
 from dprct.study.package import check_package, write_package
-from dprct.study.prefill import prefilled
 from dprct.study.prepare import ROWS_BY, merges_in
 from dprct.study.protect import (
     _noting_merged,
@@ -39,6 +39,8 @@ from dprct.study.verdicts import of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from dprct.study.prefill import Prefill
 
 HEAD = """\
 version = 1
@@ -439,8 +441,8 @@ def test_the_ledger_knows_an_appended_file(tmp_path: Path) -> None:
             'reshape = "long"\n# columns = ["y"]\n# id = "pid"\n# wave = "year"\n# waves = [1, 2]',
         ),
         (
-            "reshape wide age, i(pid) j(treat)",
-            'reshape = "wide"\n# columns = ["age"]\n# id = "pid"',
+            "reshape wide y1, i(pid) j(age)",
+            'reshape = "wide"\n# columns = ["y1"]\n# id = "pid"',
         ),
         (
             "collapse (mean) m=y1 (max) y2, by(treat)",
@@ -451,9 +453,108 @@ def test_the_ledger_knows_an_appended_file(tmp_path: Path) -> None:
 def test_a_draft_has_the_steps_of_do_files(line: str, step: str, tmp_path: Path) -> None:
     do = f"use people\n{line}\nregress y2 treat\n"
     home_of(tmp_path, "", do, people=waves())
-    header = Schema.from_dta(tmp_path / "rep" / "people.dta")
-    read = read_do(tmp_path / "rep" / "main.do", header, treatments=["treat"])
-    (found,) = prefilled(read, header.names).changes
+    ((found,),) = [one.steps for one in drafted(tmp_path).prepared]
     assert found.place == ("main.do", 2)
     text = "\n".join(f"# {one}" for one in _step(found))
     assert text.startswith(f"# {step}")
+
+
+def drafted(tmp_path: Path) -> Prefill:
+    file = tmp_path / "rep" / "people.dta"
+    return from_do_files([tmp_path / "rep" / "main.do"], Schema.from_dta(file), file, ["treat"])
+
+
+VILLAGES = pd.DataFrame({"village": np.arange(4.0), "rain": [1.0, 2.0, 2.5, 4.0]})
+FIRST = people().assign(village=np.arange(400) % 4.0)
+
+
+def test_a_draft_lists_all_steps_in_order_with_the_regressions_after_them(tmp_path: Path) -> None:
+    do = """use people
+gen ly = log(y)
+regress ly treat age, robust
+append using round2
+merge m:1 village using villages
+keep if _merge == 3
+gen old = age > 50
+regress y treat rain mood, cluster(village)
+regress y treat old ly, cluster(village)
+use people
+merge m:1 village using villages
+regress y treat rain, robust
+joinby village using villages
+append using round2
+use round2
+gen ly = 3
+reshape wide y, i(pid) j(age)
+regress ly treat
+"""
+    second = FIRST.assign(mood=1.0)
+    study = home_of(tmp_path, "", do, people=FIRST, round2=second, villages=VILLAGES)
+    found = drafted(tmp_path)
+    assert [one.formula for one in found.regressions] == ["ly ~ treat + age"]
+    alone, both = found.prepared
+    assert [one.by for one in alone.steps] == ["villages.dta"]
+    assert [(one.how, one.by) for one in both.steps] == [
+        ("append", "round2.dta"), ("merge", "villages.dta"),
+    ]  # fmt: skip
+    assert [one.formula for one in alone.regressions] == ["y ~ treat + rain"]
+    assert [one.formula for one in both.regressions] == ["y ~ treat + rain + mood"]
+    assert [one.name for one in both.derived] == ["old"]
+    assert found.refused == {"ly": "it is made before rows are changed"}
+    text = draft(Schema.from_frame(FIRST), tmp_path / "rep" / "people.dta", study, found)
+    where = [text.index(f"# {one}\n") for one in (
+        "List 1:", "List 2:", 'append = "round2.dta"', "With list 1 of [[prepare]] above:",
+        'formula = "y ~ treat + rain"', "With list 2 of [[prepare]] above:",
+        'formula = "y ~ treat + rain + mood"',
+    )]  # fmt: skip
+    assert where == sorted(where)
+
+
+def test_drafted_regressions_after_steps_are_valid(tmp_path: Path) -> None:
+    do = """use people
+append using round2
+merge m:1 village using villages
+regress y treat age rain, cluster(pid)
+"""
+    home_of(tmp_path, "", do, people=FIRST, round2=FIRST, villages=VILLAGES)
+    ((one,),) = [part.regressions for part in drafted(tmp_path).prepared]
+    merge = '[[prepare]]\nmerge = "rep/villages.dta"\non = "village"\ncomplete = true\n'
+    told = REST.replace('formula = "y ~ treat + age"', "\n".join(regression_lines(one)[1:]))
+    told = told.replace('cov_type = "CR1"', 'neighbors = "replace-one-design-public"')
+    told = told.replace("levels = [0, 1]", 'fate = "public", levels = [0, 1]')
+    told = told.replace('missing = ["."], missing_policy = "private"', 'missing = "never"')
+    rain = 'rain = {fate = "modelled"}\nvillage = {levels = [0, 1, 2, 3], missing = "never"}\n'
+    text = HEAD + APPEND + merge + told + rain
+    home_of(tmp_path, text)
+    (tmp_path / "rep" / "main.do").write_text(do)
+    study = study_of(tmp_path / "study.toml")
+    found = planned_verdicts(study, study.do_files)
+    assert [x.kind for x in found] == ["valid"], found
+
+
+def test_rows_appended_after_a_merge_have_none_of_its_columns(tmp_path: Path) -> None:
+    """A do-file that merges and appends in another order than the study has other rows."""
+    append, merge = "append using round2\n", "merge m:1 village using villages\n"
+    steps = {
+        append: APPEND,
+        merge: '[[prepare]]\nmerge = "rep/villages.dta"\non = "village"\ncomplete = true\n',
+    }
+    for own, other in ((append, merge), (merge, append)):
+        facts = 'rain = {fate = "modelled"}\nvillage = {levels = [0, 1, 2, 3], missing = "never"}\n'
+        text = (
+            HEAD + steps[own] + steps[other] + REST.replace("treat + age", "treat + rain") + facts
+        )
+        study = study_of(home_of(tmp_path, text, people=FIRST, round2=FIRST, villages=VILLAGES))
+        header = header_and_rows(study)[0]
+        schema = study.declared(header)
+        said = merges_in(study.merged_facts(header))
+        for merges in (study.merges(schema), said):
+            done = []
+            for first, second in ((own, other), (other, own)):
+                do = f"use people\n{first}{second}regress y treat rain, cluster(pid)\n"
+                home_of(tmp_path, text, do)
+                (row,) = read_do(
+                    study.do_files[0], study.of_file(header), treatments=["treat"], merges=merges
+                )
+                done.append(row.steps)
+            assert [bool(one) for one in done] == [False, True], done
