@@ -58,7 +58,7 @@ from dprct.results.typeset import (
 from dprct.schema.columns import DATASET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -187,6 +187,19 @@ def interval_frame(params: pd.Series[float], half: ArrayLike) -> pd.DataFrame:
     values, around = params.to_numpy(), np.asarray(half, np.float64)
     ends = np.column_stack([values - around, values + around])
     return pd.DataFrame(ends, index=params.index)
+
+
+def labelled(
+    names: Iterable[Any], values: ArrayLike, cov: Any, noise: ArrayLike | None = None
+) -> dict[str, Any]:
+    """Coefficients, covariance and noise of :class:`LinearResults`, by name."""
+    index = pd.Index(list(names), dtype=object)
+    return {
+        "params": pd.Series(values, index=index, dtype=np.float64),
+        "cov": pd.DataFrame(cov, index=index, columns=index),
+        "bse_noise": None if noise is None else pd.Series(noise, index=index, dtype=np.float64),
+        "layout": tuple(map(str, index)),
+    }
 
 
 @runtime_checkable
@@ -490,6 +503,16 @@ class LinearResults(Shown):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self.params)} coefficients, nobs={self.nobs}>"
+
+    def _following(
+        self, table: Mapping[str, Any], title: str, notes: tuple[str, ...] = ()
+    ) -> LinearResults:
+        """Functions of the coefficients, :func:`labelled`, as a result of their own."""
+        return LinearResults(
+            **table, df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
+            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
+            formula=self.formula, title=title, notes=notes,
+        )  # fmt: skip
 
     def _series(self, values: NDArray[np.floating[Any]]) -> pd.Series[float]:
         return pd.Series(values, index=self.params.index)

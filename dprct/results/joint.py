@@ -93,6 +93,16 @@ def restrictions(
         return found
 
 
+def one_restriction(wanted: str | Mapping[str, float], names: Sequence[str]) -> Restrictions:
+    """Read one linear combination, or refuse several."""
+    asked = restrictions(wanted, names)
+    if len(asked.weights) > 1:
+        raise ParameterError(
+            f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
+        )
+    return asked
+
+
 def _of_each_outcome(wanted: Any, names: Sequence[str]) -> Restrictions | None:
     """Return restrictions on terms for every outcome in turn; None if they cannot be read so."""
     split = [name.rpartition(": ") for name in names]

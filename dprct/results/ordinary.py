@@ -15,7 +15,7 @@ from dprct.formula import Formula, design, parse
 from dprct.formula.design_matrix import columns_of, is_factor, numbers_of
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
-from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.base import LinearResults, checked_alpha, labelled
 from dprct.results.joint import WaldTest, restrictions, wald_test
 
 if TYPE_CHECKING:
@@ -100,16 +100,10 @@ class OrdinaryResults(LinearResults):
         asked = restrictions(wanted, list(self.params.index))
         single = len(asked.weights) == 1
         names = asked.texts if single else [f"{i + 1}" for i in range(len(asked.weights))]
-        index = pd.Index(list(names), dtype=object)
+        values = asked.weights @ self.params.to_numpy() - asked.values
         cov = asked.weights @ self.cov.to_numpy() @ asked.weights.T
-        return LinearResults(
-            params=pd.Series(asked.weights @ self.params.to_numpy() - asked.values, index=index),
-            cov=pd.DataFrame(cov, index=index, columns=index),
-            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
-            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
-            formula=self.formula, layout=tuple(map(str, index)), notes=self.notes,
-            title=f"{self.title}: {'; '.join(asked.texts)}",
-        )  # fmt: skip
+        title = f"{self.title}: {'; '.join(asked.texts)}"
+        return self._following(labelled(names, values, cov), title, self.notes)
 
     def wald_test(self, wanted: str | Mapping[str, float] | Sequence[str]) -> WaldTest:
         """Return the joint test of linear restrictions; Stata's ``test``.
@@ -255,16 +249,9 @@ class OrdinaryResults(LinearResults):
         self, variable: str, names: list[str], values: Array, gradients: Array, rows: int
     ) -> LinearResults:
         """Return average effects with the errors of the delta method."""
-        index = pd.Index(names, dtype=object)
         cov = gradients @ self.cov.to_numpy() @ gradients.T
-        return LinearResults(
-            params=pd.Series(values, index=index),
-            cov=pd.DataFrame(cov, index=index, columns=index),
-            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
-            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
-            formula=self.formula, layout=tuple(names),
-            title=f"Average effect of {variable}, over {rows:,} rows",
-        )  # fmt: skip
+        title = f"Average effect of {variable}, over {rows:,} rows"
+        return self._following(labelled(names, values, cov), title)
 
     def residual_variance(self) -> float:
         """Return the variance of an outcome about its mean, as the fit has it."""

@@ -12,8 +12,15 @@ from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import JOINT_ALPHA, Combined, GaussianResults, lawful
 from dprct.estimate.moments.gaussian_law import kappa, rounded_up
 from dprct.estimate.moments.instruments import AndersonRubin, IVResults
-from dprct.lazy import pandas as pd
-from dprct.results.joint import WaldTest, noisy_test, positive, restrictions, wald_test
+from dprct.results.base import labelled
+from dprct.results.joint import (
+    WaldTest,
+    noisy_test,
+    one_restriction,
+    positive,
+    restrictions,
+    wald_test,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,11 +67,7 @@ class DeclaredResults(GaussianResults):
 
     def lincom(self, wanted: str | Mapping[str, float]) -> DeclaredResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``, with its interval."""
-        asked = restrictions(wanted, list(self.params.index))
-        if len(asked.weights) > 1:
-            raise ParameterError(
-                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
-            )
+        asked = one_restriction(wanted, list(self.params.index))
         self._check_joint(asked.weights)
         return _tabulated(
             self.drawn, self.of, asked.weights, -asked.values, asked.texts, like=self,
@@ -122,11 +125,7 @@ class JointResults(GaussianResults):
 
     def lincom(self, wanted: str | Mapping[str, float]) -> JointResults:
         """Return a linear combination, such as ``"`y: treat` - `works: treat`"``."""
-        asked = restrictions(wanted, list(self.params.index))
-        if len(asked.weights) > 1:
-            raise ParameterError(
-                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
-            )
+        asked = one_restriction(wanted, list(self.params.index))
         law = self._combined(asked.weights[0], -float(asked.values[0]))
         table = lawful([law], asked.texts, np.zeros((1, 1)), (0.05,))
         return replace(self, **table, title=f"{self.title}: {asked.texts[0]}")
@@ -363,14 +362,12 @@ def instrumented_results(
     bse = math.sqrt(variance) / abs(moved)
     if moved == moved:
         test = DeclaredForm(center=effect, unit=bse, **form)
-    index = pd.Index([one.endogenous], dtype=object)
     clusters = f"Errors are those of {of.clustered}."
     return IVResults(
-        params=pd.Series([effect], index=index), cov=pd.DataFrame([[bse**2]], index, index),
-        bse_noise=pd.Series([math.sqrt(noise) / abs(moved)], index=index),
+        **labelled([one.endogenous], [effect], [[bse**2]], [math.sqrt(noise) / abs(moved)]),
         df_inference=float(of.df), df_resid=float(of.nobs - of.coefficients), nobs=of.nobs,
         cov_type=of.cov_type, guarantee=guarantee, outcome=of.outcome, formula=one.formula,
-        title=f"Declared regression with an instrument: {one.title}", layout=(one.endogenous,),
+        title=f"Declared regression with an instrument: {one.title}",
         notes=(
             f"The effect of {one.endogenous} on {of.estimand}, from {of.formula} and its first "
             "stage.", *((clusters,) if of.groups else ()), *notes,

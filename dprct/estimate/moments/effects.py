@@ -15,7 +15,7 @@ from dprct.estimate.moments.gaussian_law import kappa, p_value, rounded_up
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
-from dprct.results.base import LinearResults, checked_alpha, interval_frame
+from dprct.results.base import LinearResults, checked_alpha, interval_frame, labelled
 from dprct.results.joint import (
     WaldTest,
     family_pvalues,
@@ -363,15 +363,9 @@ def lawful(
     laws: Sequence[Combined], names: Sequence[str], cov: Array, alphas: Sequence[float]
 ) -> dict[str, Any]:
     """Columns of :class:`GaussianResults`, whose errors are valid at every one of ``alphas``."""
-    index = pd.Index(list(names), dtype=object)
     np.fill_diagonal(cov, np.square([law.standard_error(alphas) for law in laws]))
-    return {
-        "params": pd.Series([one.value for one in laws], index=index, dtype=np.float64),
-        "cov": pd.DataFrame(cov, index=index, columns=index),
-        "bse_noise": pd.Series([one.noise_sd for one in laws], index=index, dtype=np.float64),
-        "laws": tuple(laws),
-        "layout": tuple(map(str, names)),
-    }
+    table = labelled(names, [one.value for one in laws], cov, [one.noise_sd for one in laws])
+    return table | {"laws": tuple(laws)}
 
 
 class Source(Protocol):

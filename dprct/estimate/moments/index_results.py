@@ -13,9 +13,9 @@ from dprct.estimate.moments.index_models import linked
 from dprct.estimate.moments.system import GATE
 from dprct.lazy import optimize, special
 from dprct.lazy import pandas as pd
-from dprct.results.base import LinearResults
+from dprct.results.base import LinearResults, labelled
 from dprct.results.binary import WithRatios
-from dprct.results.joint import restrictions, wald_test
+from dprct.results.joint import one_restriction, restrictions, wald_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,23 +129,15 @@ class IndexResults(WithRatios, LinearResults):
             (self._average(beta + h, at) - self._average(beta - h, at)) / (2 * h.sum())
             for h in np.eye(len(beta)) * _CLOSE
         ])  # fmt: skip
-        index = pd.Index([variable], dtype=object)
-        cov = self._combined(slopes[None])
         noise = math.nan
         if self.bse_noise is not None:
             noise = math.sqrt(float(slopes**2 @ self.bse_noise.to_numpy(np.float64) ** 2))
-        return LinearResults(
-            params=pd.Series([self._average(beta, at)], index=index),
-            cov=pd.DataFrame(cov, index=index, columns=index),
-            bse_noise=pd.Series([noise], index=index),
-            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
-            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
-            formula=self.formula, layout=(variable,),
-            title=f"Average effect of {variable}, after {self.family}",
-            notes=(
-                "Averages are over an index of normal law, with the variance of released moments.",
-            ),
-        )  # fmt: skip
+        table = labelled(
+            [variable], [self._average(beta, at)], self._combined(slopes[None]), [noise]
+        )
+        said = "Averages are over an index of normal law, with the variance of released moments."
+        title = f"Average effect of {variable}, after {self.family}"
+        return self._following(table, title, (said,))
 
     def _average(self, beta: Array, at: int) -> float:
         """Average effect of a regressor at these coefficients."""
@@ -187,22 +179,12 @@ class IndexResults(WithRatios, LinearResults):
 
     def lincom(self, wanted: str | Mapping[str, float]) -> LinearResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``."""
-        asked = restrictions(wanted, list(self.params.index))
-        if len(asked.weights) > 1:
-            raise ParameterError(
-                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
-            )
-        w, index = asked.weights[0], pd.Index([asked.texts[0]], dtype=object)
+        asked = one_restriction(wanted, list(self.params.index))
+        w = asked.weights[0]
         used = np.flatnonzero(w)
         value = float(w[used] @ self.params.to_numpy()[used]) - float(asked.values[0])
-        return LinearResults(
-            params=pd.Series([value], index=index),
-            cov=pd.DataFrame(self._combined(asked.weights), index=index, columns=index),
-            df_inference=self.df_inference, df_resid=self.df_resid, nobs=self.nobs,
-            cov_type=self.cov_type, guarantee=self.guarantee, outcome=self.outcome,
-            formula=self.formula, layout=(asked.texts[0],),
-            title=f"{self.title}: {asked.texts[0]}", notes=self.notes,
-        )  # fmt: skip
+        table = labelled(asked.texts, [value], self._combined(asked.weights))
+        return self._following(table, f"{self.title}: {asked.texts[0]}", self.notes)
 
     def wald_test(self, wanted: str | Mapping[str, float] | Sequence[str]) -> WaldTest:
         """Return the joint test of linear restrictions, such as ``"t1 = t2 = 0"``."""
@@ -251,12 +233,15 @@ def index_results(
     notes: tuple[str, ...],
 ) -> IndexResults:  # fmt: skip
     """Table of results of a declared model of an index."""
-    index = pd.Index(list(model.terms), dtype=object)
     read = drawn.estimated
     cov = drawn.sampling + drawn.noise + np.diag(drawn.moved)
     cov[~read] = cov[:, ~read] = math.nan
     noise = np.sqrt(np.maximum(np.diag(drawn.noise), 0))
-    k, nobs = len(index), round(max(drawn.nobs, 0.0))
+    k, nobs = len(model.terms), round(max(drawn.nobs, 0.0))
+    table = labelled(
+        model.terms, np.where(read, drawn.params, math.nan), cov, np.where(read, noise, math.nan)
+    )
+    index = table["params"].index
     said = []
     if model.groups:
         of = " and ".join(model.clustered)
@@ -267,12 +252,9 @@ def index_results(
     if model.weights is not None:
         said.append(f"Rows are weighted by {model.weights}.")
     return IndexResults(
-        params=pd.Series(np.where(read, drawn.params, math.nan), index=index),
-        cov=pd.DataFrame(cov, index=index, columns=index),
-        bse_noise=pd.Series(np.where(read, noise, math.nan), index=index),
-        df_inference=math.inf, df_resid=float(max(nobs - k, 1)), nobs=nobs,
+        **table, df_inference=math.inf, df_resid=float(max(nobs - k, 1)), nobs=nobs,
         cov_type=model.cov_type, guarantee=guarantee, outcome=model.outcome, formula=model.formula,
-        title=f"{model.family.capitalize()} by private scoring: {model.title}", layout=model.terms,
+        title=f"{model.family.capitalize()} by private scoring: {model.title}",
         notes=(*said, *notes, *_unread(drawn, index[~read]),
                *_moved(index[read & (drawn.moved > 0)])),
         family=model.family, estimated=pd.Series(read, index=index), eta2=drawn.eta2,
@@ -332,21 +314,19 @@ def saturated_results(
     noise = np.full(len(mean), math.nan)
     if linear.bse_noise is not None:
         noise = np.sqrt(turn**2 @ linear.bse_noise.to_numpy(np.float64) ** 2)
-    index = linear.params.index
     lost = () if read.all() else (
         "Not estimated: the mean of some cell is within three of its errors of 0 or 1.",
     )  # fmt: skip
     cov[~read] = cov[:, ~read] = math.nan
+    names = linear.params.index
+    beta, noise = np.where(read, beta, math.nan), np.where(read, noise, math.nan)
     return IndexResults(
-        params=pd.Series(np.where(read, beta, math.nan), index=index),
-        cov=pd.DataFrame(cov, index=index, columns=index),
-        bse_noise=pd.Series(np.where(read, noise, math.nan), index=index),
+        **labelled(names, beta, cov, noise) | {"layout": linear.layout},
         df_inference=math.inf, df_resid=linear.df_resid, nobs=linear.nobs,
         cov_type=linear.cov_type, guarantee=linear.guarantee, outcome=linear.outcome,
         formula=linear.formula, title=f"{family.capitalize()} from released means of cells",
-        layout=linear.layout,
         notes=("Each cell has a coefficient of its own, which follows from its released mean.",
                *linear.notes, *lost),
-        family=family, estimated=pd.Series(read, index=index), eta2=eta2, remainder=0.0,
+        family=family, estimated=pd.Series(read, index=names), eta2=eta2, remainder=0.0,
         averages=averages, moved=np.zeros(len(read)),
     )  # fmt: skip

@@ -28,14 +28,14 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
-from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results import typeset
-from dprct.results.base import LinearResults, checked_alpha
+from dprct.results.base import LinearResults, checked_alpha, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from dprct.estimate.moments.noisy import NoisyMoments
@@ -268,8 +268,7 @@ def iv_of(
     inverse = inverse_of(system)
     w_y, w_d = rows_of(cells, y), rows_of(cells, d)
     names = [name for name in system.names if name not in named]
-    index = pd.Index([*names, d.name], dtype=object)
-    k = len(index)
+    k = len(names) + 1
     beta, cov, noise = np.full(k, math.nan), np.full((k, k), math.nan), np.full(k, math.nan)
     unread: tuple[str, ...] = ()
     center, unit = 0.0, 1.0
@@ -290,9 +289,7 @@ def iv_of(
     )  # fmt: skip
     strength = reduced.statistic(math.pi / 2) / len(places) if inverse.passes else math.nan
     return IVResults(
-        params=pd.Series(beta, index=index),
-        cov=pd.DataFrame(cov, index=index, columns=index),
-        bse_noise=pd.Series(np.sqrt(noise), index=index),
+        **labelled([*names, d.name], beta, cov, np.sqrt(noise)),
         df_inference=system.n - k,
         df_resid=system.n - k,
         nobs=round(system.n),
@@ -301,7 +298,6 @@ def iv_of(
         outcome=y.name,
         formula=formula,
         title=title,
-        layout=tuple(str(name) for name in index),
         notes=(*notes, *unread, "The set and p-value of the effect are Anderson and Rubin's."),
         reduced=reduced,
         endogenous=d.name,

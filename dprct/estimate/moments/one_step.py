@@ -832,23 +832,31 @@ def _planned_one(
     n, reach, sd = bound.n, GRID + most, _in_half_steps(place)
     rows, whole = bound.spread.T
     unadjusted = sd**2 * (rows if not bound.clusters else (1 - icc) * rows + icc * whole) / n**2
-    noise = (2 * bound.farthest * reach / effects / n) ** 2
+    noise = np.full(len(rows), (2 * bound.farthest * reach / effects / n) ** 2)
     clips = _clips(bound, place, sd, reach, icc, squares)
     c, d = clips[0], 2 * bound.farthest * reach
     move = sum(_moved(d, one) for one in clips) if bound.clusters else c * c
     om: Any = bound.inflation * move / squares / n**2
     if bound.classical:
         om = bound.most_rows * c * c / squares / (n - bound.coefficients) * rows / n**2
-    kap = np.interp(om / noise, _RATIOS, _KAPPAS)
-    half = residual_of(place, None).half_step
     ideal = guess if bound.step.covariates else 0.0
-    errors = Planned(
-        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * om + noise) * half,
-        np.full(len(rows), math.sqrt(noise) * half),
-        np.sqrt(unadjusted * (1 - ideal)) * half, np.sqrt(unadjusted) * half, kept,
-        doubt=max((om / unadjusted).tolist()) if bound.ways else 0.0,
-    )  # fmt: skip
+    errors = _errors(place, unadjusted, om, noise, kept, ideal)
+    if bound.ways:
+        errors = replace(errors, doubt=max((om / unadjusted).tolist()))
     return Clips(most, _squares_clip(bound, clips, reach)), errors
+
+
+def _errors(
+    place: Place, unadjusted: Array, spread: Any, noise: Array, kept: float, ideal: float
+) -> Planned:
+    """Return the errors to expect from variances in half steps, and the noise of the variance."""
+    half = residual_of(place, None).half_step
+    kap = np.interp(spread / noise, _RATIOS, _KAPPAS)
+    error = unadjusted * (1 - max(kept, 0.0)) + kap * spread + noise
+    return Planned(
+        np.sqrt(error) * half, np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,
+        np.sqrt(unadjusted) * half, kept,
+    )  # fmt: skip
 
 
 def _moved(d: float, c: float) -> float:
@@ -861,17 +869,10 @@ def _planned_products(
     effects: float, squares: float,
 ) -> tuple[Clips, Planned]:  # fmt: skip
     """The same of a regression with products of treatment and covariates."""
-    half = residual_of(place, None).half_step
     found = planned_slopes(
         bound, ahead, _in_half_steps(place), GRID + most, effects, squares, _times(bound.clusters)
     )
-    unadjusted, noise = np.diag(found.sampling), found.noise**2
-    kap = np.interp(found.spread / noise, _RATIOS, _KAPPAS)
-    errors = Planned(
-        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * found.spread + noise) * half,
-        found.noise * half, np.sqrt(unadjusted * (1 - guess)) * half, np.sqrt(unadjusted) * half,
-        kept,
-    )  # fmt: skip
+    errors = _errors(place, np.diag(found.sampling), found.spread, found.noise**2, kept, guess)
     return Clips(most, found.most, tuple(map(float, found.scales))), errors
 
 
@@ -914,13 +915,8 @@ def _planned_members(
         c = _clip_at(bound, place, sd, reach, icc, squares, (counted, counted, 1.0))
         left = max(counted - bound.coefficients, 1.0)
         om = c * c / squares / left * rows / (n * share) ** 2
-    kap = np.interp(om / noise, _RATIOS, _KAPPAS)
     ideal = guess if bound.step.covariates else 0.0
-    errors = Planned(
-        np.sqrt(unadjusted * (1 - max(kept, 0.0)) + kap * om + noise) * half,
-        np.sqrt(noise) * half, np.sqrt(unadjusted * (1 - ideal)) * half,
-        np.sqrt(unadjusted) * half, kept, law.least < effects,
-    )  # fmt: skip
+    errors = replace(_errors(place, unadjusted, om, noise, kept, ideal), enough=law.least < effects)
     return Clips(most, _squares_clip(bound, [c], reach), (squares, icc)), errors
 
 

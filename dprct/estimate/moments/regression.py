@@ -23,8 +23,8 @@ from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import BOTH_NOISES, Labels, panels, stamp, watermark_of
 from dprct.results import typeset
-from dprct.results.base import LinearResults, checked_alpha
-from dprct.results.joint import WaldTest, restrictions, wald_test
+from dprct.results.base import LinearResults, checked_alpha, labelled
+from dprct.results.joint import WaldTest, one_restriction, restrictions, wald_test
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -164,15 +164,10 @@ class RegressionResults(LinearResults):
 
     def lincom(self, wanted: str | Mapping[str, float]) -> RegressionResults:
         """Return a linear combination of coefficients, such as ``"t1 - t2"``, with its hull."""
-        asked = restrictions(wanted, list(self.params.index))
-        if len(asked.weights) > 1:
-            raise ParameterError(
-                f"lincom takes one combination, got {len(asked.weights)}; use wald_test for several"
-            )
+        asked = one_restriction(wanted, list(self.params.index))
         direction = asked.weights[0] @ self.fit.system.to_names
         used = asked.weights[0] != 0
         value = float(asked.values[0]) + self.fit.shift * float(asked.weights[0].sum())
-        index = pd.Index([asked.texts[0]], dtype=object)
         ends = np.array([[-math.inf, math.inf]])
         if self._readable(used):
             ends = np.array([hull(self.fit, direction, _ALPHA)]) - value
@@ -180,17 +175,14 @@ class RegressionResults(LinearResults):
         system = replace(self.fit.system, to_names=direction[None])
         cov = float(direction @ self.fit.cov @ direction) if closed else math.nan
         noise = float(direction @ self.fit.noise @ direction) if closed else math.nan
+        estimate = float(direction @ self.fit.b) - value if closed else math.nan
+        table = labelled(asked.texts, [estimate], [[cov]], [math.sqrt(noise)])
         return replace(
             self,
-            params=pd.Series(
-                [float(direction @ self.fit.b) - value if closed else math.nan], index=index
-            ),
-            cov=pd.DataFrame([[cov]], index=index, columns=index),
-            bse_noise=pd.Series([math.sqrt(noise)], index=index),
+            **table,
             fit=replace(self.fit, system=system, shift=value),
-            estimated=pd.Series([closed], index=index),
+            estimated=pd.Series([closed], index=table["params"].index),
             intervals=ends,
-            layout=(asked.texts[0],),
             title=f"{self.title}: {asked.texts[0]}",
         )
 
@@ -318,19 +310,19 @@ def regression_of(
     inverse = inverse_of(system)
     w = rows_of(cells, target)
     found = fit(system, inverse, w, by_cell=by_cell, meat=meat)
-    index = pd.Index(list(system.names), dtype=object)
     J = system.to_names
     gate = inverse.passes
-    ends = _hulls(found, _ALPHA, np.full(len(index), gate))
+    ends = _hulls(found, _ALPHA, np.full(len(J), gate))
     read = np.array([math.isfinite(low) and math.isfinite(high) for low, high in ends], np.bool_)
     cov, noise = J @ found.cov @ J.T, np.diag(J @ found.noise @ J.T)
     cov[~read] = cov[:, ~read] = math.nan
     variance = found.residual_variance
     kind = "scores" if meat is not None else "by cell" if by_cell else "nonrobust"
+    noise = np.where(read, np.sqrt(np.maximum(noise, 0)), math.nan)
+    table = labelled(system.names, np.where(read, J @ found.b, math.nan), cov, noise)
+    index = table["params"].index
     return RegressionResults(
-        params=pd.Series(np.where(read, J @ found.b, math.nan), index=index),
-        cov=pd.DataFrame(cov, index=index, columns=index),
-        bse_noise=pd.Series(np.where(read, np.sqrt(np.maximum(noise, 0)), math.nan), index=index),
+        **table | {"layout": tuple(one.name for one in regressors)},
         df_inference=system.df_resid,
         df_resid=system.df_resid,
         nobs=round(system.nobs),
@@ -339,7 +331,6 @@ def regression_of(
         outcome=target.name,
         formula=formula,
         title=title,
-        layout=tuple(one.name for one in regressors),
         notes=(*notes, *_unread(gate, inverse.eta2, index[~read])),
         fit=found,
         estimated=pd.Series(read, index=index),

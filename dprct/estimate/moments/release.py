@@ -131,13 +131,7 @@ def allocation_of(
         mechanism = AnalyticGaussian(budget, grid.l2_squared, grid.numbers(groups))
         return Allocation(budget=budget, parts={MOMENTS: mechanism})
     left = 1 - (SHARE if scores else 0) - sum((p.share for p in models.values()), Fraction(0))
-    parts = {MOMENTS: ReleasePart(left, grid.l1, grid.l2_squared, grid.numbers(groups))}
-    for place, size in enumerate(scores, 1):
-        share = SHARE / len(scores)
-        parts[SCORES.format(place)] = ReleasePart(
-            share, 2 * size * STEPS**2, SCORE_SQUARED, size**2
-        )
-    parts |= models
+    parts = {**_parts(grid, groups, scores, left), **models}
     try:
         drawn = mechanisms_of(budget, "gaussian", parts)
     except ParameterError:
@@ -148,14 +142,23 @@ def allocation_of(
     return Allocation(budget=budget, parts=drawn, composition="gdp")
 
 
+def _parts(
+    grid: MomentsGrid, groups: int, scores: Sequence[int], share: Fraction
+) -> dict[str, ReleasePart]:
+    """Moments with a share of mu squared, and the scores of regressions of these sizes."""
+    parts = {MOMENTS: ReleasePart(share, grid.l1, grid.l2_squared, grid.numbers(groups))}
+    for place, size in enumerate(scores, 1):
+        parts[SCORES.format(place)] = ReleasePart(
+            SHARE / len(scores), 2 * size * STEPS**2, SCORE_SQUARED, size**2
+        )
+    return parts
+
+
 def shared_allocation(
     grid: MomentsGrid, groups: int, budget: Budget, scores: Sequence[int], share: Fraction
 ) -> Allocation:
     """Return the mechanisms of moments with a share of mu squared, and of scores beside it."""
-    parts = {MOMENTS: ReleasePart(share, grid.l1, grid.l2_squared, grid.numbers(groups))}
-    for place, size in enumerate(scores, 1):
-        own = SHARE / len(scores)
-        parts[SCORES.format(place)] = ReleasePart(own, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
+    parts = _parts(grid, groups, scores, share)
     parts[EFFECTS] = ReleasePart(1 - sum((p.share for p in parts.values()), Fraction(0)), 1, 1, 1)
     return Allocation(
         budget=budget, parts=mechanisms_of(budget, "gaussian", parts), composition="gdp"
@@ -167,14 +170,11 @@ def step_allocation(
     vectors: Mapping[str, Vector], chosen: Chosen, models: Mapping[str, ReleasePart] = NO_PARTS,
 ) -> StepAllocation:  # fmt: skip
     """Return the mechanisms of a release with declared regressions, in the shares of a plan."""
-    own = {name: SHARE / len(scores) for name in (SCORES.format(k + 1) for k in range(len(scores)))}
-    own_of_models = {name: part.share for name, part in models.items()}
-    shares = {MOMENTS: chosen.moments, **own, TOTALS: chosen.totals, SQUARES: chosen.squares,
-              **own_of_models}  # fmt: skip
+    parts = _parts(grid, groups, scores, chosen.moments)
+    shares = {name: part.share for name, part in parts.items()}
+    shares |= {TOTALS: chosen.totals, SQUARES: chosen.squares}
+    shares |= {name: part.share for name, part in models.items()}
     shares[EFFECTS] = 1 - sum(shares.values(), Fraction(0))
-    parts = {MOMENTS: ReleasePart(chosen.moments, grid.l1, grid.l2_squared, grid.numbers(groups))}
-    for (name, share), size in zip(own.items(), scores, strict=True):
-        parts[name] = ReleasePart(share, 2 * size * STEPS**2, SCORE_SQUARED, size**2)
     for name, vector in vectors.items():
         l1, l2_squared, _ = vector.sensitivities
         parts[name] = ReleasePart(shares[name], l1, l2_squared, vector.size)

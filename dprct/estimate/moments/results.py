@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dprct.estimate.moments.declared_results import (
     joint_results,
 )
 from dprct.estimate.moments.document import document_of, read_document, write_document
+from dprct.estimate.moments.groups import public_rows
 from dprct.estimate.moments.index_models import FAMILIES, start_of
 from dprct.estimate.moments.index_results import Averages, index_results, saturated_results
 from dprct.estimate.moments.indices import index_of
@@ -316,7 +317,7 @@ class Moments(ReleasedMoments):
                 f"{formula.title!r} was not declared for this release; declared: "
                 f"{self._declared_said()}"
             )
-        if self._named(formula, self.instrumented) is not None:
+        if _only(formula, _alike(formula, self.instrumented)) is not None:
             raise ParameterError(
                 f"{formula!r} is a declared regression with an instrument; ask for it with ``iv()``"
             )
@@ -444,9 +445,8 @@ class Moments(ReleasedMoments):
         ColumnError
             If a column or a product was not released.
         """
-        at = self._named(formula, self.instrumented)
-        if at is not None and where is None and cov_type is None:
-            one = self.instrumented[at]
+        one = _only(formula, _alike(formula, self.instrumented))
+        if one is not None and where is None and cov_type is None:
             of = self.declared[one.reduced]
             steps = self.drawn.steps
             crossed = self.drawn.cross(one.reduced, one.first)
@@ -512,19 +512,19 @@ class Moments(ReleasedMoments):
         if family is not None:
             check_choice("family", family, FAMILIES)
         among = [one for one in self.models if family in (None, one.family)]
-        at = self._named(formula, among)
-        if at is None and family is not None and isinstance(formula, str) and "~" in formula:
+        one = _only(formula, _alike(formula, among))
+        if one is None and family is not None and isinstance(formula, str) and "~" in formula:
             found = self._saturated(formula, family)
             if found is not None:
                 return found
-        if at is None:
+        if one is None:
             said = formula.title if isinstance(formula, Regression) else formula
             raise ParameterError(
                 f"{said!r} was not declared as a {family or 'model of an index'} for this release; "
                 f"declared: {'; '.join(one.title for one in self.models) or 'none'}; name it in "
                 "``formulas=`` as ``dprct.Regression(..., family=...)``"
             )
-        return self._model(among[at], self.drawn.models[self.models.index(among[at])])
+        return self._model(one, self.drawn.models[self.models.index(one)])
 
     def _saturated(self, formula: str, family: Family) -> IndexResults | None:
         """Model with a coefficient for each group of the release; None if it is none."""
@@ -583,43 +583,19 @@ class Moments(ReleasedMoments):
             for drawn, one in zip(self.drawn.steps, self.declared, strict=True)
         )
 
-    def _named(
-        self, asked: str | Regression, among: Sequence[Instrumented | IndexModel]
-    ) -> int | None:
-        """Return the place of a regression by name, formula or value; None if there is none."""
-        title = asked.title if isinstance(asked, Regression) else asked.strip()
-        found = [at for at, one in enumerate(among) if one.title == title]
-        if not found and not isinstance(asked, Regression):
-            key = _spelled(title)
-            found = [at for at, one in enumerate(among) if _spelled(one.formula) == key]
-        if len(found) > 1:
-            names = ", ".join(repr(among[at].title) for at in found)
-            raise ParameterError(
-                f"{title!r} is the formula of several declared regressions; ask for one by its "
-                f"name: {names}"
-            )
-        return found[0] if found else None
-
     def _declared(self, asked: str | Regression) -> Declared | None:
         """Return the declared regression of a name, a formula or a Regression; None if none is."""
-        title = asked.title if isinstance(asked, Regression) else asked.strip()
-        found = [one for one in self.declared if one.title == title]
-        if not found and not isinstance(asked, Regression):
-            key = _spelled(title)
-            alike = [one for one in self.declared if _spelled(one.formula) == key]
-            found = [one for one in alike if one.where is None and one.weights is None]
-            if alike and not found and self.withheld:
-                weighs = " or with weights" * any(one.weights for one in alike)
-                raise ParameterError(
-                    f"{title!r} was declared under a condition{weighs} alone; ask for "
-                    f"{' or '.join(repr(one.title) for one in alike)}, or declare it for everybody"
-                )
-        if len(found) > 1:
+        found, title = _alike(asked, self.declared), _title(asked)
+        if title in [one.title for one in found]:
+            return _only(asked, found)
+        whole = [one for one in found if one.where is None and one.weights is None]
+        if found and not whole and self.withheld:
+            weighs = " or with weights" * any(one.weights for one in found)
             raise ParameterError(
-                f"{title!r} is the formula of several declared regressions; ask for one by its "
-                f"name: {', '.join(repr(one.title) for one in found)}"
+                f"{title!r} was declared under a condition{weighs} alone; ask for "
+                f"{' or '.join(repr(one.title) for one in found)}, or declare it for everybody"
             )
-        return found[0] if found else None
+        return _only(asked, whole)
 
     def _declared_said(self) -> str:
         return "; ".join(one.said for one in self.declared) or "none"
@@ -704,9 +680,8 @@ class Moments(ReleasedMoments):
         """Return the public number of rows of a regression where cells have sums of weights."""
         if self.weights is None:
             return None
-        inner = len(self.groups) // len(self.totals)
-        members = self._members(used, columns, where)
-        return float(sum(self.totals[one] for one in {g // inner for _, gs in members for g in gs}))
+        groups = [g for _, gs in self._members(used, columns, where) for g in gs]
+        return float(public_rows(self.groups, self.totals, groups))
 
     def _check_explained(self, names: Sequence[str]) -> None:
         """Refuse to explain a covariate, whose values are those of rows projected onto a ball."""
@@ -1020,6 +995,32 @@ class Moments(ReleasedMoments):
 
     def _notes(self, outcomes: Sequence[str]) -> tuple[str, ...]:
         return (self._estimand(outcomes), *self._jointly_note(outcomes))
+
+
+Named = TypeVar("Named", "Declared", "Instrumented", "IndexModel")
+
+
+def _title(asked: str | Regression) -> str:
+    return asked.title if isinstance(asked, Regression) else asked.strip()
+
+
+def _alike(asked: str | Regression, among: Sequence[Named]) -> list[Named]:
+    """The regressions of a name or Regression; if there are none, those of a formula."""
+    found = [one for one in among if one.title == _title(asked)]
+    if not found and isinstance(asked, str):
+        key = _spelled(_title(asked))
+        found = [one for one in among if _spelled(one.formula) == key]
+    return found
+
+
+def _only(asked: str | Regression, found: Sequence[Named]) -> Named | None:
+    """The one regression that was found; None if there is none."""
+    if len(found) > 1:
+        raise ParameterError(
+            f"{_title(asked)!r} is the formula of several declared regressions; ask for one by its "
+            f"name: {', '.join(repr(one.title) for one in found)}"
+        )
+    return found[0] if found else None
 
 
 def _spelled(formula: str) -> object:

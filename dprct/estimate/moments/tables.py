@@ -8,8 +8,8 @@ import numpy as np
 
 from dprct.errors import ParameterError
 from dprct.lazy import pandas as pd
-from dprct.results.itt import ITTTable
-from dprct.results.tables import Column, Estimate, Row, style_named
+from dprct.results.itt import ITTTable, laid_out
+from dprct.results.tables import style_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,52 +29,29 @@ def table_of(
     """Table with a row for every outcome and a column for every arm."""
     shape = style_named(style)
     known = {name for _, names, _ in effects.facets for name in names}
-    for arm in arms:
-        if arm not in known:
+    for name in arms:
+        if name not in known:
             raise ParameterError(
-                f"``arms=`` names {arm!r}; the arms are {', '.join(sorted(known))}"
+                f"``arms=`` names {name!r}; the arms are {', '.join(sorted(known))}"
             )
-    tidy, adjusted = effects.tidy(), effects.adjusted_pvalues().to_numpy()
-    records, rows = [], []
-    for outcome, names, places in effects.facets:
-        cells: list[float | Estimate] = [float(effects.control["mean"][outcome])]
-        for arm, place in zip(names, places, strict=True):
-            one = tidy.iloc[place]
-            cells.append(
-                Estimate(one["estimate"], one["std.error"], one["p.value"], adjusted[place])
-            )
-            records.append(
-                {
-                    "covariates": "",
-                    "outcome": outcome,
-                    "arm": arm,
-                    "control_mean": cells[0],
-                    "estimate": one["estimate"],
-                    "std.error": one["std.error"],
-                    "statistic": one["statistic"],
-                    "df": np.inf,
-                    "p.value": one["p.value"],
-                    "p.adjusted": adjusted[place],
-                    "family": "all",
-                    "family_size": len(tidy),
-                    "nobs": effects.nobs,
-                    "rank": len(names) + 1,
-                    "n_groups": np.nan,
-                    "std.error.noise": one["std.error.noise"],
-                }
-            )
-        rows.append(Row(outcome, outcomes[outcome], tuple(cells)))
-    columns = (Column("control_mean", "Control mean"), *(Column(a, b) for a, b in arms.items()))
+    cells = [(y, arm, len(names) + 1) for y, names, _ in effects.facets for arm in names]
+    of, arm, rank = zip(*cells, strict=True)
+    tidy, mean = effects.tidy(), effects.control["mean"]
+    estimates = pd.DataFrame({
+        "covariates": "", "outcome": of, "arm": arm, "control_mean": mean[[*of]].array,
+        **{name: tidy[name] for name in ("estimate", "std.error", "statistic")}, "df": np.inf,
+        "p.value": tidy["p.value"], "p.adjusted": effects.adjusted_pvalues().to_numpy(),
+        "family": "all", "family_size": len(tidy), "nobs": effects.nobs, "rank": rank,
+        "n_groups": np.nan, "std.error.noise": tidy["std.error.noise"],
+    })  # fmt: skip
+    adjusted = "all" if adjust else None
+    columns, rows, parts = laid_out(estimates, outcomes, arms, adjusted, absent=set())
     return ITTTable(
         columns=columns,
-        rows=tuple(rows),
+        rows=rows,
         title=title,
         corner="Outcome",
-        parts=(
-            ("estimate", "ITT"),
-            ("std.error", "Std. Err"),
-            ("p.adjusted", "Adj. p-value") if adjust else ("p.value", "p-value"),
-        ),
+        parts=parts,
         style=shape,
         notes=(
             "Differences in means from released moments; errors contain the noise of the release."
@@ -82,6 +59,6 @@ def table_of(
             *effects.notes,
             *str(effects.guarantee).splitlines(),
         ),
-        estimates=pd.DataFrame(records),
+        estimates=estimates,
         guarantee=effects.guarantee,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +27,20 @@ if TYPE_CHECKING:
 NONE = Guarantee.none("these are made-up rows")
 
 
+def selected(cell: NoisyMoments, names: Sequence[str]) -> NoisyMoments:
+    """Return the moments of some of the columns, in the order asked for."""
+    at = [cell.names.index(name) for name in names]
+    each = {key: getattr(cell, key)[at] for key in ("totals", "centre", "scale", "weight")}
+    return replace(cell, names=tuple(names), cross=cell.cross[np.ix_(at, at)], **each)
+
+
 def means_of_cells(
     cells: Sequence[NoisyMoments], outcomes: Sequence[str], shares: np.ndarray | None = None
 ) -> tuple[Combinations, list[float]]:
     """Return means of arms, outcomes first, and spreads of the control group."""
     first, means = cells[0], [means_of(cell) for cell in cells]
     units = [Unit(j, float(first.centre[j]), float(first.scale[j]), float(first.weight[j]))
-             for j in map(first.where, outcomes)]  # fmt: skip
+             for j in map(first.names.index, outcomes)]  # fmt: skip
     if shares is None:
         shares = np.tile(np.eye(len(cells)), (len(units), 1, 1))
     sd = [spread_within(means, unit, shares[j, 0]) for j, unit in enumerate(units)]

@@ -9,6 +9,7 @@ from scipy import stats
 from dprct.errors import ParameterError
 from dprct.estimate.moments.effects import arm_shares, means_of
 from tests.estimate.moments.of_cells import effects_of_cells as effects_of
+from tests.estimate.moments.of_cells import selected
 
 ARMS = {"cash": (-1, 1, 0), "both": (-1, 0, 1)}
 
@@ -58,7 +59,7 @@ def test_units_and_order_of_columns_change_nothing(rows, from_rows):
     rng = np.random.default_rng(0)
     noisy = [from_rows(x, ("a", "b", "c"), 2.0, 5.0, rng) for x in rows]
     found = effects_of(noisy, ["a", "c"], ARMS)
-    turned = [cell.selected(("c", "b", "a")) for cell in noisy]
+    turned = [selected(cell, ("c", "b", "a")) for cell in noisy]
     other = effects_of(turned, ["a", "c"], ARMS)
     np.testing.assert_allclose(found.conf_int(), other.conf_int(), rtol=1e-12)
     scaled = []

@@ -14,6 +14,7 @@ from dprct.estimate.moments.system import (
     Regressor,
 )
 from dprct.privacy.budget import Guarantee
+from tests.estimate.moments.of_cells import selected
 
 NONE = Guarantee.none("these are made-up rows")
 CONSTANT = Regressor("Intercept")
@@ -119,7 +120,7 @@ def test_order_and_recoding_change_nothing(table, from_rows):
     units = {"centre": [0.0, 5.0, 2000.0, 200.0], "scale": [3.0, 3.0, 3.0, 12.0]}
     cell = noisy(table, from_rows, **units)
     found = ols_of(cell, ABC)
-    turned = ols_of(cell.selected("ycba"), [ABC[3], ABC[0], ABC[1], ABC[2]])
+    turned = ols_of(selected(cell, "ycba"), [ABC[3], ABC[0], ABC[1], ABC[2]])
     np.testing.assert_allclose(turned.params[found.params.index], found.params, rtol=1e-8)
     np.testing.assert_allclose(
         turned.conf_int().loc[found.params.index], found.conf_int(), rtol=1e-4
