@@ -24,6 +24,7 @@ import numpy as np
 
 from dprct.arguments import given
 from dprct.errors import ParameterError
+from dprct.estimate.roots import root
 from dprct.lazy import special
 
 if TYPE_CHECKING:
@@ -474,8 +475,6 @@ def _bracket(
 
 @lru_cache(maxsize=4096)
 def _correction(rho: float, alpha: float, size: int) -> float:
-    from scipy.optimize import brentq
-
     ends = _bracket(rho, alpha, size)
     low, high = (c for c, _ in ends)
     if high == 0:
@@ -485,7 +484,7 @@ def _correction(rho: float, alpha: float, size: int) -> float:
     def shortfall(c: float) -> float:
         return known[c] if c in known else _shortfall(c, rho, alpha, ratios, size)
 
-    return float(brentq(shortfall, low, high, xtol=_TOLERANCE)) + 2 * _TOLERANCE
+    return root(shortfall, low, high, _TOLERANCE) + 2 * _TOLERANCE
 
 
 def worst_coverage(rho: float, c: float, alpha: float = 0.05, size: int = 1) -> float:
@@ -604,8 +603,6 @@ def _panels(ratio: Array, kink: Array, x0: float) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=256)
 def _level(alpha: float, size: int) -> _Level:
-    from scipy.interpolate import CubicHermiteSpline
-
     v = np.concatenate([[0.0], np.geomspace(1e-6, 1e9, 2500 if size == 1 else _NODES)])
     x = quantile(alpha, v, (1.0,), size)
     if size == 1:
@@ -614,8 +611,23 @@ def _level(alpha: float, size: int) -> _Level:
         law, at, unit = _standardised(x, v, (1.0,), size)
         _, height, falls = law.tail(at)
         slope = -falls / height / (2 * unit)
-    widths = CubicHermiteSpline(v, x, slope)
-    return _Level(float(x[0]), CubicHermiteSpline(x, v, 1 / slope), widths)
+    return _Level(float(x[0]), _through(x, v, 1 / slope), _through(v, x, slope))
+
+
+def _through(x: Array, y: Array, slope: Array) -> Callable[[Array], Array]:
+    """Cubic pieces through points with these slopes; the last ones go on beyond the ends."""
+    length = np.diff(x)
+    mean = np.diff(y) / length
+    bend = (slope[:-1] + slope[1:] - 2 * mean) / length
+    square, cube = (mean - slope[:-1]) / length - bend, bend / length
+
+    def at(values: Array) -> Array:
+        i = np.clip(np.searchsorted(x, values, "right") - 1, 0, len(length) - 1)
+        s = values - x[i]
+        found: Array = y[i] + slope[i] * s + square[i] * (s * s) + cube[i] * (s * s * s)
+        return found
+
+    return at
 
 
 _PATH_REACH, _TERMS, _BISECTIONS = 60.0, 20_000, 60

@@ -309,10 +309,30 @@ def _regressor(
     return categories_of(factor.names[0], column, schema, levels)
 
 
+def _of_numbers(
+    parsed: Formula, factors: Mapping[str, Any], rows: int
+) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
+    """Products of columns, in the order of formulaic: those of fewer factors come first."""
+    terms = [*([()] if parsed.intercept else []), *sorted(parsed.terms, key=len)]
+    if not terms:
+        raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
+    X = np.ones((rows, len(terms)))
+    for column, term in zip(X.T, terms, strict=True):
+        for factor in term:
+            column *= factors[factor.label]
+    names = tuple(":".join(factor.label for factor in term) or INTERCEPT for term in terms)
+    return X, names, names
+
+
 def _matrix(
     parsed: Formula, factors: Mapping[str, Array | pd.Categorical[Any]], rows: int
 ) -> tuple[Array, tuple[str, ...], tuple[str, ...]]:
-    """Let formulaic code the factors; it sees finished columns and looks names up, no more."""
+    """Let formulaic code the factors; it sees finished columns and looks names up, no more.
+
+    Of numbers alone there is nothing to code, and formulaic is not imported.
+    """
+    if not any(isinstance(factor, pd.Categorical) for factor in factors.values()):
+        return _of_numbers(parsed, factors, rows)
     from formulaic import Formula as Coded
     from formulaic.materializers import PandasMaterializer
     from formulaic.parser.types import Factor as Lookup
@@ -324,8 +344,6 @@ def _matrix(
     ]
     if parsed.intercept:
         products.insert(0, Product([Lookup("1", eval_method="literal")]))
-    if not products:
-        raise FormulaError(f"{parsed.text!r} has neither a regressor nor an intercept; name one")
     frame = pd.DataFrame(dict(factors), index=pd.RangeIndex(rows), copy=False)
     made = PandasMaterializer(frame, context={})
     coded = made.get_model_matrix(Coded(products), na_action="ignore", output="numpy")

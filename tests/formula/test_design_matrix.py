@@ -40,6 +40,14 @@ def test_columns_are_named_like_statsmodels(rows, formula, columns):
     assert list(design(formula, rows).columns) == columns
 
 
+def test_columns_of_numbers_are_made_as_formulaic_makes_them(rows):
+    for right in ("a b`*z*x + I(z ** 2)", "a b` + x:z - 1", "a b`:z:x + z:x + x"):
+        plain, coded = (design(f"y ~ `{right}{more}", rows) for more in ("", " + C(s)"))
+        own = [i for i, name in enumerate(coded.columns) if "C(s)" not in name]
+        assert plain.columns == tuple(coded.columns[i] for i in own)
+        np.testing.assert_array_equal(plain.X, coded.X[:, own])
+
+
 def test_numbers(rows):
     found = design("y + z ~ C(x)*z + I(z > 6)", rows)
     two, three, z = rows["x"] == 2, rows["x"] == 3, rows["z"]

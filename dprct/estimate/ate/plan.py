@@ -25,6 +25,7 @@ from dprct.estimate.moments.plan import (
 from dprct.estimate.moments.reading import within
 from dprct.estimate.moments.release import count_noise, gaussian_of
 from dprct.estimate.noise_law import noise_variance
+from dprct.estimate.roots import root
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.privacy.budget import Budget, Guarantee
@@ -513,7 +514,6 @@ def epsilon_of(mu: float, delta: float) -> float:
     >>> round(epsilon_of(0.237, 1e-6), 2)
     1.0
     """
-    from scipy import optimize
 
     def excess(epsilon: float) -> float:
         first = special.ndtr(mu / 2 - epsilon / mu)
@@ -523,7 +523,7 @@ def epsilon_of(mu: float, delta: float) -> float:
         return 0.0
     # delta < Phi(mu / 2 - epsilon / mu)
     most = mu * (mu / 2 - float(special.ndtri(delta)))
-    return float(optimize.brentq(excess, 0.0, most))
+    return root(excess, 0.0, most)
 
 
 def _planned_within(

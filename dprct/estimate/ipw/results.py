@@ -17,6 +17,7 @@ from dprct.estimate.effects import NoisyEffect, NoisyVariance, effects_plot
 from dprct.estimate.ipw.doubly_robust import AIPWAllocation
 from dprct.estimate.ipw.release import Released, divisor_of, gaussian_draws, slope_kept
 from dprct.estimate.noise_law import LARGEST_RHO
+from dprct.estimate.roots import root
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.plots import Labels, watermark_of
@@ -288,8 +289,6 @@ def steepness_correction(alpha: float) -> float:
     >>> round(steepness_correction(0.05), 2), round(steepness_correction(0.01), 2)
     (0.94, 1.51)
     """
-    from scipy.optimize import brentq
-
     # nodes are found here: that takes longer than to import the package
     nodes, weights = np.polynomial.laguerre.laggauss(40)
     places, lengths = (half / 2 for half in np.polynomial.legendre.leggauss(400))
@@ -307,7 +306,7 @@ def steepness_correction(alpha: float) -> float:
         under = np.exp(-sizes[:, 0]) * beyond(0.0)[:, 0]
         return float(((above + below + under) / 2).max()) - alpha
 
-    return float(brentq(missed, 0.0, _MOST_RAISED)) if missed(0.0) > 0 else 0.0
+    return root(missed, 0.0, _MOST_RAISED) if missed(0.0) > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,8 +364,6 @@ class NormalEffect:
 
     def p_value(self, alphas: Sequence[float]) -> float:
         """Return the largest level whose interval contains zero; not below 1e-10."""
-        from scipy.optimize import brentq
-
         del alphas  # the width falls with the level without a break
         size = abs(self.value)
         low, high = 1e-10, 1 - 1e-12
@@ -374,7 +371,7 @@ class NormalEffect:
             return 1.0
         if size >= self.half_width(low):
             return low
-        return float(brentq(lambda alpha: self.half_width(alpha) - size, low, high))
+        return root(lambda alpha: self.half_width(alpha) - size, low, high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

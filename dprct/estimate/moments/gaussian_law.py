@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dprct.errors import ParameterError
+from dprct.estimate.roots import root
 from dprct.lazy import special
 from dprct.results.base import checked_alpha
 
@@ -102,8 +103,6 @@ def rounded_up(ratio: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _kappa(ratio: float, alpha: float) -> float:
-    from scipy.optimize import brentq
-
     def short(value: float) -> float:
         return worst_miss(ratio, value, alpha) / alpha - 1
 
@@ -112,7 +111,7 @@ def _kappa(ratio: float, alpha: float) -> float:
     high = 1.0
     while short(high) > 0:
         high *= 2
-    return float(brentq(short, 0.0, high, xtol=_TOLERANCE)) + 2 * _TOLERANCE
+    return root(short, 0.0, high, _TOLERANCE) + 2 * _TOLERANCE
 
 
 def p_value(

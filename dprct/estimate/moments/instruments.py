@@ -28,6 +28,7 @@ from dprct.estimate.moments.system import (
     rows_of,
     system_of,
 )
+from dprct.estimate.roots import root
 from dprct.lazy import special
 from dprct.results import typeset
 from dprct.results.base import LinearResults, checked_alpha, labelled
@@ -111,8 +112,6 @@ class AndersonRubin:
 
     def confidence_set(self, alpha: float) -> ConfidenceSet:
         """Return the effects that are not rejected."""
-        from scipy.optimize import brentq
-
         critical = self.critical(alpha)
 
         def excess(angle: float) -> float:
@@ -125,7 +124,7 @@ class AndersonRubin:
         if inside.all():
             return ConfidenceSet("all numbers", ((-math.inf, math.inf),), 1 - alpha)
         ends = [
-            brentq(excess, angles[i], angles[i + 1], xtol=_DIGITS)
+            root(excess, float(angles[i]), float(angles[i + 1]), _DIGITS)
             for i in range(_ANGLES - 1)
             if inside[i] != inside[i + 1]
         ]
