@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from dprct.dofile.macros import known, quoted_words
 from dprct.dofile.made import MAKING, TYPED, Context, make
 from dprct.dofile.memory import Memory, file_name, negation
-from dprct.dofile.syntax import Parsed, Prefix, full_name, parse
 from dprct.dofile.varlists import is_plain, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from dprct.dofile.session import Session
+    from dprct.dofile.syntax import Parsed
 
 
-def take(session: Session, parsed: Parsed, prefixes: Sequence[Prefix]) -> bool:
+def take(session: Session, parsed: Parsed) -> bool:
     """Run a command that is about data; false where it is not."""
     command = _COMMANDS.get(parsed.name)
     if command is None:
@@ -174,31 +174,10 @@ def _changed(session: Session, names: str, parsed: Parsed) -> None:
             session.memory.generate("replace", f"{name} = by {parsed.word}", parsed.condition)
 
 
-def _recoded(session: Session, parsed: Parsed) -> None:
-    """Take ``mvdecode`` and ``mvencode``, which change values in place."""
-    _changed(session, parsed.before, parsed)
-
-
 def _predict(session: Session, parsed: Parsed) -> None:
     last = session.rows[-1].command if session.rows else "an estimation"
     for name in parsed.before.split()[-1:]:
         session.memory.add(name, f"predicted after {last}")
-
-
-def _xtile(session: Session, parsed: Parsed) -> None:
-    session.memory.generate("egen", f"{parsed.before} (quantiles)", parsed.condition)
-
-
-def _clonevar(session: Session, parsed: Parsed) -> None:
-    session.memory.generate("generate", parsed.before, parsed.condition)
-
-
-def _rename(session: Session, parsed: Parsed) -> None:
-    session.memory.rename(parsed.before)
-
-
-def _reshape(session: Session, parsed: Parsed) -> None:
-    session.memory.reshape(parsed.before, parsed.option("i") or "", parsed.option("j") or "")
 
 
 def _collapse(session: Session, parsed: Parsed) -> None:
@@ -231,10 +210,6 @@ def _restore(session: Session, parsed: Parsed) -> None:
 def _panel(session: Session, parsed: Parsed) -> None:
     if parsed.before:
         session.memory.panel = known(parsed.before.split()[0])
-
-
-def _survey(session: Session, parsed: Parsed) -> None:
-    session.memory.survey = parsed.weights
 
 
 def _clear(session: Session, parsed: Parsed) -> None:
@@ -271,11 +246,6 @@ def _table(session: Session, parsed: Parsed) -> None:
     session.name_table(names, target[0] if target else "")
 
 
-def _expanded_xi(session: Session, parsed: Parsed) -> None:
-    """Take ``xi i.group`` as a command of its own: it makes indicators."""
-    session.memory.open = True
-
-
 def _typed_in(session: Session, parsed: Parsed) -> None:
     session.memory.open = True
     session.memory.strange(parsed.name)
@@ -291,11 +261,8 @@ def _set(session: Session, parsed: Parsed) -> None:
 
 
 def _opened(session: Session, parsed: Parsed) -> None:
+    """Take a command that makes columns of names which are not known."""
     session.memory.open = True
-
-
-def _nothing(session: Session, parsed: Parsed) -> None:
-    """Take a command that leaves all of this as it is."""
 
 
 _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
@@ -321,31 +288,29 @@ _COMMANDS: dict[str, Callable[[Session, Parsed], None]] = {
         ),
         _made,
     ),
-    **dict.fromkeys(("mvdecode", "mvencode"), _recoded),
+    **dict.fromkeys(("mvdecode", "mvencode"), lambda s, p: _changed(s, p.before, p)),
     "predict": _predict,
-    "xtile": _xtile,
-    "clonevar": _clonevar,
-    "rename": _rename,
-    "renvars": _opened,
-    "reshape": _reshape,
+    "xtile": lambda s, p: s.memory.generate("egen", f"{p.before} (quantiles)", p.condition),
+    "clonevar": lambda s, p: s.memory.generate("generate", p.before, p.condition),
+    "rename": lambda s, p: s.memory.rename(p.before),
+    "reshape": lambda s, p: s.memory.reshape(p.before, p.option("i") or "", p.option("j") or ""),
     "collapse": _collapse,
     "contract": _stepped("collapse"),
     **dict.fromkeys(("expand", "fillin", "stack", "xpose"), _stepped("expand")),
     **dict.fromkeys(("sample", "bsample"), _stepped("sample")),
-    "duplicates": _nothing,
+    "duplicates": lambda s, p: None,
     "preserve": _preserve,
     "restore": _restore,
     **dict.fromkeys(("xtset", "tsset", "iis"), _panel),
-    "svyset": _survey,
+    "svyset": lambda s, p: setattr(s.memory, "survey", p.weights),
     "set": _set,
     "input": _typed_in,
     "clear": _clear,
     "estimates": _estimates,
     "eststo": _eststo,
     **dict.fromkeys(("esttab", "estout", "outreg2", "outreg", "outtex"), _table),
-    "xi": _expanded_xi,
-    **dict.fromkeys(("separate", "svmat", "pca", "factor", "statsmat"), _opened),
-    **dict.fromkeys(("label", "order", "summarize", "cd", "mkmat", "delete", "version"), _nothing),
+    **dict.fromkeys(("xi", "renvars", "separate", "svmat", "pca", "factor", "statsmat"), _opened),
+    **dict.fromkeys(
+        ("label", "order", "summarize", "cd", "mkmat", "delete", "version"), lambda s, p: None
+    ),
 }
-
-__all__ = ["full_name", "parse", "take"]

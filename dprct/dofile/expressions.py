@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dprct.dofile.lines import OPEN
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<string>`"[^"]*"'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
-    r"""|(?P<name>[A-Za-z_][\w.]*)|(?P<mark>==|!=|~=|<=|>=|[-+*/^&|!~<>()\[\],=.])|(?P<other>\S))"""
+    r"""|(?P<missing>\.[a-z]?(?![\w.]))|(?P<name>[A-Za-z_]\w*)"""
+    r"""|(?P<mark>==|!=|~=|<=|>=|[-+*/^&|!~<>()\[\],=.])|(?P<other>\S))"""
 )
-_DEEP = 40
+UNREAD = "the expression is not read"
 _LONG = 4_000
 
 
@@ -29,7 +30,7 @@ class Unknown:
 UNKNOWN = Unknown()
 Value = float | str | Unknown
 
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "=": operator.eq,
     "!=": operator.ne,
@@ -39,21 +40,27 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
 }
+_COMPUTE: dict[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "^": math.pow,
+}
+
+
+def tokens_of(text: str) -> list[tuple[str, str]]:
+    """Tokens of an expression, kind and text."""
+    return [(str(f.lastgroup), f[str(f.lastgroup)]) for f in _TOKEN.finditer(text) if f.lastgroup]
 
 
 def value_of(text: str, scalars: dict[str, Value] | None = None) -> Value:
     """Return the value of an expression; unknown where it is not made of constants."""
     if len(text) > _LONG:
         return UNKNOWN
-    tokens = [found for found in _TOKEN.finditer(text) if found.lastgroup]
-    if any(found.lastgroup == "other" for found in tokens):
-        return UNKNOWN
-    parser = _Parser([(str(f.lastgroup), f[str(f.lastgroup)]) for f in tokens], scalars or {})
     try:
-        value = parser.disjunction(0)
-    except (_Malformed, ArithmeticError, ValueError):
-        return UNKNOWN
-    if parser.position < len(parser.tokens):
+        value = _Constants(tokens_of(text), scalars or {}).whole()
+    except (Refused, ArithmeticError, ValueError):
         return UNKNOWN
     return UNKNOWN if isinstance(value, str) and OPEN in value else value
 
@@ -73,21 +80,34 @@ def written(value: float) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
-class _Malformed(Exception):
-    """The text is no expression that is read here."""
+class Refused(Exception):
+    """Why an expression is not read, or a column not made of its own row alone, in words."""
+
+
+V = TypeVar("V")
 
 
 @dataclass(slots=True)
-class Tokens:
-    """The tokens of an expression, kind and text, and how far it is read."""
+class Grammar(Generic[V]):
+    """Expressions of Stata; what their parts mean is said by those who read them.
 
-    tokens: list[tuple[str, str]]
+    ``!`` binds closest, then ``^``, signs, products, sums, comparisons, ``&`` and ``|``.
+    """
+
+    tokens: list[tuple[str, str]]  # kind and text
     position: int = field(default=0, kw_only=True)
+    deepest = 40
 
-    def peek(self, ahead: int = 0) -> tuple[str, str]:
-        """Return the next token, or one after it; empty at the end."""
-        place = self.position + ahead
-        return self.tokens[place] if place < len(self.tokens) else ("", "")
+    def whole(self) -> V:
+        """Return what all of the tokens mean."""
+        value = self.disjunction(0)
+        if self.position < len(self.tokens):
+            raise Refused(UNREAD)
+        return value
+
+    def peek(self) -> tuple[str, str]:
+        """Return the next token; empty at the end."""
+        return self.tokens[self.position] if self.position < len(self.tokens) else ("", "")
 
     def take(self, *marks: str) -> str:
         """Return the next mark and go on, if it is one of these."""
@@ -97,132 +117,157 @@ class Tokens:
             return text
         return ""
 
-
-@dataclass(slots=True)
-class _Parser(Tokens):
-    scalars: dict[str, Value]
-
-    def disjunction(self, depth: int) -> Value:
-        if depth > _DEEP:
-            raise _Malformed
-        value = self.conjunction(depth)
+    def disjunction(self, depth: int) -> V:
+        """Take a whole expression."""
+        if depth > self.deepest:
+            raise Refused("the expression is nested too deep")
+        parts = [self._conjunction(depth)]
         while self.take("|"):
-            left, right = truth(value), truth(self.conjunction(depth))
-            value = 1.0 if left or right else UNKNOWN if left is None or right is None else 0.0
-        return value
+            parts.append(self._conjunction(depth))
+        return parts[0] if len(parts) == 1 else self._joined("|", parts)
 
-    def conjunction(self, depth: int) -> Value:
-        value = self.comparison(depth)
+    def _conjunction(self, depth: int) -> V:
+        parts = [self._comparison(depth)]
         while self.take("&"):
-            left, right = truth(value), truth(self.comparison(depth))
-            if left is False or right is False:
-                value = 0.0
-            else:
-                value = UNKNOWN if left is None or right is None else 1.0
+            parts.append(self._comparison(depth))
+        return parts[0] if len(parts) == 1 else self._joined("&", parts)
+
+    def _comparison(self, depth: int) -> V:
+        value = self._sum(depth)
+        while mark := self.take(*COMPARISONS):
+            value = self._compared(value, mark, self._sum(depth))
         return value
 
-    def comparison(self, depth: int) -> Value:
-        value = self.sum(depth)
-        while mark := self.take(*_COMPARE):
-            other = self.sum(depth)
-            if isinstance(value, str) and isinstance(other, str):
-                if OPEN in value or OPEN in other:
-                    value = UNKNOWN
-                else:
-                    order = float((value > other) - (value < other))
-                    value = float(_COMPARE[mark](order, 0.0))
-            elif isinstance(value, float) and isinstance(other, float):
-                value = float(_COMPARE[mark](value, other))
-            else:
-                value = UNKNOWN
-        return value
-
-    def sum(self, depth: int) -> Value:
-        value = self.product(depth)
+    def _sum(self, depth: int) -> V:
+        value = self._product(depth)
         while mark := self.take("+", "-"):
-            other = self.product(depth)
-            if mark == "+" and isinstance(value, str) and isinstance(other, str):
-                value = (value + other)[:_LONG]
-            elif isinstance(value, float) and isinstance(other, float):
-                value = value + other if mark == "+" else value - other
-            else:
-                value = UNKNOWN
+            value = self._computed(value, mark, self._product(depth))
         return value
 
-    def product(self, depth: int) -> Value:
-        value = self.sign(depth)
+    def _product(self, depth: int) -> V:
+        value = self._sign(depth)
         while mark := self.take("*", "/"):
-            other = self.sign(depth)
-            if not (isinstance(value, float) and isinstance(other, float)):
-                value = UNKNOWN
-            elif mark == "*":
-                value = value * other
-            else:
-                value = value / other if other else math.inf
+            value = self._computed(value, mark, self._sign(depth))
         return value
 
-    def sign(self, depth: int) -> Value:
-        if depth > _DEEP:
-            raise _Malformed
-        if mark := self.take("-", "+", "!", "~"):
-            value = self.sign(depth + 1)
-            if not isinstance(value, float):
-                return UNKNOWN
-            return float(not value) if mark in "!~" else -value if mark == "-" else value
-        return self.power(depth)
+    def _sign(self, depth: int) -> V:
+        if depth > self.deepest:
+            raise Refused("the expression is nested too deep")
+        mark = self.take("-", "+")
+        if not mark:
+            return self._power(depth)
+        value = self._sign(depth + 1)
+        return value if mark == "+" else self._minus(value)
 
-    def power(self, depth: int) -> Value:
-        value = self.atom(depth)
+    def _power(self, depth: int) -> V:
+        value = self._negation(depth)
         while self.take("^"):
-            other = self.sign(depth + 1)
-            if not (isinstance(value, float) and isinstance(other, float)):
-                value = UNKNOWN
-            else:
-                value = math.pow(value, other)
+            minus = self.take("-")
+            other = self._negation(depth)
+            value = self._computed(value, "^", self._minus(other) if minus else other)
         return value
 
-    def atom(self, depth: int) -> Value:
+    def _negation(self, depth: int) -> V:
+        if depth > self.deepest:
+            raise Refused("the expression is nested too deep")
+        if self.take("!", "~"):
+            return self._not(self._negation(depth + 1))
         kind, text = self.peek()
         self.position += 1
-        if kind == "number":
-            return float(text)
-        if kind == "string":
-            return text[2:-2] if text.startswith("`") else text[1:-1]
-        if text == "(":
+        if text == "(" and kind == "mark":
             value = self.disjunction(depth + 1)
             if not self.take(")"):
-                raise _Malformed
+                raise Refused(UNREAD)
             return value
-        if text == ".":
-            return math.inf
+        if kind == "string":
+            text = text[2:-2] if text.startswith("`") else text[1:-1]
+        if kind in ("number", "missing", "string"):
+            return self._constant(kind, text)
         if kind == "name":
-            return self.named(text, depth)
-        raise _Malformed
+            return self._named(text, depth)
+        raise Refused(UNREAD)
 
-    def named(self, name: str, depth: int) -> Value:
+    def arguments(self, depth: int) -> list[V]:
+        """Take what stands in the brackets of a function, after the first of these."""
+        given: list[V] = []
+        while not self.take(")"):
+            given.append(self.disjunction(depth + 1))
+            if not self.take(",") and self.peek()[1] != ")":
+                raise Refused(UNREAD)
+        return given
+
+    def _joined(self, mark: str, parts: list[V]) -> V:
+        raise NotImplementedError
+
+    def _compared(self, x: V, mark: str, y: V) -> V:
+        raise NotImplementedError
+
+    def _computed(self, x: V, mark: str, y: V) -> V:
+        raise NotImplementedError
+
+    def _minus(self, x: V) -> V:
+        raise NotImplementedError
+
+    def _not(self, x: V) -> V:
+        raise NotImplementedError
+
+    def _constant(self, kind: str, text: str) -> V:
+        raise NotImplementedError
+
+    def _named(self, name: str, depth: int) -> V:
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class _Constants(Grammar[Value]):
+    scalars: dict[str, Value]
+
+    def _joined(self, mark: str, parts: list[Value]) -> Value:
+        ends, truths = mark == "|", [*map(truth, parts)]
+        if ends in truths:
+            return float(ends)
+        return UNKNOWN if None in truths else float(not ends)
+
+    def _compared(self, x: Value, mark: str, y: Value) -> Value:
+        if isinstance(x, str) and isinstance(y, str) and OPEN not in x + y:
+            return float(COMPARISONS[mark](x, y))
+        if isinstance(x, float) and isinstance(y, float):
+            return float(COMPARISONS[mark](x, y))
+        return UNKNOWN
+
+    def _computed(self, x: Value, mark: str, y: Value) -> Value:
+        if mark == "+" and isinstance(x, str) and isinstance(y, str):
+            return (x + y)[:_LONG]
+        if not (isinstance(x, float) and isinstance(y, float)):
+            return UNKNOWN
+        return math.inf if mark == "/" and not y else _COMPUTE[mark](x, y)
+
+    def _minus(self, x: Value) -> Value:
+        return -x if isinstance(x, float) else UNKNOWN
+
+    def _not(self, x: Value) -> Value:
+        return float(not x) if isinstance(x, float) else UNKNOWN
+
+    def _constant(self, kind: str, text: str) -> Value:
+        if kind == "missing" and text != ".":
+            raise Refused(UNREAD)
+        return text if kind == "string" else math.inf if kind == "missing" else float(text)
+
+    def _named(self, name: str, depth: int) -> Value:
         if self.take("["):
             while not self.take("]"):
                 self.disjunction(depth + 1)
                 if not self.take(",") and self.peek()[1] != "]":
-                    raise _Malformed
+                    raise Refused(UNREAD)
             return UNKNOWN
         if not self.take("("):
             return self.scalars.get(name, UNKNOWN)
-        given: list[Value] = []
-        while not self.take(")"):
-            given.append(self.disjunction(depth + 1))
-            if not self.take(",") and self.peek()[1] != ")":
-                raise _Malformed
-        if name == "scalar":
-            return UNKNOWN
+        given = self.arguments(depth)
         if any(isinstance(one, Unknown) or (isinstance(one, str) and OPEN in one) for one in given):
             return UNKNOWN
-        function = _FUNCTIONS.get(name)
-        if function is None:
-            return UNKNOWN
         try:
-            return function(*given)
-        except (TypeError, IndexError, OverflowError):
+            return _FUNCTIONS[name](*given)
+        except (KeyError, TypeError, IndexError, OverflowError):
             return UNKNOWN
 
 
@@ -252,31 +297,21 @@ def _subinstr(text: str, old: str, new: str, times: float = math.inf) -> str:
 
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "length": lambda text: float(len(text)),
-    "strlen": lambda text: float(len(text)),
     "upper": lambda text: text.upper(),
-    "strupper": lambda text: text.upper(),
     "lower": lambda text: text.lower(),
-    "strlower": lambda text: text.lower(),
     "proper": lambda text: text.title(),
-    "strproper": lambda text: text.title(),
     "trim": lambda text: text.strip(),
-    "strtrim": lambda text: text.strip(),
     "itrim": lambda text: re.sub(" +", " ", text),
-    "stritrim": lambda text: re.sub(" +", " ", text),
     "reverse": lambda text: text[::-1],
-    "strreverse": lambda text: text[::-1],
     "abbrev": lambda text, length: text[: int(length)],
     "substr": _substr,
     "strpos": lambda text, part: float(text.find(part) + 1),
-    "index": lambda text, part: float(text.find(part) + 1),
     "word": _word,
     "wordcount": lambda text: float(len(text.split())),
     "subinstr": _subinstr,
     "string": lambda number, *_: written(number),
-    "strofreal": lambda number, *_: written(number),
     "real": _number,
     "int": lambda number: float(math.trunc(number)),
-    "trunc": lambda number: float(math.trunc(number)),
     "floor": lambda number: float(math.floor(number)),
     "ceil": lambda number: float(math.ceil(number)),
     "round": lambda number, unit=1.0: math.floor(number / unit + 0.5) * unit,
@@ -285,13 +320,16 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "min": lambda *numbers: min(numbers),
     "max": lambda *numbers: max(numbers),
     "sqrt": lambda number: math.sqrt(number) if number >= 0 else math.inf,
-    "exp": lambda number: math.exp(number),
+    "exp": math.exp,
     "ln": lambda number: math.log(number) if number > 0 else math.inf,
-    "log": lambda number: math.log(number) if number > 0 else math.inf,
     "inlist": lambda first, *others: float(first in others),
     "inrange": lambda number, low, high: float(low <= number <= high),
     "missing": lambda one: float(one == "" or (isinstance(one, float) and not math.isfinite(one))),
-    "mi": lambda one: float(one == "" or (isinstance(one, float) and not math.isfinite(one))),
     "cond": lambda condition, yes, no, *_: yes if condition else no,
     "char": lambda number: chr(int(number)) if 32 <= number < 127 else " ",
 }
+_FUNCTIONS |= {f"str{name}": _FUNCTIONS[name] for name in
+               ("upper", "lower", "proper", "trim", "itrim", "reverse")} | {
+    "strlen": _FUNCTIONS["length"], "index": _FUNCTIONS["strpos"], "trunc": _FUNCTIONS["int"],
+    "strofreal": _FUNCTIONS["string"], "log": _FUNCTIONS["ln"], "mi": _FUNCTIONS["missing"],
+}  # fmt: skip

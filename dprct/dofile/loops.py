@@ -15,7 +15,7 @@ Columns = Callable[[Sequence[str]], list[str]]
 Values = tuple[str, list[str], bool]
 """The macro, its values, and whether these are known without the data."""
 
-_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)"
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _STEP = re.compile(rf"({_NUMBER})\s*\(\s*({_NUMBER})\s*\)\s*({_NUMBER})$")
 _RANGE = re.compile(rf"({_NUMBER})\s*/\s*({_NUMBER})$")
 _MOST = 20_000

@@ -18,12 +18,6 @@ _NAME = re.compile(r"[A-Za-z_]\w{0,31}")
 _STORED = re.compile(r"(?:[resc]|_b|_se|scalar)\([^()]*\)$")
 _DEEP = 30
 _LONGEST = 100_000
-_DATA_WORDS = """\
-type format variable value label data char colnames rownames colfullnames rowfullnames roweq
-coleq environment env dir dirs files sortedby pwd results tsnorm display
-"""
-_DATA = frozenset(_DATA_WORDS.split())
-"""Extended functions that ask the data, the results or the machine, none of which is here."""
 
 
 class BoundReached(Exception):
@@ -178,10 +172,8 @@ class Macros:
             return self._list(rest)
         if name == "copy":
             return self._named(rest)
-        if name in ("subinstr",):
+        if name == "subinstr":
             return self._subinstr(rest)
-        if name == "permname" or name in ("all", "tempvar", "tempfile"):
-            return unknown(text)
         if OPEN in rest and name != "dis":
             return unknown(text)
         if name == "word":
@@ -191,16 +183,11 @@ class Macros:
         if name in ("upper", "lower", "proper"):
             subject = self._subject(rest)
             return {"upper": subject.upper, "lower": subject.lower, "proper": subject.title}[name]()
-        if name == "piece":
-            return unknown(text)
         if name[:2] == "di" and "display".startswith(name):
             value = value_of(re.sub(r"^%\S+\s+", "", rest), self.scalars)
-            if isinstance(value, Unknown):
-                return unknown(text)
-            return value if isinstance(value, str) else written(value)
-        if name in _DATA or not re.fullmatch(r"[A-Za-z_]\w*", name):
-            return unknown(text)
-        return unknown(text)
+            if not isinstance(value, Unknown):
+                return value if isinstance(value, str) else written(value)
+        return unknown(text)  # it asks the data, the results or the machine
 
     def _named(self, text: str) -> str:
         kind, _, name = text.partition(" ")

@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from dprct.dofile.expressions import Refused
+from dprct.dofile.loops import numlist
 from dprct.dofile.macros import known
 from dprct.dofile.own_row import (
     CONSTANTS,
     NONE,
-    Refused,
     Value,
     arithmetic,
     call,
@@ -36,10 +37,11 @@ if TYPE_CHECKING:
     from dprct.dofile.syntax import Parsed
 
 TYPED = re.compile(r"(byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _WHOLE_TYPES = frozenset({"byte", "int", "long"})
 _LONGEST = 6_000
 _DEEPEST = 100
+_MOST_NUMBERS = 500
 
 _COHORT = """\
 mean sd std median pctile max min total sum count rank seq tag mode iqr mad kurt skew group fill
@@ -147,7 +149,7 @@ def _generated(parsed: Parsed, context: Context) -> None:
     text, kind = parsed.before, ""
     while found := TYPED.match(text):
         kind, text = found[1], text[found.end() :]
-    assigned = _ASSIGNED.match(text)
+    assigned = ASSIGNED.match(text)
     if assigned is None:
         return
     name, right = assigned[1], text[assigned.end() :].strip()
@@ -169,7 +171,7 @@ def _egen(parsed: Parsed, context: Context) -> None:
     text = TYPED.sub("", parsed.before, count=1)
     assigned = re.match(r"([A-Za-z_]\w*)\s*=\s*([A-Za-z_]\w*)\s*\((.*)\)\s*$", text)
     if assigned is None:
-        if (other := _ASSIGNED.match(text)) is not None:
+        if (other := ASSIGNED.match(text)) is not None:
             context.write(other[1], lambda: _refuse("this egen is not read"))
         return
     name, function, held = assigned[1], assigned[2], assigned[3]
@@ -250,19 +252,10 @@ def _cut(x: Value, edges: Sequence[float], parsed: Parsed) -> Value:
 
 def _numbers(text: str) -> list[float]:
     """Return a list of numbers, written out: ``1 3/5`` and ``0(10)50``."""
-    found: list[float] = []
-    for word in text.replace(",", " ").split():
-        ends = re.fullmatch(r"(-?[\d.]+)(?:/(-?[\d.]+)|\(([\d.]+)\)(-?[\d.]+))", word)
-        try:
-            if ends is None:
-                found.append(float(word))
-                continue
-            low, high = float(ends[1]), float(ends[2] or ends[4])
-            step = float(ends[3] or 1)
-            found += [low + k * step for k in range(min(int((high - low) / step + 1e-9) + 1, 500))]
-        except (ValueError, ZeroDivisionError):
-            raise Refused(f"{word} is not a number") from None
-    return found
+    found = numlist(text, _MOST_NUMBERS)
+    if found is None or len(found) > _MOST_NUMBERS:
+        raise Refused(f"{text} is no list of numbers")
+    return [*map(float, found)]
 
 
 _RULE = re.compile(r"\(([^()]*)\)|(\S+=\S+)")

@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dprct.dofile.macros import known, unquoted
-from dprct.dofile.made import Made, copy_of, forget
+from dprct.dofile.made import ASSIGNED, TYPED, Made, copy_of, forget
 from dprct.dofile.varlists import expanded, is_plain, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TYPE = re.compile(r"(?:byte|int|long|float|double|str(?:\d+|L)?)\s+(?=\S)")
-_ASSIGN = re.compile(r"([A-Za-z_]\w*)\s*(?::\s*\w+\s*)?=(?!=)")
 _MOST_CONDITIONS = 60
 _KEPT = re.compile(r"_m(?:e(?:r(?:ge?)?)?)?(?:(?P<all>!=2|~=2)|==3|!=1|~=1|>1|>2|>=2|>=3)")
 """Conditions on ``_merge`` that hold for rows that found their key, or (``all``) for all rows."""
@@ -179,9 +177,9 @@ class Memory:
 
     def generate(self, command: str, text: str, condition: str) -> None:
         """Take ``gen``, ``egen`` and ``replace``."""
-        while found := _TYPE.match(text):
+        while found := TYPED.match(text):
             text = text[found.end() :]
-        assigned = _ASSIGN.match(text)
+        assigned = ASSIGNED.match(text)
         if assigned is None:
             return
         name, made_of = assigned[1], text[assigned.end() :].strip()

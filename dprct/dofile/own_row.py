@@ -14,18 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from dprct.dofile.expressions import Tokens
+from dprct.dofile.expressions import Grammar, Refused, tokens_of
 from dprct.dofile.lines import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<string>`"[^"]*"'|"[^"]*")|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"""
-    r"""|(?P<missing>\.[a-z]?(?![\w.]))|(?P<name>[A-Za-z_]\w*)"""
-    r"""|(?P<mark>==|!=|~=|<=|>=|[-+*/^&|!~<>()\[\],=.])|(?P<other>\S))"""
-)
-_DEEP = 60
 _LONG = 4_000
 _MONTH_WORDS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _MONTHS = dict(zip(_MONTH_WORDS.split(), range(1, 13), strict=True))
@@ -40,10 +34,6 @@ ustrregexm date daily clock
 """
 _TEXT = frozenset(_TEXT_WORDS.split())
 CONSTANTS = "declare the number from public knowledge and write it in the do-file"
-
-
-class Refused(Exception):
-    """Why a column is not made of its own row alone, or is not read, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +203,13 @@ def translated(
     'where(missing(age), 1, age > 18) and (not missing(wage))'
     >>> translated("x[_n-1]", column)
     Traceback (most recent call last):
-    dprct.dofile.own_row.Refused: x[...] takes the value of another row
+    dprct.dofile.expressions.Refused: x[...] takes the value of another row
     """
     if OPEN in text:
         raise Refused(f"a number comes from the data; {CONSTANTS}")
     if len(text) > _LONG:
         raise Refused("the expression is too long")
-    tokens = [(str(f.lastgroup), f[str(f.lastgroup)]) for f in _TOKEN.finditer(text) if f.lastgroup]
-    parser = _Parser(tokens, column, scalars or {})
-    value = parser.disjunction(0)
-    if parser.position < len(tokens):
-        raise Refused("the expression is not read")
-    return value
+    return _Parser(tokens_of(text), column, scalars or {}).whole()
 
 
 def condition(
@@ -234,92 +219,46 @@ def condition(
     return truth(translated(text, column, scalars)) if text.strip() else number(1)
 
 
+_COMPUTED: dict[str, type[ast.operator]] = {
+    "+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "^": ast.Pow,
+}  # fmt: skip
+
+
 @dataclass(slots=True)
-class _Parser(Tokens):
+class _Parser(Grammar[Value]):
     column: Callable[[str], Value]
     scalars: Mapping[str, object]
+    deepest = 60
 
-    def expect(self, mark: str) -> None:
-        if not self.take(mark):
-            raise Refused("the expression is not read")
+    def _joined(self, mark: str, parts: list[Value]) -> Value:
+        return joined(ast.Or() if mark == "|" else ast.And(), parts)
 
-    def disjunction(self, depth: int) -> Value:
-        if depth > _DEEP:
-            raise Refused("the expression is nested too deep")
-        parts = [self.conjunction(depth)]
-        while self.take("|"):
-            parts.append(self.conjunction(depth))
-        return parts[0] if len(parts) == 1 else joined(ast.Or(), parts)
+    def _compared(self, x: Value, mark: str, y: Value) -> Value:
+        return compared(x, mark, y)
 
-    def conjunction(self, depth: int) -> Value:
-        parts = [self.comparison(depth)]
-        while self.take("&"):
-            parts.append(self.comparison(depth))
-        return parts[0] if len(parts) == 1 else joined(ast.And(), parts)
+    def _computed(self, x: Value, mark: str, y: Value) -> Value:
+        return arithmetic(x, _COMPUTED[mark](), y)
 
-    def comparison(self, depth: int) -> Value:
-        value = self.sum(depth)
-        while mark := self.take(*_OPERATORS):
-            value = compared(value, mark, self.sum(depth))
-        return value
-
-    def sum(self, depth: int) -> Value:
-        value = self.product(depth)
-        while mark := self.take("+", "-"):
-            value = arithmetic(value, ast.Add() if mark == "+" else ast.Sub(), self.product(depth))
-        return value
-
-    def product(self, depth: int) -> Value:
-        value = self.sign(depth)
-        while mark := self.take("*", "/"):
-            value = arithmetic(value, ast.Mult() if mark == "*" else ast.Div(), self.sign(depth))
-        return value
-
-    def sign(self, depth: int) -> Value:
-        if depth > _DEEP:
-            raise Refused("the expression is nested too deep")
-        mark = self.take("-", "+")
-        if not mark:
-            return self.power(depth)
-        value = self.sign(depth + 1)
-        return value if mark == "+" else _minus(value)
-
-    def power(self, depth: int) -> Value:
-        value = self.negation(depth)
-        while self.take("^"):
-            minus = self.take("-")
-            other = self.negation(depth)
-            value = arithmetic(value, ast.Pow(), _minus(other) if minus else other)
-        return value
-
-    def negation(self, depth: int) -> Value:
-        if depth > _DEEP:
-            raise Refused("the expression is nested too deep")
-        if self.take("!", "~"):
-            return negated(truth(self.negation(depth + 1)))
-        return self.atom(depth)
-
-    def atom(self, depth: int) -> Value:
-        kind, text = self.peek()
-        self.position += 1
-        if kind == "number":
-            return number(float(text))
-        if kind == "missing":
-            if text != ".":
-                raise Refused(f"codes of missing values, such as {text}, are not told apart")
+    def _minus(self, x: Value) -> Value:
+        if x is NONE:
             return NONE
-        if kind == "string":
-            said = text[2:-2] if text.startswith("`") else text[1:-1]
-            return Value(ast.Constant(said), gone=False, text=True)
-        if text == "(":
-            value = self.disjunction(depth + 1)
-            self.expect(")")
-            return value
-        if kind == "name":
-            return self.named(text, depth)
-        raise Refused("the expression is not read")
+        if isinstance(x.tree, ast.Constant) and not x.text:
+            return number(-float(x.tree.value))  # type: ignore[arg-type]
+        if x.text:
+            raise Refused("it computes with text")
+        return Value(ast.UnaryOp(ast.USub(), x.tree), gone=x.gone, whole=x.whole)
 
-    def named(self, name: str, depth: int) -> Value:
+    def _not(self, x: Value) -> Value:
+        return negated(truth(x))
+
+    def _constant(self, kind: str, text: str) -> Value:
+        if kind == "string":
+            return Value(ast.Constant(text), gone=False, text=True)
+        if kind == "missing" and text != ".":
+            raise Refused(f"codes of missing values, such as {text}, are not told apart")
+        return NONE if kind == "missing" else number(float(text))
+
+    def _named(self, name: str, depth: int) -> Value:
         if self.take("["):
             if name.startswith("_"):
                 raise Refused(f"{name}[...] comes from an estimation")
@@ -340,12 +279,7 @@ class _Parser(Tokens):
             return self.day()
         if name in ("r", "e", "scalar"):
             raise Refused(f"{name}() comes from the data; {CONSTANTS}")
-        given: list[Value] = []
-        while not self.take(")"):
-            given.append(self.disjunction(depth + 1))
-            if not self.take(",") and self.peek()[1] != ")":
-                raise Refused("the expression is not read")
-        return _function(name, given)
+        return _function(name, self.arguments(depth))
 
     def day(self) -> Value:
         """Take a day such as ``td(17may2010)``."""
@@ -361,16 +295,6 @@ class _Parser(Tokens):
         except ValueError:
             raise Refused(f"td({said[:20]}) is not a date") from None
         return number(day.toordinal() - _EPOCH)
-
-
-def _minus(x: Value) -> Value:
-    if x is NONE:
-        return NONE
-    if isinstance(x.tree, ast.Constant) and not x.text:
-        return number(-float(x.tree.value))  # type: ignore[arg-type]
-    if x.text:
-        raise Refused("it computes with text")
-    return Value(ast.UnaryOp(ast.USub(), x.tree), gone=x.gone, whole=x.whole)
 
 
 _PLAIN = {"log": "log", "ln": "log", "exp": "exp", "sqrt": "sqrt", "abs": "abs", "floor": "floor",

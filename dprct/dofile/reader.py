@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from dprct.dofile.estimators import Place, is_estimator, regression
 from dprct.dofile.expressions import truth, value_of
 from dprct.dofile.lines import CLOSE, OPEN, Block, Command, Node, blocks, commands
 from dprct.dofile.loops import foreach_values, forvalues_values, old_for
-from dprct.dofile.macros import BoundReached, known, quoted_words, unknown, unquoted
+from dprct.dofile.macros import BoundReached, known, quoted_words, unquoted
 from dprct.dofile.regression import Regression
 from dprct.dofile.session import MOST_ROWS, Session
 from dprct.dofile.syntax import Prefix, full_name, is_silent, parse, split_prefixes
@@ -39,6 +39,8 @@ WORK = 1_000_000
 The largest do-files of ten papers take an eighth of it.
 """
 _ESTIMATION = 50
+_LEAVING = ("statsby", "simulate", "rolling")
+"""Prefixes whose results may stay in memory."""
 
 MOST_PASSES, _DEEPEST, _LARGEST = 10_000, 40, 50_000_000
 
@@ -150,11 +152,8 @@ class Reader(Session):
         for note in notes[:20]:
             self.note(f"{self.file}: {note}")
         try:
-            self.run(nodes)
-        except _Exit:
-            pass
-        except _Continue:
-            pass
+            with suppress(_Exit, _Continue):
+                self.run(nodes)
         finally:
             self.begun.pop()
             self.file = before
@@ -251,14 +250,12 @@ class Reader(Session):
 
     def _if(self, text: str, line: int, body: list[Node] | None) -> bool | None:
         """Take ``if``; None where the data decide, and then both branches are read."""
-        if body is not None:
-            holds = truth(value_of(self.macros.expand(text), self.macros.scalars))
-            self._branch(holds, body)
-            return holds
-        whole = self.macros.expand(text)
-        condition, rest = _condition_and_rest(whole)
-        holds = truth(value_of(condition, self.macros.scalars))
-        self._branch(holds, [Command(line, rest)] if rest else [])
+        text = self.macros.expand(text)
+        if body is None:
+            text, rest = _condition_and_rest(text)
+            body = [Command(line, rest)] if rest else []
+        holds = truth(value_of(text, self.macros.scalars))
+        self._branch(holds, body)
         return holds
 
     def _else(self, header: Command, body: list[Node] | None, before: bool | None) -> bool | None:
@@ -266,14 +263,11 @@ class Reader(Session):
         if before is True:
             return True
         if _first_word(rest) == "if":
-            if before is None:
-                self.doubts.append("whether this runs depends on the data")
-                try:
-                    self._if(rest[2:], header.line, body)
-                finally:
-                    self.doubts.pop()
-                return None
-            return self._if(rest[2:], header.line, body)
+            if before is False:
+                return self._if(rest[2:], header.line, body)
+            with self._doubting("whether this runs depends on the data"):
+                self._if(rest[2:], header.line, body)
+            return None
         self._branch(
             True if before is False else None,
             body if body is not None else [Command(header.line, rest)],
@@ -286,13 +280,17 @@ class Reader(Session):
         if holds is True:
             self._deeper(body)
             return
-        self.doubts.append("whether this runs depends on the data")
-        try:
+        with self._doubting("whether this runs depends on the data"), suppress(_Exit, _Continue):
             self._deeper(body)
-        except (_Exit, _Continue):
-            pass
+
+    @contextmanager
+    def _doubting(self, *why: str) -> Iterator[None]:
+        """Say of what is read meanwhile why it is not sure."""
+        self.doubts += why
+        try:
+            yield
         finally:
-            self.doubts.pop()
+            del self.doubts[len(self.doubts) - len(why) :]
 
     def _deeper(self, body: Sequence[Node]) -> None:
         if self.depth >= _DEEPEST:
@@ -324,33 +322,32 @@ class Reader(Session):
             self.note(f"{self.file}, line {header.line}: only {MOST_PASSES} passes are read")
             each = each[:MOST_PASSES]
         doubt = [] if sure else ["the data say over what this loop goes; one pass is shown"]
-        self.doubts += doubt
+        with self._doubting(*doubt):
+            self._passes(name, each, header.line, body)
+        self.macros.locals.pop(name, None)
+
+    def _passes(self, name: str, each: list[str], line: int, body: list[Node]) -> None:
+        """Take the passes of a loop, as long as they read otherwise than those before."""
         repeats = len(each) > 2 and not _mentions(name, body)
         begin: list[int] = []
         states: list[dict[str, str]] = []
-        try:
-            for value in each:
-                if repeats:
-                    begin.append(len(self.rows))
-                    self.macros.spend((len(self.macros.globals) + len(self.macros.locals)) >> 4)
-                    states.append({**self.macros.globals, **self.macros.locals, name: ""})
-                    if len(begin) == 3:
-                        if states[1] != states[2]:
-                            repeats = False
-                        else:
-                            self._drop_repeated(begin, header.line, len(each))
-                            break
-                self.macros.spend(2)
-                self.macros.set(name, value)
-                try:
-                    self._deeper(body)
-                except _Continue as jump:
-                    if jump.breaks:
-                        break
-        finally:
-            if doubt:
-                self.doubts.pop()
-        self.macros.locals.pop(name, None)
+        for value in each:
+            if repeats:
+                begin.append(len(self.rows))
+                self.macros.spend((len(self.macros.globals) + len(self.macros.locals)) >> 4)
+                states.append({**self.macros.globals, **self.macros.locals, name: ""})
+                if len(begin) == 3:
+                    if states[1] == states[2]:
+                        self._drop_repeated(begin, line, len(each))
+                        return
+                    repeats = False
+            self.macros.spend(2)
+            self.macros.set(name, value)
+            try:
+                self._deeper(body)
+            except _Continue as jump:
+                if jump.breaks:
+                    return
 
     def _drop_repeated(self, begin: list[int], line: int, passes: int) -> None:
         """List one pass of a loop, such as a bootstrap, whose passes read the same."""
@@ -407,7 +404,7 @@ class Reader(Session):
                 self.memory.strange(word)
         elif not (
             macro_commands.take(self, name, rest[len(word) :])
-            or data_commands.take(self, parse(rest), prefixes)
+            or data_commands.take(self, parse(rest))
             or is_silent(name)
             or not word.isidentifier()
         ):
@@ -444,9 +441,8 @@ class Reader(Session):
         self.file = self.program_files[name]
         kept_doubts = [*self.doubts]
         try:
-            self._deeper(block.body)
-        except (_Exit, _Continue):
-            pass
+            with suppress(_Exit, _Continue):
+                self._deeper(block.body)
         finally:
             self.doubts = kept_doubts
             self.macros.frames.pop()
@@ -468,11 +464,7 @@ class Reader(Session):
             raise BoundReached(f"{MOST_ROWS} estimations are listed")
         self.rows.append(row)
         for prefix in prefixes:
-            if prefix.name in (
-                "statsby",
-                "simulate",
-                "rolling",
-            ):  # their results may stay in memory
+            if prefix.name in _LEAVING:
                 self.memory.strange(prefix.name)
             if prefix.name == "eststo":
                 self.store(words(prefix.text.split(",")[0])[:1])
@@ -543,6 +535,3 @@ def _condition_and_rest(text: str) -> tuple[str, str]:
             if after[:1].isalpha() or after[:1] in "_{":
                 return before, after
     return text, ""
-
-
-__all__ = ["Reader", "Reading", "decoded", "read_files", "unknown"]
