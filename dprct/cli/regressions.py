@@ -74,9 +74,8 @@ def _show(reading: Reading) -> None:
 
 def _sentence(row: Regression) -> str:
     """Return ``regress income ~ [treat] age | village if round==2; cluster village``."""
-    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
     marked = " ".join(f"[{name}]" if name in row.treatments else name for name in row.regressors)
-    text = f"{row.command} {outcome}" + (f" ~ {_short(marked)}" if marked else "")
+    text = f"{row.command} {' '.join(row.outcomes)}" + (f" ~ {_short(marked)}" if marked else "")
     if row.instruments:
         text += f" ({' '.join(row.endogenous)} = {_short(' '.join(row.instruments))})"
     if row.absorb:

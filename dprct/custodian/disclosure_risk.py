@@ -306,8 +306,8 @@ class _Comparison:
 
     def of(self, table: Records) -> tuple[dict[str, float], Array]:
         """Return the measures of a table, and its distances to confidential rows."""
-        tables = [self.confidential, table, *([self.holdout] if self.holdout is not None else [])]
-        points = gower_points(tables, self.ranges)
+        holdout = [self.holdout] if self.holdout is not None else []
+        points = gower_points([self.confidential, table, *holdout], self.ranges)
         rows = _spaced(points[1], self.distance_rows)
         near = nearest(rows, points[0])
         measures = self._equal(table) | _distances(near.distance)

@@ -20,24 +20,18 @@ from dprct.custodian.tables import (
     summarised,
 )
 from dprct.errors import FormulaError, ParameterError
-from dprct.formula import Design, complete_cases, design, parse
+from dprct.formula import complete_cases, parse
 from dprct.formula.design_matrix import INTERCEPT, Array, Mask, columns_of, is_missing
 from dprct.lazy import pandas as pd
 from dprct.lazy import special
 from dprct.results.base import WATERMARK, Confidential, caution, marked
-from dprct.results.covariance import (
-    SharedFit,
-    Weighting,
-    WeightsType,
-    check_weights_type,
-    fit_several,
-)
-from dprct.results.itt_estimates import assignment_of
-from dprct.results.ols import check_finite, cluster_codes, covariance_named, weights_of
+from dprct.results.covariance import WeightsType, check_weights_type
+from dprct.results.itt_estimates import Fitted, assignment_of, by_rows, fitted
+from dprct.results.ols import covariance_named
 from dprct.results.tables import Column, Row, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
@@ -154,15 +148,20 @@ class Regressions:
             self._check_arms(frame)
         except ParameterError as refusal:
             return self._ordered(found), [_reason(source, refusal)]
-        for panel, outcomes, rows in self._samples(frame):
+        samples = {
+            (panel, outcome): self._rows(frame, panel, outcome)
+            for panel in self.panels
+            for outcome in self.outcomes
+        }
+        for (panel, rows), outcomes in by_rows(samples):
             try:
-                fitted = self._fitted(frame, source, panel, outcomes, rows)
+                fit = self._fitted(frame, source, panel, outcomes, rows)
             except ParameterError as refusal:
                 reasons.append(_reason(source, refusal))
                 continue
             for j, outcome in enumerate(outcomes):
                 key = {"covariates": panel, "outcome": _plain(outcome)}
-                records = self._records(fitted, j, strict=source.draw == 0)
+                records = self._records(fit, j, strict=source.draw == 0)
                 found += [{**key, **record} for record in records]
         return self._ordered(found), list(dict.fromkeys(reasons))
 
@@ -177,19 +176,9 @@ class Regressions:
         frame = columns_of(source.data, self.columns)
         name = spelled[outcome]
         rows = self._rows(frame, panel, name)
-        fitted = self._fitted(frame, source, panel, (name,), rows)
-        resid = fitted.shared.fits[0].resid / fitted.weighting.root
-        return Residuals(fitted.design.y[:, 0] - resid, resid)
-
-    def _samples(self, frame: pd.DataFrame) -> Iterator[tuple[str, tuple[str, ...], Mask]]:
-        """Bring together the outcomes of a covariate set that use the same rows."""
-        for panel in self.panels:
-            together: dict[bytes, list[str]] = {}
-            for outcome in self.outcomes:
-                rows = self._rows(frame, panel, outcome)
-                together.setdefault(rows.tobytes(), []).append(outcome)
-            for rows_bytes, outcomes in together.items():
-                yield panel, tuple(outcomes), np.frombuffer(rows_bytes, bool)
+        found = self._fitted(frame, source, panel, (name,), rows)
+        resid = found.fit.fits[0].resid / found.weighting.root
+        return Residuals(found.design.y[:, 0] - resid, resid)
 
     def _rows(self, frame: pd.DataFrame, panel: str, outcome: str) -> Mask:
         rows = complete_cases(parse(f"{outcome} ~ {self.panels[panel]}", functions=True), frame)
@@ -207,28 +196,24 @@ class Regressions:
 
     def _fitted(
         self, frame: pd.DataFrame, source: Source, panel: str, outcomes: tuple[str, ...], rows: Mask
-    ) -> _Fitted:
-        weight = None
-        if self.weights is not None:
-            every = weights_of(self.weights, self.weights_type, frame, rows)
-            rows = rows & (every > 0)
-            weight = every[rows]
-        if not rows.any():
-            raise ParameterError(
-                f"no row has a value in every variable of the regression of {_plain(outcomes[0])!r}"
-            )
-        formula = parse(f"{' + '.join(outcomes)} ~ {self.panels[panel]}", functions=True)
-        found = design(formula, frame, source.schema, keep=rows)
-        check_finite(found)
-        groups = None if self.cluster is None else cluster_codes(frame[self.cluster], rows)
-        weighting = Weighting.of(weight, self.weights_type, int(rows.sum()))
-        shared = fit_several(found.X, found.y, weighting, self.cov_type, groups)
-        return _Fitted(found, shared, weighting)
+    ) -> Fitted:
+        def check(rows: Mask) -> None:
+            if not rows.any():
+                raise ParameterError(
+                    "no row has a value in every variable of the regression of "
+                    f"{_plain(outcomes[0])!r}"
+                )
 
-    def _records(self, fitted: _Fitted, j: int, *, strict: bool) -> list[dict[str, Any]]:
-        fit, df = fitted.shared.fits[j], fitted.shared.df
-        names = fitted.names
-        errors = np.sqrt(np.diag(fitted.shared.cov(j)))
+        groups = None if self.cluster is None else frame[self.cluster]
+        return fitted(
+            panel, outcomes, f"{' + '.join(outcomes)} ~ {self.panels[panel]}",
+            frame, source.schema, rows, check, cov_type=self.cov_type, groups=groups,
+            weights=self.weights, weights_type=self.weights_type,
+        )  # fmt: skip
+
+    def _records(self, found: Fitted, j: int, *, strict: bool) -> list[dict[str, Any]]:
+        fit, df, names = found.fit.fits[j], found.fit.df, found.columns(kept=True)
+        errors = np.sqrt(np.diag(found.fit.cov(j)))
         reach = special.stdtrit(df, 1 - self.alpha / 2)
         wanted = self.arms or tuple(name for name in names if name != INTERCEPT)
         unknown = [arm for arm in wanted if arm not in names]
@@ -255,18 +240,6 @@ class Regressions:
             records, key=lambda r: (panels.index(r["covariates"]), outcomes.index(r["outcome"]))
         )
         return pd.DataFrame(records, columns=["covariates", "outcome", "arm", *_NUMBERS])
-
-
-class _Fitted(NamedTuple):
-    design: Design
-    shared: SharedFit
-    weighting: Weighting
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the coefficients that are kept."""
-        pairs = zip(self.design.columns, self.shared.kept, strict=True)
-        return [name for name, keep in pairs if keep]
 
 
 def _reason(source: Source, refusal: ParameterError) -> str:
@@ -390,14 +363,8 @@ class UtilityReport(Confidential):
             Over draws.
         ax : Axes, optional
         """
-        values = self._cells("overlap", statistic)
-        return plots.heat_map(
-            values,
-            ax=ax,
-            title="Overlap of confidence intervals",
-            label=f"{statistic} over draws",
-            limits=(0.0, 1.0),
-            watermark=WATERMARK,
+        return self._heat_map(
+            "overlap", statistic, ax, title="Overlap of confidence intervals", limits=(0.0, 1.0)
         )
 
     def plot_difference(self, statistic: str = "median", ax: Axes | None = None) -> Axes:
@@ -409,15 +376,8 @@ class UtilityReport(Confidential):
             Over draws.
         ax : Axes, optional
         """
-        values = self._cells("abs.difference", statistic)
-        return plots.heat_map(
-            values,
-            ax=ax,
-            title="|released - confidential estimate|",
-            label=f"{statistic} over draws",
-            log=True,
-            watermark=WATERMARK,
-        )
+        title = "|released - confidential estimate|"
+        return self._heat_map("abs.difference", statistic, ax, title=title, log=True)
 
     def plot_effects(
         self, outcome: str | None = None, covariates: str | None = None, *, draw: int = 1,
@@ -477,13 +437,17 @@ class UtilityReport(Confidential):
         draw : int
             Which release of each method.
         """
-        return self._diagnosed("residuals", outcome, covariates, draw)
+        return self._diagnosed(
+            lambda fit, **how: plots.residuals_fitted(*fit, **how), outcome, covariates, draw
+        )
 
     def plot_quantiles(
         self, outcome: str | None = None, covariates: str | None = None, *, draw: int = 1
     ) -> list[Axes]:
         """Draw normal quantiles of residuals; arguments as in :meth:`plot_residuals`."""
-        return self._diagnosed("quantiles", outcome, covariates, draw)
+        return self._diagnosed(
+            lambda fit, **how: plots.normal_quantiles(fit.resid, **how), outcome, covariates, draw
+        )
 
     def plot_distributions(
         self, columns: Sequence[str] | None = None, method: str | None = None
@@ -519,7 +483,8 @@ class UtilityReport(Confidential):
     def _methods(self) -> list[str]:
         return list(dict.fromkeys(source.method for source in self.released))
 
-    def _cells(self, measure: str, statistic: str) -> pd.DataFrame:
+    def _heat_map(self, measure: str, statistic: str, ax: Axes | None, **options: Any) -> Axes:
+        """Draw a measure, outcomes by methods and arms."""
         if statistic not in ("mean", "median"):
             raise ParameterError(f"``statistic={statistic!r}``; allowed: mean, median")
         found = self.summary()
@@ -533,10 +498,16 @@ class UtilityReport(Confidential):
         wide = pd.DataFrame(
             cells, pd.MultiIndex.from_tuples(rows), pd.MultiIndex.from_tuples(columns)
         )
-        return wide.rename(index=self._label, columns=self._label)
+        return plots.heat_map(
+            wide.rename(index=self._label, columns=self._label),
+            ax=ax,
+            label=f"{statistic} over draws",
+            watermark=WATERMARK,
+            **options,
+        )
 
     def _diagnosed(
-        self, kind: str, outcome: str | None, covariates: str | None, draw: int
+        self, plot: Callable[..., Axes], outcome: str | None, covariates: str | None, draw: int
     ) -> list[Axes]:
         outcome, covariates = self._place(outcome, covariates)
         drawn = [source for source in self.released if source.draw == draw]
@@ -549,11 +520,7 @@ class UtilityReport(Confidential):
         ]
         axes = plots.panels(len(fits), columns=3, size=(4.0, 3.2))
         for (source, fit), ax in zip(fits, axes, strict=True):
-            title = f"{self._label(outcome)}: {source}"
-            if kind == "residuals":
-                plots.residuals_fitted(*fit, ax=ax, title=title, watermark=WATERMARK)
-            else:
-                plots.normal_quantiles(fit.resid, ax=ax, title=title, watermark=WATERMARK)
+            plot(fit, ax=ax, title=f"{self._label(outcome)}: {source}", watermark=WATERMARK)
         return axes
 
     def _place(self, outcome: str | None, covariates: str | None) -> tuple[str, str]:

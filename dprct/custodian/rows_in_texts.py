@@ -169,12 +169,9 @@ def _streams(texts: Sequence[Text]) -> Iterator[_Stream]:
         if needs and not any(_HAS_COMMA.search(one.text) for one in texts):
             continue
         parts = [_numbers(one, at, pattern, plain) for at, one in enumerate(texts)]
-        stream = _Stream(
-            np.array([v for part in parts for v in part[0]], dtype=np.float64),
-            np.array([v for part in parts for v in part[1]], dtype=np.int64),
-            np.array([v for part in parts for v in part[2]], dtype=np.int64),
-            np.array([v for part in parts for v in part[3]], dtype=np.int64),
-        )
+        value, decimals, text, line = ([v for part in parts for v in part[k]] for k in range(4))
+        whole = (np.array(of, dtype=np.int64) for of in (decimals, text, line))
+        stream = _Stream(np.array(value, dtype=np.float64), *whole)
         if len(stream.value) and not any(np.array_equal(stream.value, old) for old in seen):
             seen.append(stream.value)
             yield stream
@@ -186,13 +183,8 @@ def _by_column(stream: _Stream) -> _Stream:
     begins = np.flatnonzero(np.diff(line, prepend=-1))
     place = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
     order = np.lexsort((line, place, stream.text))
-    return _Stream(
-        stream.value[order],
-        stream.decimals[order],
-        stream.text[order],
-        stream.line[order],
-        place[order],
-    )
+    codes = stream.decimals, stream.text, stream.line, place
+    return _Stream(stream.value[order], *(part[order] for part in codes))
 
 
 def _numbers(
@@ -307,7 +299,7 @@ def _along_rows(
     rows = max(1, _CELLS_AT_ONCE // p)
     across = [([*range(p)], slice(begin, begin + rows)) for begin in range(0, n, rows)]
     for columns, part in across if stream.column is None else ():
-        cells, which = _cells(table, numeric, decimals, vocabulary, part)
+        cells, _, which = _cells(table, numeric, decimals, vocabulary, part)
         most = width[columns][which]
         found = _runs(cells, most, token, stream.whole, vocabulary, said, rare)
         yield from _places(texts, stream, found)
@@ -317,7 +309,7 @@ def _along_rows(
         mine: list[Codes] = []
         widths: list[Array] = []
         for at in private[begin : begin + many]:
-            cells, _ = _cells(table, [numeric[at]], decimals, vocabulary, slice(None))
+            cells, *_ = _cells(table, [numeric[at]], decimals, vocabulary, slice(None))
             mine += [cells, np.array([-1])]  # no run goes on into the next column
             widths.append(np.full(len(cells) + 1, width[at]))
         whole, most = np.concatenate(mine), np.concatenate(widths)
@@ -336,21 +328,17 @@ def _roundings(stream: _Stream, table: Table, numeric: list[str]) -> list[int | 
 
 def _cells(
     table: Table, names: list[str], decimals: int | None, vocabulary: Array, rows: slice
-) -> tuple[Codes, Codes]:
+) -> tuple[Codes, Codes, Codes]:
     """Return the cells that are not missing, row by row, as places in a vocabulary; -1 if none.
 
-    With each comes the number of its column.
+    With each comes the number of its row, from the first of these, and of its column.
     """
     block = table.data[names].iloc[rows].to_numpy(dtype=np.float64, na_value=np.nan)
-    there = ~np.isnan(block)
-    values = block[there]
-    if decimals is not None:
-        values = np.round(values, decimals)
-    values = _canonical(values)
+    row, column = np.nonzero(~np.isnan(block))
+    values = block[row, column]
+    values = _canonical(values if decimals is None else np.round(values, decimals))
     at = np.minimum(np.searchsorted(vocabulary, values), len(vocabulary) - 1)
-    cells = np.where(vocabulary[at] == values, at, -1).astype(np.int64)
-    which = np.broadcast_to(np.arange(len(names)), block.shape)[there]
-    return cells, which
+    return np.where(vocabulary[at] == values, at, -1).astype(np.int64), row, column
 
 
 def _runs(
@@ -502,10 +490,14 @@ def _too_many_cells(cells: Mapping[tuple[Any, float], int], many: int, n: int, r
     """
     for level in _LEVELS:
         lines = [line for (_, digits), line in cells.items() if digits >= level + np.log10(n)]
-        k, mean = len(lines), many * 10.0**-level
-        if k >= _FEWEST_LINES and k > mean and k * math.log10(k / (math.e * mean)) >= rare:
+        if _is_no_chance(len(lines), many * 10.0**-level, rare):
             return min(lines)
     return 0
+
+
+def _is_no_chance(k: int, mean: float, rare: float) -> bool:
+    """Whether k of many, of which chance has a mean number, are too many: (e mean / k)^k bounds."""
+    return k >= _FEWEST_LINES and k > mean and k * math.log10(k / (math.e * mean)) >= rare
 
 
 def _by_line(stream: _Stream, token: Codes, weights: Array) -> dict[Line, list[Any]]:
@@ -557,14 +549,11 @@ def _rows_by_number(
     rows: list[Codes] = []
     step = max(1, _CELLS_AT_ONCE // p)
     for begin in range(0, n, step) if numeric and len(vocabulary) else ():
-        block = table.data[numeric].iloc[begin : begin + step].to_numpy(np.float64, na_value=np.nan)
-        there = ~np.isnan(block)
-        values = block[there]
-        values = _canonical(values if decimals is None else np.round(values, decimals))
-        at = np.minimum(np.searchsorted(vocabulary, values), len(vocabulary) - 1)
-        good = (vocabulary[at] == values) & (weights[at] > 0)
-        tokens.append(at[good])
-        rows.append(np.nonzero(there)[0][good] + begin)
+        part = slice(begin, begin + step)
+        cells, row, _ = _cells(table, numeric, decimals, vocabulary, part)
+        good = (cells >= 0) & (weights[cells] > 0)
+        tokens.append(cells[good])
+        rows.append(row[good] + begin)
     if not tokens:
         return {}
     pairs = np.unique(np.concatenate(tokens) * n + np.concatenate(rows))
@@ -726,7 +715,6 @@ def _too_many(finds: Sequence[_Find], lines: int, rare: float) -> int:
             if find.some >= level and not find.codes & seen:
                 seen |= find.codes
                 k, first = k + 1, first or find.line
-        mean = lines * 10.0**-level
-        if k >= _FEWEST_LINES and k > mean and k * math.log10(k / (math.e * mean)) >= rare:
+        if _is_no_chance(k, lines * 10.0**-level, rare):
             return first
     return 0

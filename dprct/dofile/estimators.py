@@ -158,7 +158,7 @@ def _suest(parsed: Parsed, memory: Memory, place: Place) -> Regression:
     parts = _Parts()
     parts.note.append("stored estimates " + " ".join(names[:30]))
     for fit in fits:
-        parts.outcomes += [fit.outcome] if isinstance(fit.outcome, str) else fit.outcome
+        parts.outcomes += fit.outcomes
         parts.regressors += [name for name in fit.regressors if name not in parts.regressors]
     if len(fits) < len(names):
         place.doubts.append("not all of these were stored in what was read")

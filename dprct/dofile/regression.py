@@ -91,6 +91,14 @@ class Regression:
     # Columns that had a value in the rows whose values are numbered so.
     numbered: tuple[str, ...] = ()
 
+    @property
+    def outcomes(self) -> list[str]:
+        """The left-hand variables."""
+        return [self.outcome] if isinstance(self.outcome, str) else self.outcome
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.command} {' '.join(self.outcomes)}".rstrip()
+
     def to_dict(self) -> dict[str, Any]:
         """Return the keys that JSON has."""
         values = {key: getattr(self, key) for key in KEYS}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from dprct.results.multiple_testing import (
 from dprct.results.ols import check_finite, cluster_codes, covariance_named, one_per_row, weights_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from narwhals.typing import IntoFrame
     from numpy.typing import ArrayLike
@@ -245,7 +246,7 @@ class Estimated(NamedTuple):
     rows_without_group: int
 
 
-class _Fitted(NamedTuple):
+class Fitted(NamedTuple):
     """Regressions of some outcomes on one design."""
 
     panel: str
@@ -253,7 +254,47 @@ class _Fitted(NamedTuple):
     rows: Mask
     design: Design
     fit: SharedFit
-    weight: Array
+    weight: Array  # of the rows used
+    weighting: Weighting
+
+    def columns(self, *, kept: bool) -> list[str]:
+        """Columns of the design that are kept, or those that are not."""
+        columns = zip(self.design.columns, self.fit.kept, strict=True)
+        return [name for name, keep in columns if keep == kept]
+
+
+def fitted(
+    panel: str,
+    outcomes: tuple[str, ...],
+    formula: str,
+    frame: pd.DataFrame,
+    schema: Schema | None,
+    rows: Mask,
+    check: Callable[[Mask], None],
+    *,
+    cov_type: str,
+    groups: pd.Series[Any] | None,
+    weights: ArrayLike | str | None,
+    weights_type: WeightsType,
+) -> Fitted:
+    """Fit the outcomes of a formula on some rows, those with a weight; ``check`` may refuse these.
+
+    ``rows`` is an (N,) array.
+    """
+    weight = None
+    if weights is not None:
+        every = weights_of(weights, weights_type, frame, rows)
+        rows = rows & (every > 0)
+        weight = every[rows]
+    check(rows)
+    found = design(parse(formula, functions=True), frame, schema, keep=rows)
+    check_finite(found)
+    codes = None if groups is None else cluster_codes(groups, rows)
+    number = int(rows.sum())
+    weighting = Weighting.of(weight, weights_type, number)
+    fit = fit_several(found.X, found.y, weighting, cov_type, codes)
+    weight = np.ones(number) if weight is None else weight
+    return Fitted(panel, outcomes, rows, found, fit, weight, weighting)
 
 
 def estimated(
@@ -268,15 +309,22 @@ def estimated(
         if regressions.groups is None
         else ~is_missing(regressions.groups)
     )
-    fitted = [
-        _fitted(regressions, inference, cov_type, panel, outcomes, rows & grouped)
-        for (panel, rows), outcomes in _by_rows(samples)
-    ]
-    estimates = pd.DataFrame([record for one in fitted for record in _records(regressions, one)])
+    fits = [
+        fitted(
+            panel, outcomes,
+            f"{' + '.join(f'`{name}`' for name in outcomes)} ~ {regressions.panels[panel]}",
+            regressions.frame, regressions.schema, rows & grouped,
+            partial(regressions.assignment.check, outcome=outcomes[0]),
+            cov_type=cov_type, groups=regressions.groups, weights=regressions.weights,
+            weights_type=inference.weights_type,
+        )
+        for (panel, rows), outcomes in by_rows(samples)
+    ]  # fmt: skip
+    estimates = pd.DataFrame([record for one in fits for record in _records(regressions, one)])
     estimates["p.value"] = inference.p_values(
         estimates["statistic"].to_numpy(), estimates["df"].to_numpy()
     )
-    null = _null(regressions, inference, fitted) if inference.resamples else None
+    null = _null(regressions, inference, fits) if inference.resamples else None
     adjust(estimates, [*regressions.panels], inference, families, null)
     order = {key: position for position, key in enumerate(samples)}
     places = [order[key] for key in zip(estimates["covariates"], estimates["outcome"], strict=True)]
@@ -284,15 +332,15 @@ def estimated(
         estimates.iloc[np.argsort(places, kind="stable")].reset_index(drop=True),
         {
             (one.panel, outcome): names
-            for one in fitted
+            for one in fits
             for outcome in one.outcomes
-            if (names := _omitted(one))
+            if (names := tuple(one.columns(kept=False)))
         },
         int((np.logical_or.reduce(list(samples.values())) & ~grouped).sum()),
     )
 
 
-def _by_rows(
+def by_rows(
     samples: Mapping[tuple[str, str], Mask],
 ) -> list[tuple[tuple[str, Mask], tuple[str, ...]]]:
     """Bring together the outcomes of a covariate set that use the same rows."""
@@ -305,37 +353,7 @@ def _by_rows(
     ]
 
 
-def _fitted(
-    regressions: Regressions,
-    inference: Inference,
-    cov_type: str,
-    panel: str,
-    outcomes: tuple[str, ...],
-    rows: Mask,
-) -> _Fitted:
-    frame, weight = regressions.frame, None
-    if regressions.weights is not None:
-        every = weights_of(regressions.weights, inference.weights_type, frame, rows)
-        rows = rows & (every > 0)
-        weight = every[rows]
-    regressions.assignment.check(rows, outcomes[0])
-    left = " + ".join(f"`{name}`" for name in outcomes)
-    found = design(
-        parse(f"{left} ~ {regressions.panels[panel]}", functions=True),
-        frame,
-        regressions.schema,
-        keep=rows,
-    )
-    check_finite(found)
-    groups = None if regressions.groups is None else cluster_codes(regressions.groups, rows)
-    weighting = Weighting.of(weight, inference.weights_type, int(rows.sum()))
-    fit = fit_several(found.X, found.y, weighting, cov_type, groups)
-    return _Fitted(
-        panel, outcomes, rows, found, fit, np.ones(int(rows.sum())) if weight is None else weight
-    )
-
-
-def _records(regressions: Regressions, one: _Fitted) -> list[dict[str, Any]]:
+def _records(regressions: Regressions, one: Fitted) -> list[dict[str, Any]]:
     """Return one record per outcome and arm."""
     controls = regressions.assignment.control[one.rows]
     places = _arm_places(regressions, one)
@@ -369,15 +387,10 @@ def _records(regressions: Regressions, one: _Fitted) -> list[dict[str, Any]]:
     return records
 
 
-def _arm_places(regressions: Regressions, one: _Fitted) -> list[int]:
+def _arm_places(regressions: Regressions, one: Fitted) -> list[int]:
     """Return the places of the arms among the columns that are kept."""
-    names = [n for n, keep in zip(one.design.columns, one.fit.kept, strict=True) if keep]
+    names = one.columns(kept=True)
     return [names.index(arm) for arm in regressions.assignment.names]
-
-
-def _omitted(one: _Fitted) -> tuple[str, ...]:
-    columns = zip(one.design.columns, one.fit.kept, strict=True)
-    return tuple(name for name, keep in columns if not keep)
 
 
 def adjust(
@@ -407,7 +420,7 @@ def adjust(
     estimates["p.adjusted"], estimates["family"], estimates["family_size"] = adjusted, names, sizes
 
 
-def _null(regressions: Regressions, inference: Inference, fitted: Sequence[_Fitted]) -> Array:
+def _null(regressions: Regressions, inference: Inference, fits: Sequence[Fitted]) -> Array:
     """Return draws of all statistics, in the order of the estimates."""
     from dprct.privacy.noise import source  # loads opendp, which few tables need
 
@@ -415,7 +428,7 @@ def _null(regressions: Regressions, inference: Inference, fitted: Sequence[_Fitt
     if regressions.groups is not None:
         units = pd.factorize(regressions.groups, use_na_sentinel=False)[0]
     samples = [
-        Resampled(one.fit, one.rows, np.array(_arm_places(regressions, one))) for one in fitted
+        Resampled(one.fit, one.rows, np.array(_arm_places(regressions, one))) for one in fits
     ]
     rng = source(inference.rng).post_processing_rng()
     return wild_draws(samples, units, inference.draws, rng)

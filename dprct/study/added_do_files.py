@@ -93,7 +93,7 @@ def stata_line(one: Verdict) -> str:
     'ivregress 2sls y age (d = t), vce(robust) small'
     """
     row = one.regression
-    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
+    outcome = " ".join(row.outcomes)
     options = [f"absorb({' '.join(row.absorb)})"] if row.absorb else []
     if row.cluster:
         options.append(f"vce(cluster {' '.join(row.cluster)})")

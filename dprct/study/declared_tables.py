@@ -7,7 +7,7 @@ import io
 import math
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from dprct import disk
@@ -37,6 +37,8 @@ Sizes = Mapping[str, int]
 
 _SAMPLES = ("complete-per-outcome", "complete")
 _CARRIES = ("modelled", "public", "derived")
+_OPTIONS = {"errors": "cov_type", "layout": "style", "seed": "rng"}
+"""Keys of a table that are called otherwise in :func:`dprct.itt_table`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,30 +176,13 @@ class TableSpec:
         guarantee : Guarantee or None
             Of a released file.
         """
-        table = itt_table(
-            data,
-            schema,
-            outcomes=self.outcomes,
-            arms=self.arms,
-            covariates=self.covariates,
-            blocks=self.blocks,
-            control=self.control,
-            cov_type=self.errors,
-            cluster=self.cluster,
-            weights=self.weights,
-            weights_type=self.weights_type,  # type: ignore[arg-type]  # itt_table checks it
-            alternative=self.alternative,  # type: ignore[arg-type]
-            distribution=self.distribution,  # type: ignore[arg-type]
-            adjust=self.adjust,  # type: ignore[arg-type]
-            families=self.families,  # type: ignore[arg-type]
-            family_sizes=self.family_sizes or None,
-            sample=self.sample,  # type: ignore[arg-type]
-            draws=self.draws,
-            rng=self.seed,
-            guarantee=guarantee,
-            style=self.layout,
-            title=self.title or self.name,
-        )
+        options: dict[str, Any] = {
+            _OPTIONS.get(f.name, f.name): getattr(self, f.name)
+            for f in fields(self)
+            if f.name not in ("name", "digits")
+        }
+        options |= {"title": self.title or self.name, "family_sizes": self.family_sizes or None}
+        table = itt_table(data, schema, **options, guarantee=guarantee)
         return table if self.digits is None else table.styled(digits=self.digits)
 
 

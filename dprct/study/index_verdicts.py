@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from dprct.study.reading import Reading
+from dprct.study.reading import Reading, ServedRegression
 
 if TYPE_CHECKING:
     from dprct.dofile import Regression
-    from dprct.estimate.moments.index_models import IndexModel
     from dprct.estimate.moments.model import MomentsSpec
-    from dprct.schema.schema import Schema
 
 COMMANDS = {"logit": "logit", "logistic": "logit", "probit": "probit", "cloglog": "cloglog",
             "poisson": "poisson"}  # fmt: skip
@@ -45,56 +43,28 @@ UNSERVED = {
 """Commands of which neither coefficients nor average effects are released, and why."""
 
 
-class ServedModel(NamedTuple):
-    """A declared model of an index, as verdicts compare it with a do-file's."""
-
-    title: str
-    formula: str
-    family: str
-    clusters: str  # the columns of the clusters of its errors; empty without
-    cov_type: str  # "HC1", "CR1" or "nonrobust"
-    # where, weights: the condition on its rows, and the column of their weights; empty for none.
-    where: str = ""
-    weights: str = ""
-
-
-def planned_models(spec: MomentsSpec, schema: Schema) -> tuple[ServedModel, ...]:
+def planned_models(spec: MomentsSpec) -> tuple[ServedRegression, ...]:
     """The models of an index that a study's release is to have."""
     found = []
     for one in spec.of_index:
-        column = " ".join(spec.clusters_of(one))
+        clusters = spec.clusters_of(one)
         kind = "nonrobust" if "nonrobust" in (one.cov_type, spec.cov_type) else "HC1"
         for outcome in one.parsed.outcome_names:
             own = one.of(outcome)
-            found.append(ServedModel(
-                own.title, own.formula, str(one.family), column, "CR1" if column else kind,
-                one.condition or "", one.weights or "",
+            found.append(ServedRegression(
+                own.title, own.formula, clusters, "CR1" if clusters else kind,
+                one.condition or "", one.weights or "", family=str(one.family),
             ))  # fmt: skip
     return tuple(found)
 
 
-def released_models(models: tuple[IndexModel, ...]) -> tuple[ServedModel, ...]:
-    """The models of an index that a release has."""
-    return tuple(
-        ServedModel(
-            one.title,
-            one.formula,
-            one.family,
-            " ".join(one.clustered),
-            one.cov_type,
-            one.where or "",
-            one.weights or "",
-        )
-        for one in models
-    )
-
-
-def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, str, str | Reading]:
+def index_verdict(
+    one: ServedRegression, row: Regression, file: str
+) -> tuple[str, str, str | Reading]:
     """Verdict on a regression of a do-file that is this model, but perhaps for its errors."""
-    asks = " ".join(sorted(row.cluster))
     alike = {
         "classical": one.cov_type == "nonrobust", "": one.cov_type == "nonrobust",
-        "robust": one.cov_type == "HC1", "cluster": one.clusters == asks != "",
+        "robust": one.cov_type == "HC1", "cluster": {*one.clusters} == {*row.cluster} != set(),
     }  # fmt: skip
     command = Reading(file, one.title, ratios=row.command == "logistic")
     # of sampling weights Stata's errors are robust, whether it is said or not
@@ -103,7 +73,7 @@ def index_verdict(one: ServedModel, row: Regression, file: str) -> tuple[str, st
         after = ", by private scoring, of covariates within their ball"
         return "valid", "", replace(command, after=after)
     kinds = {"HC1": "robust ones", "nonrobust": "classical ones"}
-    kind = kinds.get(one.cov_type, f"those clustered by {one.clusters}")
+    kind = kinds.get(one.cov_type, f"those clustered by {' '.join(one.clusters)}")
     said = f"the coefficients are served, their errors are not: {kind} are released for it"
     return "effects only", said, command
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dprct.certificate.certificate import MARGINAL
 from dprct.certificate.valid_regressions import ADJUSTED, DIFFERENCE, estimand_words
@@ -35,17 +35,14 @@ from dprct.study.do_columns import how_released
 from dprct.study.index_verdicts import (
     COMMANDS,
     UNSERVED,
-    ServedModel,
     index_verdict,
     planned_models,
-    released_models,
     saturated_verdict,
 )
 from dprct.study.obstacles import after_step
 from dprct.study.prefill import INSTRUMENTED, MARGINS, sampling_weights
-from dprct.study.reading import Reading
+from dprct.study.reading import Reading, ServedRegression
 
-Names = tuple[str, ...]
 Answer = tuple[str, str, str | Reading]
 """A verdict, its reason, and what would change it or how it is read off."""
 
@@ -64,23 +61,6 @@ _LEAST_SQUARES = frozenset({"regress", "areg", "reghdfe", "xtreg"})
 _COUNTS = {"xtreg": "xtreg", "reghdfe": "reghdfe"}
 
 
-class ServedStep(NamedTuple):
-    """A regression that one step serves, as verdicts compare it with a do-file's."""
-
-    title: str
-    formula: str
-    clusters: Names
-    covariates: Names
-    # where, weights: the condition on rows, and the column of weights; empty for none.
-    where: str
-    weights: str
-    terms: Names  # the coefficients of treatment
-    cov_type: str  # what its errors are robust to: "HC1", "CR1" or "nonrobust"
-    counted: bool  # whether these count absorbed effects among the coefficients
-    # Whether errors are clustered by each of two columns, not by both together.
-    two_ways: bool = False
-
-
 _ALONE = re.compile(r"(?P<no>not )?(?P<name>[A-Za-z_]\w*)")
 _PREPARED = ("merge", "append", "reshape", "collapse")
 
@@ -97,12 +77,12 @@ class Served:
     filled: tuple[str, ...] = ()  # columns in which a declared number stands for missing values
     unit: str | None = None  # the column of the units, where these have several rows
     columns: tuple[str, ...] = ()  # names of what is released
-    steps: tuple[ServedStep, ...] = ()  # regressions that one step serves
+    steps: tuple[ServedRegression, ...] = ()  # regressions that one step serves
     withheld: str = ""  # why no errors are read off the moments; empty if they are
     # The 0/1 columns of the arms, of which a document has no levels.
     arms: frozenset[str] = frozenset()
     # Logits, probits and Poisson regressions by private scoring.
-    models: tuple[ServedModel, ...] = ()
+    models: tuple[ServedRegression, ...] = ()
     weights: str = ""  # the column by which all released sums are weighted
     never: frozenset[str] = frozenset()  # columns beside the schema's with a value in every row
 
@@ -120,22 +100,22 @@ class Served:
             unit=(schema.unit.id or schema.unit.name) if schema.unit.max_rows > 1 else None,
             columns=tuple(one.name for one in variables),
             steps=tuple(
-                ServedStep(
+                ServedRegression(
                     s.title,
                     s.text,
                     s.clusters,
-                    tuple(x.name for x in s.covariates),
+                    s.cov_type,
                     s.regression.condition or "",
                     s.regression.weights or "",
+                    tuple(x.name for x in s.covariates),
                     tuple(x.name for x in s.treatment),
-                    s.cov_type,
                     s.counted,
                     s.two_ways,
                 )
                 for s in (*spec.steps(schema), *(_as_step(*x) for x in spec.stages(schema)))
             ),
             withheld=spec.withheld(schema),
-            models=planned_models(spec, schema),
+            models=planned_models(spec),
             weights=spec.weights or "",
         )
 
@@ -164,15 +144,15 @@ class Served:
             unit=(moments.within or unit.id or unit.name) if several else None,
             columns=tuple(one.name for one in places),
             steps=tuple(
-                ServedStep(
+                ServedRegression(
                     s.title,
                     s.formula,
                     s.clusters,
-                    s.covariates,
+                    s.cov_type,
                     s.where or "",
                     s.weights or "",
+                    s.covariates,
                     s.terms,
-                    s.cov_type,
                     s.count_effects is not False,
                     s.ways is not None,
                 )
@@ -186,7 +166,18 @@ class Served:
             ),
             withheld=moments.withheld,
             arms=frozenset(term for one in moments.declared if one.average for term in one.terms),
-            models=released_models(moments.models),
+            models=tuple(
+                ServedRegression(
+                    one.title,
+                    one.formula,
+                    one.clustered,
+                    one.cov_type,
+                    one.where or "",
+                    one.weights or "",
+                    family=one.family,
+                )
+                for one in moments.models
+            ),
             weights=moments.weights or "",
         )
 
@@ -327,27 +318,34 @@ class Served:
         levels = [(one.name, one.levels) for one in self.schema.columns if one.levels]
         return {name for name, known in levels if {*known} == {0.0, 1.0}} | self.arms
 
-    def _index(self, row: Regression, terms: tuple[str, ...]) -> ServedModel | None:
+    def _index(self, row: Regression, terms: tuple[str, ...]) -> ServedRegression | None:
         """Declared model of an index that is a regression of a do-file, but for its errors."""
-        made, twos = self._products(row), self._twos
-        lost = row.steps or row.groups or row.endogenous or not row.intercept
-        if lost or isinstance(made, str) or isinstance(row.outcome, list):
+        if row.steps or row.endogenous or not row.intercept or isinstance(row.outcome, list):
             return None
-        rows = self._condition(row)
-        if rows is None or _categories(row.regressors) - twos:
-            return None
-        if {*self.filled} & {*row.regressors, row.outcome}:
-            return None
+        same = self._same(row, terms, self.models, COMMANDS[row.command])
+        alike = [one for one in same if index_verdict(one, row, "")[0] == "valid"]
+        return next(iter([*alike, *same]), None)
+
+    def _same(
+        self, row: Regression, terms: tuple[str, ...], among: Sequence[ServedRegression],
+        family: str = "",
+    ) -> list[ServedRegression]:  # fmt: skip
+        """Return the served regressions that are one of a do-file, but for its errors."""
+        made, rows, twos = self._products(row), self._condition(row), self._twos
+        if rows is None or row.groups or isinstance(made, str) or len(row.endogenous) > 1:
+            return []
+        if _categories(row.regressors) - twos:
+            return []  # of a product without c. and i. Stata takes the levels
+        if {*self.filled} & {*row.regressors, str(row.outcome)}:
+            return []
         own = formula_of(row, [made.get(term, term) for term in terms])
-        asked = COMMANDS[row.command], _meaning(own, twos), rows, sampling_weights(row)
+        asked = family, _meaning(own, twos), rows, sampling_weights(row)
         known = self._there(row)
-        same = [
-            one for one in self.models
+        return [
+            one for one in among
             if (one.family, _meaning(one.formula, twos),
                 reduced(one.where, known) if one.where else "", one.weights) == asked
         ]  # fmt: skip
-        alike = [one for one in same if index_verdict(one, row, "")[0] == "valid"]
-        return next(iter([*alike, *same]), None)
 
     def _saturated(self, row: Regression, terms: tuple[str, ...]) -> str | None:
         """A model with a coefficient for each group of treatment and subgroups, as a formula."""
@@ -373,27 +371,13 @@ class Served:
 
     def _declared(self, row: Regression, terms: tuple[str, ...]) -> Answer | None:
         """Declared regression that is one of a do-file; None if none is."""
-        rows = self._condition(row)
-        made = self._products(row)
-        twos = self._twos
-        if rows is None or row.groups or isinstance(made, str) or len(row.endogenous) > 1:
-            return None
-        if _categories(row.regressors) - twos:
-            return None  # of a product without c. and i. Stata takes the levels
-        own = [made.get(term, term) for term in terms]
-        asked = _meaning(formula_of(row, own), twos), rows, sampling_weights(row)
-        known = self._there(row)
-        same = [
-            one for one in self.steps
-            if (_meaning(one.formula, twos), reduced(one.where, known) if one.where else "",
-                one.weights) == asked
-        ]  # fmt: skip
-        if not same or {*self.filled} & {*row.regressors, str(row.outcome)}:
+        same = self._same(row, terms, self.steps)
+        if not same:
             return None
         clusters = row.cluster if row.vce in ("cluster", "bootstrap") else ()
         counts = counts_effects(row)
         one = max(same, key=lambda s: (_same_errors(s, row, clusters), counts == s.counted))
-        estimand = _estimand(one, twos)
+        estimand = _estimand(one, self._twos)
         command = Reading(self.file, one.title)
         alike = _same_errors(one, row, clusters)
         otherwise = counts != one.counted
@@ -416,7 +400,7 @@ class Served:
             said += ", which estimate what a bootstrap does"
         return "effects only", said, command
 
-    def _chooses(self, one: ServedStep) -> bool:
+    def _chooses(self, one: ServedRegression) -> bool:
         """Whether private columns choose units of several rows, with all of them."""
         if self.unit is None or not one.where:
             return False
@@ -533,7 +517,7 @@ class Served:
         )
 
 
-def _estimand(one: ServedStep, twos: Collection[str]) -> str:
+def _estimand(one: ServedRegression, twos: Collection[str]) -> str:
     """Return what coefficients of treatment are: differences between arms, or per unit of it."""
     parts = {part for term in one.terms for part in term.split(":")}
     if all(part in twos or part.startswith("C(") for part in parts):
@@ -599,7 +583,7 @@ def counts_effects(row: Regression) -> bool:
     return row.command == "reghdfe" and not {*row.absorb} & {*row.cluster}
 
 
-def _same_errors(one: ServedStep, row: Regression, clusters: Sequence[str]) -> bool:
+def _same_errors(one: ServedRegression, row: Regression, clusters: Sequence[str]) -> bool:
     """Whether the errors of a served regression are those of a do-file's, or a bootstrap's."""
     robust = "CR1" if clusters else "HC1"
     kind = {"classical": "nonrobust", "robust": "HC1"}.get(row.vce, robust)

@@ -93,8 +93,7 @@ def _lifted(row: Regression, released: Any) -> Iterator[tuple[Regression, Any]]:
     if row.unknown:
         yield replace(row, unknown=()), released
     words = (*row.regressors, *row.instruments, *row.absorb, *row.cluster)
-    outcomes = (row.outcome,) if isinstance(row.outcome, str) else row.outcome
-    used = dict.fromkeys(name for word in (*outcomes, *words) for name in bare_names(word))
+    used = dict.fromkeys(name for word in (*row.outcomes, *words) for name in bare_names(word))
     for name in used:
         fate = released.fates.get(name)
         if fate in (None, "withheld", "drop") and name not in row.derived:

@@ -18,7 +18,6 @@ import tomlkit
 
 from dprct import disk
 from dprct.certificate.certificate import digest_of
-from dprct.certificate.page import certificate_page
 from dprct.custodian.rows_in_texts import Table
 from dprct.disk import file_error, read_toml
 from dprct.dofile.reader import decoded
@@ -26,7 +25,7 @@ from dprct.errors import FileError, StudyError
 from dprct.io import read
 from dprct.io.stata import write_dta
 from dprct.privacy.accountant import find_ledger
-from dprct.release.writing import certificate_paths, check_free_of_case
+from dprct.release.writing import certificate_paths, certificate_texts, check_free_of_case
 from dprct.schema.schema import Schema
 from dprct.study.added_do_files import (
     comment,
@@ -642,16 +641,8 @@ def _spent(study: Study) -> tuple[str, ...]:
 
 
 def _certificates(place: str, signed: Certificate) -> dict[str, bytes]:
-    texts = (
-        signed.to_text(),
-        json.dumps(signed.to_dict(), indent=2, ensure_ascii=False),
-        certificate_page(signed),
-    )
-    names = [path.as_posix() for path in certificate_paths(Path(place))]
-    return {
-        name: (text.rstrip("\n") + "\n").encode("utf-8")
-        for name, text in zip(names, texts, strict=True)
-    }
+    texts = certificate_texts(signed, Path(place))
+    return {path.as_posix(): text.encode("utf-8") for path, text in texts.items()}
 
 
 def _write(files: Mapping[str, bytes], contents: Contents, study: Study) -> None:

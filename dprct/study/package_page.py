@@ -21,7 +21,7 @@ from dprct.results.ols import ols
 from dprct.study.moments_tables import SUFFIX
 from dprct.study.moments_verdicts import formula_of
 from dprct.study.obstacles import VALID
-from dprct.study.verdicts import terms_of
+from dprct.study.verdicts import summary, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -225,9 +225,8 @@ def silent_of(found: Sequence[Verdict], cells: Cells) -> dict[str, tuple[str, ..
     """Return the coefficients that are served and not estimated, by their regressions."""
     silent: dict[str, tuple[str, ...]] = {}
     for (place, name), cell in cells.items():
-        row = found[place].regression
         if not math.isfinite(cell.estimate):
-            told = f"{row.file}:{row.line} {row.command} {row.outcome}"
+            told = str(found[place].regression)
             silent[told] = (*silent.get(told, ()), name)
     return silent
 
@@ -308,7 +307,7 @@ def _page(
     body = [
         section("What is promised", claim(*opening, promised=promised and raw is None)),
         section("How to read this page", items(_legend(levels, raw is not None))),
-        section("Summary", items(_summary(found))),
+        section("Summary", items(summary(found) or ["the do-files run no regression"])),
         *_tables(found, mine, failed, raw),
         *([section("Files that were copied as they were", items(copied))] if copied else []),
     ]
@@ -337,12 +336,6 @@ def _legend(levels: tuple[float, ...], raw: bool) -> Iterator[str]:
         )
 
 
-def _summary(found: Sequence[Verdict]) -> list[str]:
-    from dprct.study.verdicts import summary
-
-    return summary(found) or ["the do-files run no regression"]
-
-
 def _tables(
     found: Sequence[Verdict], mine: Cells, failed: Mapping[int, str], raw: Cells | None
 ) -> Iterator[str]:
@@ -360,9 +353,7 @@ def _tables(
 def _rows(
     place: int, one: Verdict, mine: Cells, failed: Mapping[int, str], raw: Cells | None
 ) -> Iterator[list[str]]:
-    row = one.regression
-    outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
-    what = f"{row.file}:{row.line} {row.command} {outcome}".rstrip()
+    row, what = one.regression, str(one.regression)
     told = [name for at, name in mine if at == place]
     if not told:
         why = failed.get(

@@ -17,6 +17,27 @@ if TYPE_CHECKING:
     from dprct.estimate.moments.results import Moments
 
 
+Names = tuple[str, ...]
+
+
+class ServedRegression(NamedTuple):
+    """A declared regression or model of an index, as verdicts compare it with a do-file's."""
+
+    title: str
+    formula: str
+    clusters: Names  # the columns of the clusters of its errors
+    cov_type: str  # what its errors are robust to: "HC1", "CR1" or "nonrobust"
+    # where, weights: the condition on rows, and the column of weights; empty for none.
+    where: str = ""
+    weights: str = ""
+    covariates: Names = ()
+    terms: Names = ()  # the coefficients of treatment
+    counted: bool = True  # whether its errors count absorbed effects among the coefficients
+    # Whether errors are clustered by each of two columns, not by both together.
+    two_ways: bool = False
+    family: str = ""  # of a model of an index
+
+
 class Call(NamedTuple):
     """A method of :class:`dprct.Moments` with its arguments."""
 

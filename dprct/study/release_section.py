@@ -7,7 +7,7 @@ calibrated release; ``[package]`` names the replication folder that a protected 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -208,18 +208,10 @@ def package_from(document: Mapping[str, Any]) -> PackageSpec | None:
     if "package" not in document:
         return None
     found: PackageSpec = section(PackageSpec, document["package"], _PACKAGE)
-    for key, names in (
-        ("folder", () if found.folder is None else (found.folder,)),
-        ("do", found.do),
-        ("public", found.public),
-        ("unread", found.unread),
-        ("output", () if found.output is None else (found.output,)),
-        ("published", () if found.published is None else (found.published,)),
-        ("studies", found.studies),
-        ("merge", found.merge),
-    ):
-        for name in names:
-            _check_inside(name, f"{_PACKAGE} {key}")
+    for f in fields(found):
+        value = () if f.name == "disjoint" else getattr(found, f.name) or ()
+        for name in (value,) if isinstance(value, str) else value:
+            _check_inside(name, f"{_PACKAGE} {f.name}")
     needing = [
         key
         for key in ("public", "unread", "output", "studies", "merge", "published")

@@ -240,10 +240,7 @@ class Verdict:
     further: tuple[Obstacle, ...] = ()  # what else keeps it from being valid
 
     def __str__(self) -> str:
-        row = self.regression
-        outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
-        text = f"{row.file}:{row.line} {row.command} {outcome}".rstrip() + f": {self.kind}"
-        text += f": {self.reason}" if self.reason else ""
+        text = f"{self.regression}: {self.kind}" + (f": {self.reason}" if self.reason else "")
         return "; ".join([text, *([self.remedy] if self.remedy else []), *self.also])
 
     @property
@@ -260,8 +257,7 @@ class Verdict:
     def worth(self) -> RegressionWorth:
         """Verdict as a certificate prints it."""
         row = self.regression
-        outcome = row.outcome if isinstance(row.outcome, str) else " ".join(row.outcome)
-        texts = (row.file, row.table, row.command, outcome, self.reason)
+        texts = (row.file, row.table, row.command, " ".join(row.outcomes), self.reason)
         file, table, command, outcome, reason = map(_printable, texts)
         also = tuple(_printable(str(one)) for one in self.further)
         return RegressionWorth(file, row.line, table, command, outcome, self.kind, reason, also)
@@ -489,19 +485,11 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
     """Take what the file itself says of a regression on its columns and all of its rows."""
     assert released.valid is not None
     row = _by_arm(row, released.valid)
-    assert isinstance(row.outcome, str)
     if row.endogenous:
         return _two_stage(row, released, released.valid)
     several, some = len(row.cluster) > 1, released.some_arms(row)
-    spec = Specification(
-        outcome=row.outcome,
-        terms=_crossed(row, released.valid),
-        cov_type=_ERRORS.get(row.vce, row.vce.upper()),
-        cluster=row.cluster[0] if row.cluster else None,
-        weighted=bool(row.weights),
-        intercept=row.intercept,
-        fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
-        within=released.level_of(row),
+    spec = replace(
+        _specification(row, _crossed(row, released.valid), released),
         among=None if some is None else some.places,
         where=released.declared_rows(row),
     )
@@ -517,8 +505,7 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
         covariates = released.valid.covariates_in(spec.terms)
         said = [estimand_words(covariates, released.valid.estimand)] if covariates else []
         said += [differs] if used else []
-        said_so = "; ".join(said)
-        return Verdict(row, "valid", said_so, group=group, some=some, where=spec.where)
+        return Verdict(row, "valid", "; ".join(said), group=group, some=some, where=spec.where)
     if reason.startswith(_ONLY):
         remedy = f"run it with {released.valid.errors_for(spec)}"
         if some is not None:
@@ -527,6 +514,21 @@ def _calibrated(row: Regression, released: Released) -> Verdict:
             remedy = "take the released error, or declare this regression"
         return Verdict(row, "effects only", reason, remedy, group, some, spec.where)
     return Verdict(row, "artefact", reason, _remedy(reason, row, released.valid))
+
+
+def _specification(row: Regression, terms: tuple[str, ...], released: Released) -> Specification:
+    """Return a regression as the file's statement takes it, but for arms and conditions."""
+    assert isinstance(row.outcome, str)
+    return Specification(
+        outcome=row.outcome,
+        terms=terms,
+        cov_type=_ERRORS.get(row.vce, row.vce.upper()),
+        cluster=row.cluster[0] if row.cluster else None,
+        weighted=bool(row.weights),
+        intercept=row.intercept,
+        fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
+        within=released.level_of(row),
+    )
 
 
 def _at_another_level(row: Regression, valid: Validity) -> str | None:
@@ -548,16 +550,7 @@ def _two_stage(row: Regression, released: Released, valid: Validity) -> Verdict:
     assert isinstance(row.outcome, str)
     (taken,), instruments = row.endogenous, tuple(map(_factor, row.instruments))
     exogenous = [term for term in terms_of(row) if term != taken]
-    spec = Specification(
-        outcome=row.outcome,
-        terms=(*instruments, *exogenous),
-        cov_type=_ERRORS.get(row.vce, row.vce.upper()),
-        cluster=row.cluster[0] if row.cluster else None,
-        weighted=bool(row.weights),
-        intercept=row.intercept,
-        fe_df=_COUNTS.get(row.command, "areg") if row.absorb else "areg",
-        within=released.level_of(row),
-    )
+    spec = _specification(row, (*instruments, *exogenous), released)
     together = any({row.outcome, taken} <= group for group in released.together)
     reason = valid.ratio_reason(spec, taken, instruments, together=together)
     if reason is not None:
@@ -639,8 +632,7 @@ def _factor(word: str) -> str:
 
 
 def _words(row: Regression) -> list[str]:
-    outcomes = [row.outcome] if isinstance(row.outcome, str) else row.outcome
-    words = (*outcomes, *row.regressors, *row.instruments, *row.absorb, *row.cluster)
+    words = (*row.outcomes, *row.regressors, *row.instruments, *row.absorb, *row.cluster)
     return [word for word in words if word]
 
 
@@ -713,29 +705,24 @@ def of_study(do: Sequence[Path], study: Study, others: Others = _ALONE) -> list[
         if asked.spec.blocks == "ignore":
             pooled = frozenset(blocks_of(asked.design, "weight"))
         whole = frozenset(c.name for c in schema.columns if c.missing == ())
-    known = others.headers
-    header = study.of_file(schema)
-    if isinstance(asked.spec, MomentsSpec):
-        spec, served = asked.spec, dict.fromkeys(fates, "modelled")
-        name = moments_path(study.output).name
-        design = () if spec.assignment is None else spec.assignment.columns
-        read = read_do(do, header, treatments=[*design], dataset=study.data.name, merges=merges)
-        rows = all_on_derived(read, study.derived, design)
-        moments = Served.planned(name, spec, schema)
-        return verdicts(
-            rows,
-            Released(study.data.name, served, served=moments, **_of_factors(schema)),
-        )
+    spec, facts = asked.spec, _of_factors(schema)
+    if isinstance(spec, MomentsSpec):
+        treatments = [] if spec.assignment is None else [*spec.assignment.columns]
     read = read_do(
-        do, header, treatments=treatments, dataset=study.data.name, others=known, merges=merges
-    )
+        do, study.of_file(schema), treatments=treatments, dataset=study.data.name,
+        others=None if isinstance(spec, MomentsSpec) else others.headers, merges=merges,
+    )  # fmt: skip
     rows = all_on_derived(read, study.derived, treatments or ())
-    instead = _COARSE if study.makes_file else _NUMBERS
+    if isinstance(spec, MomentsSpec):
+        moments = Served.planned(moments_path(study.output).name, spec, schema)
+        columns = dict.fromkeys(fates, "modelled")
+        return verdicts(rows, Released(study.data.name, columns, served=moments, **facts))
     released = Released(
-        study.data.name, fates, valid, instead, _declared(schema), together=(whole,), pooled=pooled
-    )
-    released = replace(released, **_of_factors(schema))
-    return verdicts(rows, replace(released, parts=others.parts, key=others.key))
+        study.data.name, fates, valid, _COARSE if study.makes_file else _NUMBERS,
+        _declared(schema), together=(whole,), parts=others.parts, key=others.key, pooled=pooled,
+        **facts,
+    )  # fmt: skip
+    return verdicts(rows, released)
 
 
 def _declared(schema: Schema) -> dict[str, tuple[float, ...]]:

@@ -17,8 +17,9 @@ from dprct.errors import DprctError
 from dprct.estimate.moments.results import Moments
 from dprct.io.stata import write_dta
 from dprct.schema import Column, Schema
-from dprct.study.moments_verdicts import Served, ServedStep
+from dprct.study.moments_verdicts import Served
 from dprct.study.protect import bound_model, protected, study_of, written_files
+from dprct.study.reading import ServedRegression
 from dprct.study.verdicts import of_file, of_study
 
 if TYPE_CHECKING:
@@ -514,8 +515,8 @@ def test_a_declared_regression_is_that_of_the_do_file(tmp_path: Path) -> None:
 def test_a_logit_with_plain_treatment_is_not_served_where_its_factor_is_declared() -> None:
     schema = Schema((Column("work", levels=(0.0, 1.0), missing=()), Column("age", missing=())))
     declared = "work ~ C(aid) + age"
-    step = ServedStep(
-        declared, declared, (), ("age",), "", "", ("C(aid)[T.1]",), "HC1", counted=True
+    step = ServedRegression(
+        declared, declared, (), "HC1", covariates=("age",), terms=("C(aid)[T.1]",)
     )
     served = Served("a", schema, frozenset(), {}, steps=(step,), arms=frozenset({"aid"}))
     run = {"outcome": "work", "vce": "robust", "dataset": "a.dta"}
