@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dprct import disk
 from dprct.errors import ColumnError, DprctError, FileError, ParameterError, StudyError, marked
@@ -35,7 +35,6 @@ Covariates = tuple[str, ...] | Mapping[str, tuple[str, ...]]
 Families = str | Mapping[str, tuple[str, ...]]
 Sizes = Mapping[str, int]
 
-_SAMPLES = ("complete-per-outcome", "complete")
 _CARRIES = ("modelled", "public", "derived")
 _OPTIONS = {"errors": "cov_type", "layout": "style", "seed": "rng"}
 """Keys of a table that are called otherwise in :func:`dprct.itt_table`."""
@@ -93,7 +92,7 @@ class TableSpec:
     weights_type: str = "aweight"
     alternative: str = "two-sided"
     distribution: str = "t"
-    sample: str = "complete-per-outcome"
+    sample: Literal["complete-per-outcome", "complete"] = "complete-per-outcome"
     adjust: str | None = None
     families: Families = "all"
     family_sizes: Sizes = field(default_factory=dict)
@@ -150,8 +149,6 @@ class TableSpec:
         for option, named in (("outcomes", self.outcomes), ("arms", self.arms)):
             if not named:
                 raise ParameterError(f"{option} is empty; name at least one column")
-        if self.sample not in _SAMPLES:
-            raise ParameterError(f"``sample={self.sample!r}``; allowed: {', '.join(_SAMPLES)}")
         if self.draws < FEWEST_DRAWS or self.seed < 0:
             raise ParameterError(
                 f"``draws={self.draws}``, ``seed={self.seed}``; give at least {FEWEST_DRAWS} "

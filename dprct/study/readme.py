@@ -15,7 +15,7 @@ from dprct import __version__
 from dprct.certificate.certificate import worth_by_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dprct.certificate.certificate import Certificate, RegressionWorth
 
@@ -181,7 +181,7 @@ def readme(
             f"{command} --expect {_argument(expected)}", certificate, package, checked=bool(tables)
         ),
     ]
-    return "\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def mark(dataset_id: str | None) -> str:
@@ -200,13 +200,9 @@ def mark(dataset_id: str | None) -> str:
 
 def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield mark(certificate.dataset_id)
-    yield ""
     yield f"# Data of {_line(about.title, 'title of the article')}"
-    yield ""
     yield f"Authors: {_line(about.authors, 'authors')}"
-    yield ""
     yield "## Overview"
-    yield ""
     beside = "Its certificate, next to it as a page (HTML), as text and as JSON, says"
     kind = "a protected file" if _promises(certificate) else "synthetic and NOT a protected file"
     if has_rows(certificate):
@@ -221,70 +217,67 @@ def _overview(certificate: Certificate, about: Availability) -> Iterator[str]:
             "data: the regressions of the do-files are computed from it, with errors that contain "
             f"sampling and privacy noise. {beside} what is guaranteed."
         )
-    yield ""
     yield f"> {plain(certificate.guarantee.sentence())}"
-    yield ""
 
 
 def _statement(certificate: Certificate, about: Availability) -> Iterator[str]:
     yield "## Data Availability and Provenance Statements"
-    yield ""
     yield "### Statement about Rights"
-    yield ""
     yield _prose(about.rights, "right to use the data, and to publish the protected file")
-    yield ""
     yield "### License for Data"
-    yield ""
     yield _prose(about.license, "licence of the protected file")
-    yield ""
     yield "### Summary of Availability"
-    yield ""
-    yield "- [ ] All data **are** publicly available."
-    yield "- [x] Some data **cannot be made** publicly available."
-    yield "- [ ] No data can be made publicly available."
-    yield ""
+    yield _SUMMARY
     yield "### The confidential data"
-    yield ""
-    yield f"- Data set id: {code(certificate.dataset_id or 'none declared')}"
-    yield f"- Contact: {_line(about.contact, 'name and address')}"
-    yield f"- Citation: {_line(about.citation, 'citation of the data')}"
-    yield ""
+    yield "\n".join([
+        f"- Data set id: {code(certificate.dataset_id or 'none declared')}",
+        f"- Contact: {_line(about.contact, 'name and address')}",
+        f"- Citation: {_line(about.citation, 'citation of the data')}",
+    ])  # fmt: skip
     yield "Route to the data:"
-    yield ""
     yield _prose(about.access, "who may apply, where, how long it takes, what it costs")
-    yield ""
+
+
+_SUMMARY = """\
+- [ ] All data **are** publicly available.
+- [x] Some data **cannot be made** publicly available.
+- [ ] No data can be made publicly available."""
 
 
 def _data_set(certificate: Certificate) -> Iterator[str]:
     name = _name(certificate)
     stem = PurePath(name).stem
+    files = {name: "made by dprct from the confidential data"}
+    for suffix, form in _FORMS.items():
+        files[f"{stem}.certificate.{suffix}"] = f"its certificate, as {form}"
     yield "## Dataset list"
-    yield ""
-    yield "| Data file | Source | Provided |"
-    yield "|---|---|---|"
-    yield f"| {code(name, cell=True)} | made by dprct from the confidential data | yes |"
-    for suffix in ("html", "txt", "json"):
-        beside = code(f"{stem}.certificate.{suffix}", cell=True)
-        yield f"| {beside} | its certificate, as {_FORMS[suffix]} | yes |"
-    yield "| the confidential file | see above | no |"
-    yield ""
+    yield _grid(
+        ("Data file", "Source", "Provided"),
+        *((code(one, cell=True), source, "yes") for one, source in files.items()),
+        ("the confidential file", "see above", "no"),
+    )
     by_fate: dict[str, list[str]] = {}
     for column, fate in certificate.fates.items():
         by_fate.setdefault(fate, []).append(code(column))
     if not has_rows(certificate):
         yield f"Columns of which numbers were released: {code(certificate.facts['columns'])}"
-        yield ""
         return
     yield "What became of the columns:"
-    yield ""
     meaning = _FATES if _promises(certificate) else {**_FATES, "modelled": _UNPROMISED}
-    for fate, columns in by_fate.items():
-        yield f"- {fate} ({meaning[fate]}): {', '.join(columns)}"
-    yield ""
+    yield _items(f"{fate} ({meaning[fate]}): {', '.join(of)}" for fate, of in by_fate.items())
     for difference in certificate.differences:
         if difference.facet == "rows":
             yield f"Rows of the confidential file: {plain(difference.reason)}."
-            yield ""
+
+
+def _grid(*rows: Sequence[str]) -> str:
+    """Return a table whose first row is its head."""
+    head, *others = (f"| {' | '.join(row)} |" for row in rows)
+    return "\n".join([head, f"|{'---|' * len(rows[0])}", *others])
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _provenance(package: PackageNote | None) -> Iterator[str]:
@@ -292,16 +285,15 @@ def _provenance(package: PackageNote | None) -> Iterator[str]:
     if package is None or not package.makers:
         return
     yield "### Where the analysis data come from"
-    yield ""
-    for name, programs in package.makers.items():
-        said = f"made by {' and '.join(map(code, programs))}, from files that are not included"
-        if not programs:
-            said = (
-                "made before the do-files of this package run: none of them saves this file, and "
-                "the program that made it is not included"
-            )
-        yield f"- {code(name)}: {said}"
-    yield ""
+    lacking = (
+        "made before the do-files of this package run: none of them saves this file, and the "
+        "program that made it is not included"
+    )
+    yield _items(
+        f"{code(name)}: made by {' and '.join(map(code, programs))}, from files that are not "
+        "included" if programs else f"{code(name)}: {lacking}"
+        for name, programs in package.makers.items()
+    )  # fmt: skip
 
 
 def _per_unit(certificate: Certificate, package: PackageNote | None) -> Iterator[str]:
@@ -310,19 +302,13 @@ def _per_unit(certificate: Certificate, package: PackageNote | None) -> Iterator
     if guarantee.budget is None or not _promises(certificate):
         return
     yield f"### Spent per {plain(guarantee.unit)}"
-    yield ""
     yield f"{guarantee.budget} for this release, by {plain(certificate.method)}."
-    yield ""
     told = () if package is None or package.others else package.together
     every = re.search(r"\. (All \d+ charges together hold .*)$", certificate.ledger)
-    told = told or ((f"{every[1]}.",) if every else ())
-    for line in told:
-        yield plain(line)
-        yield ""
+    yield from map(plain, told or ((f"{every[1]}.",) if every else ()))
     for name, said in certificate.facts.items():
         if name.startswith(SEVERAL):
             yield f"{plain(name)}: {plain(said)}"
-            yield ""
 
 
 def _tables(
@@ -330,14 +316,15 @@ def _tables(
 ) -> Iterator[str]:
     what = "the protected file" if has_rows(certificate) else "the released moments"
     yield "## List of tables"
-    yield ""
     if tables:
-        yield f"| Table | Reproduces on {what} | Rerun |"
-        yield "|---|---|---|"
-        for table in tables:
-            name = f"{table.name}: {table.title}" if table.title.strip() else table.name
-            yield f"| {plain(name)} | {plain(table.reproduces)} | {code(command, cell=True)} |"
-        yield ""
+        names = [f"{x.name}: {x.title}" if x.title.strip() else x.name for x in tables]
+        yield _grid(
+            ("Table", f"Reproduces on {what}", "Rerun"),
+            *(
+                (plain(name), plain(table.reproduces), code(command, cell=True))
+                for name, table in zip(names, tables, strict=True)
+            ),
+        )
         yield (
             f"{code(expected)} holds the numbers of these tables **on {what}**. They "
             "are not those of the article, which were computed on the confidential data."
@@ -346,16 +333,13 @@ def _tables(
         yield "The study file declares no table."
     else:
         yield "Tables are those of the do-files: below, regression by regression."
-    yield ""
     if certificate.limits:
         yield (
             "What the protected file is not good for:"
             if has_rows(certificate)
             else "What is estimated:"
         )
-        yield ""
-        yield from (f"- {plain(limit)}" for limit in certificate.limits)
-        yield ""
+        yield _items(map(plain, certificate.limits))
 
 
 def _regressions(
@@ -365,7 +349,6 @@ def _regressions(
     if not found:
         return
     yield "## Regressions of the do-files"
-    yield ""
     yield (
         "A valid regression returns released effects of treatment with their errors, which hold "
         "the noise: differences in means, or adjusted effects where it was declared so, as its "
@@ -373,24 +356,26 @@ def _regressions(
         "For each of the others the reason is given. Numbers of an artefact mean nothing, whatever "
         "Stata prints."
     )
-    yield ""
-    yield from (f"- {plain(line)}" for line in worth_by_table(found))
-    yield ""
+    yield _items(map(plain, worth_by_table(found)))
     on = "On the protected file" if released == "file" else "As released"
-    yield f"| Do-file and line | Table | Command | {on} |"
-    yield "|---|---|---|---|"
-    for one in found:
-        place = code(f"{one.file}:{one.line}", cell=True)
-        command = code(f"{one.command} {one.outcome}".strip(), cell=True)
-        said = f"{one.verdict}: {one.reason}" if one.reason else one.verdict
-        yield f"| {place} | {plain(one.table)} | {command} | {plain(said)} |"
-    yield ""
+    yield _grid(
+        ("Do-file and line", "Table", "Command", on),
+        *(
+            (
+                code(f"{one.file}:{one.line}", cell=True),
+                plain(one.table),
+                code(f"{one.command} {one.outcome}".strip(), cell=True),
+                plain(f"{one.verdict}: {one.reason}" if one.reason else one.verdict),
+            )
+            for one in found
+        ),
+    )
     if silent:
         yield "Some coefficients of these regressions have no number, because the noise hides them:"
-        yield ""
-        for told, names in silent.items():
-            yield f"- {code(told)}: {', '.join(map(code, names))} not estimated"
-        yield ""
+        yield _items(
+            f"{code(told)}: {', '.join(map(code, names))} not estimated"
+            for told, names in silent.items()
+        )
 
 
 def _published(package: PackageNote | None) -> Iterator[str]:
@@ -398,39 +383,33 @@ def _published(package: PackageNote | None) -> Iterator[str]:
     if package is None or not package.published:
         return
     yield "## Published numbers and released ones"
-    yield ""
     yield (
         "The published numbers are those of the article, computed on the confidential data. They "
         "are not part of the release, and its guarantee does not cover them. The gap is in units "
         "of the released error, which contains sampling and privacy noise."
     )
-    yield ""
-    yield "| Do-file and line | Coefficient | Published (error) | Released (error) | Gap |"
-    yield "|---|---|---|---|---|"
-    for place, term, printed, found, gap in package.published:
-        cells = (code(place, cell=True), code(term, cell=True), printed, found, gap)
-        yield f"| {' | '.join(cells)} |"
-    yield ""
+    yield _grid(
+        ("Do-file and line", "Coefficient", "Published (error)", "Released (error)", "Gap"),
+        *(
+            (code(place, cell=True), code(term, cell=True), *numbers)
+            for place, term, *numbers in package.published
+        ),
+    )
 
 
 def _which_to_run(package: PackageNote) -> Iterator[str]:
     """Yield which do-files run on the protected file as they are."""
     if not package.made:
         return
-    if not package.has_rows:
+    if package.has_rows:
+        yield (
+            "They do not run on it as they are: the file holds columns that they make, and Stata "
+            f"would stop where they make them again. {code('run.do')} has the same regressions in "
+            "the same order without these lines:"
+        )
+    else:
         yield "Columns that the release made itself, as the do-files do:"
-        yield ""
-        yield from (f"- {code(line)}" for line in package.made)
-        yield ""
-        return
-    yield (
-        "They do not run on it as they are: the file holds columns that they make, and Stata would "
-        f"stop where they make them again. {code('run.do')} has the same regressions in the same "
-        "order without these lines:"
-    )
-    yield ""
-    yield from (f"- {code(line)}" for line in package.made)
-    yield ""
+    yield _items(map(code, package.made))
 
 
 def _package(package: PackageNote | None) -> Iterator[str]:
@@ -438,7 +417,6 @@ def _package(package: PackageNote | None) -> Iterator[str]:
     if package is None:
         return
     yield "## Files of the package"
-    yield ""
     if package.has_rows:
         yield (
             f"The protected file stands where the confidential one stood: {code(package.place)}. "
@@ -450,37 +428,33 @@ def _package(package: PackageNote | None) -> Iterator[str]:
             "The do-files are unchanged. They show what was run, and do not run here, because "
             "there are no rows to run them on: their regressions are read off the numbers."
         )
-    yield ""
     yield from _which_to_run(package)
     yield from _other_files(package)
-    for name, what in package.added.items():
-        yield f"- {code(name)} {what}"
+    told = [f"{code(name)} {what}" for name, what in package.added.items()]
     for name in package.copied:
         why = package.unread.get(name)
         said = "" if why is None else f"; not checked by dprct ({why}), the authors vouch for it"
-        yield f"- {code(name)}: as it was{plain(said)}"
-    yield ""
+        told.append(f"{code(name)}: as it was{plain(said)}")
+    yield _items(told)
     if package.left_out:
         files = "1 file" if package.left_out == 1 else f"{package.left_out} files"
         yield (
             f"{files} of the authors' folder are not in the package: programs are copied, and "
             "what the authors named as public; logs, tables, figures and other data are not."
         )
-        yield ""
     if package.datasets:
         yield "Other data that the regressions of the do-files use:"
-        yield ""
-        yield from (f"- {code(name)}: {plain(what)}" for name, what in package.datasets.items())
-        yield ""
+        yield _items(f"{code(name)}: {plain(what)}" for name, what in package.datasets.items())
     if package.elsewhere:
         yield "Paths of another machine, which have to be changed before these lines run:"
-        yield ""
-        yield "| Do-file and line | Path | In this package |"
-        yield "|---|---|---|"
-        for where, path, here in package.elsewhere:
-            found = code(here, cell=True) if here else "nothing of that name"
-            yield f"| {code(where, cell=True)} | {code(path, cell=True)} | {found} |"
-        yield ""
+        yield _grid(
+            ("Do-file and line", "Path", "In this package"),
+            *(
+                (*(code(one, cell=True) for one in (where, path)),
+                 code(here, cell=True) if here else "nothing of that name")
+                for where, path, here in package.elsewhere
+            ),
+        )  # fmt: skip
 
 
 def _other_files(package: PackageNote) -> Iterator[str]:
@@ -492,26 +466,18 @@ def _other_files(package: PackageNote) -> Iterator[str]:
             f"columns, in the same rows and under the same keys: merged by {code(key)} they give "
             f"{code(whole)} again."
         )
-        yield ""
     if package.others:
         who = "the same people" if package.disjoint is None else "other people"
         yield f"Files about {who} were released, too, each by a release of its own:"
-        yield ""
-        yield from (f"- {code(place)}: see {code(about)}" for place, about in package.others)
-        yield ""
-        if package.disjoint is None:
-            yield (
-                "Rows of different releases do not match by person: a merge of them gives "
-                "artefacts. What is spent on people adds up."
-            )
-        else:
-            yield (
-                f"Nobody is in two of them, as the authors declare: {plain(package.disjoint)}. "
-                "What is spent does not add up over them."
-            )
-        yield ""
-        yield from (f"- {plain(line)}" for line in package.together)
-        yield ""
+        yield _items(f"{code(place)}: see {code(about)}" for place, about in package.others)
+        yield (
+            "Rows of different releases do not match by person: a merge of them gives "
+            "artefacts. What is spent on people adds up."
+            if package.disjoint is None
+            else f"Nobody is in two of them, as the authors declare: {plain(package.disjoint)}. "
+            "What is spent does not add up over them."
+        )
+        yield _items(map(plain, package.together))
 
 
 def _stata(package: PackageNote | None) -> Iterator[str]:
@@ -526,45 +492,50 @@ def _stata(package: PackageNote | None) -> Iterator[str]:
         + (f"; packages of other authors: {listed}" if packages else "; no other package is named")
         + "."
     )
-    yield ""
 
 
 def _rerun(
     command: str, certificate: Certificate, package: PackageNote | None, *, checked: bool
 ) -> Iterator[str]:
-    name = _name(certificate) if package is None else package.place
     yield "## Computational requirements"
-    yield ""
     yield (
         f"Python 3.11 to 3.13 and the package dprct (this file was written by version "
         f"{__version__}). Every table takes seconds on a laptop."
     )
-    yield ""
     yield from _stata(package)
     yield "## Instructions to Replicators"
-    yield ""
+    yield _items(_steps(command, certificate, package, checked=checked))
+    if "sha256" in certificate.file:
+        yield f"SHA-256 of {code(_name(certificate))}: `{certificate.file['sha256']}`"
+
+
+def _steps(
+    command: str, certificate: Certificate, package: PackageNote | None, *, checked: bool
+) -> Iterator[str]:
+    """Yield what a replicator does."""
+    name = _name(certificate) if package is None else package.place
     yield (
-        f"- `pip install dprct=={__version__}`; where no index offers it, `pip install` with the "
+        f"`pip install dprct=={__version__}`; where no index offers it, `pip install` with the "
         "wheel or the source archive of that version"
     )
     if checked:
         yield (
-            f"- {code(command)} makes every declared table from {code(name)} and "
+            f"{code(command)} makes every declared table from {code(name)} and "
             "ends with an error if a number differs."
         )
     if package is None:
         yield (
-            f"- {code(f'dprct verify {_argument(name)}')} says whether the file, or the .tab or "
+            f"{code(f'dprct verify {_argument(name)}')} says whether the file, or the .tab or "
             ".csv that an archive made of it, has the values of its certificate."
         )
         yield (
-            "- Do-files that ran on the confidential file run on the protected one: change only "
+            "Do-files that ran on the confidential file run on the protected one: change only "
             f"the name of the file that they `use`, to {code(name)}. They need columns that "
             "are neither withheld nor left out."
         )
     else:
         yield (
-            f"- {code('dprct verify .')} compares every file of this folder with "
+            f"{code('dprct verify .')} compares every file of this folder with "
             f"{code('package.json')} and each release with its certificate, computes every valid "
             "regression of the do-files anew, and ends with an error if a number differs from "
             "those expected."
@@ -572,23 +543,20 @@ def _rerun(
     if not has_rows(certificate):
         one = f'dprct ols {_argument(name)} "FORMULA OR NAME"'
         yield (
-            f"- {code('python run.py')} prints every valid regression, and {code(one)} one of "
+            f"{code('python run.py')} prints every valid regression, and {code(one)} one of "
             f"them; in Stata, {code('do estimates.do')} opens their numbers."
         )
     elif package is not None:
         yield (
-            "- Start Stata in this folder and run the do-files: the protected file has the name of "
+            "Start Stata in this folder and run the do-files: the protected file has the name of "
             "the confidential one. The table of regressions above says which numbers mean "
             "something."
         )
     yield (
-        "- Do not run `dprct protect` again: that needs the confidential data, gives another file "
+        "Do not run `dprct protect` again: that needs the confidential data, gives another file "
         "with other numbers"
         + (", and charges the ledger of the data set." if _promises(certificate) else ".")
     )
-    if "sha256" in certificate.file:
-        yield ""
-        yield f"SHA-256 of {code(_name(certificate))}: `{certificate.file['sha256']}`"
 
 
 _FATES: Mapping[str, str] = {

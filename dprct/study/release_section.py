@@ -24,8 +24,6 @@ from dprct.study.sections import (
     section,
 )
 
-_RELATIONS = ("replace-one", "replace-one-design-public")
-
 
 def release_from(document: Mapping[str, Any]) -> ReleaseSection:
     """Return the section ``[release]`` of a parsed study file.
@@ -67,10 +65,6 @@ def budget_from(document: Mapping[str, Any]) -> TotalBudget | None:
     _check_budget(total, "[budget]")
     if total.separate is not None and not total.separate.strip():
         raise StudyError("[budget] separate is empty; say why these data have a second budget")
-    if total.relation not in (None, *_RELATIONS):
-        raise StudyError(
-            f"[budget] relation = {total.relation!r}; allowed: {', '.join(_RELATIONS)}"
-        )
     return total
 
 

@@ -349,7 +349,7 @@ class TotalBudget:
 
     epsilon: float
     delta: float = 0.0
-    relation: str | None = None
+    relation: Literal["replace-one", "replace-one-design-public"] | None = None
     separate: str | None = None
 
 

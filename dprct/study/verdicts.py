@@ -11,7 +11,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, cast
 
 from dprct import disk
-from dprct.certificate.certificate import Certificate, RegressionWorth, worth_by_table
+from dprct.certificate.certificate import (
+    Certificate,
+    RegressionWorth,
+    certificate_path,
+    worth_by_table,
+)
 from dprct.certificate.certificate import Verdict as Kind
 from dprct.certificate.valid_arms import SomeArms
 from dprct.certificate.valid_regressions import (
@@ -28,6 +33,7 @@ from dprct.estimate.moments.results import Moments
 from dprct.formula import parse
 from dprct.formula.design_matrix import is_missing
 from dprct.io.stata import read_dta
+from dprct.lazy import pandas as pd
 from dprct.schema.conditions import reduced
 from dprct.schema.expressions import possible
 from dprct.schema.schema import Schema
@@ -43,8 +49,6 @@ from dprct.study.reading import Reading
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from dprct.certificate.valid_groups import Level
     from dprct.dofile import Regression
@@ -752,11 +756,19 @@ def of_table(
 ) -> list[Verdict]:
     """Verdicts on the regressions of do-files with a protected table.
 
-    ``name`` is that of the confidential file, which do-files use, and ``fates`` are those of its
-    columns, as the certificate says.
+    The file says itself what it is calibrated for.  ``name`` is that of the confidential file,
+    which do-files use, and ``fates`` are those of its columns, as the certificate says.
     """
-    values, together = _shown(table, fates), _together(table, schema)
-    return _on_schema(do, name, schema, fates, values, together, others)
+    valid = Validity.of(schema)
+    treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
+    read = read_do(
+        do, schema, treatments=treatments, dataset=name, others=others.headers, merges=others.merges
+    )
+    released = Released(
+        name, fates, valid, values=_shown(table, fates), parts=others.parts, key=others.key,
+        together=_together(table, valid),
+    )  # fmt: skip
+    return verdicts(all_on_derived(read, others.derived, treatments), released)
 
 
 def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
@@ -771,9 +783,9 @@ def _shown(table: pd.DataFrame, fates: Mapping[str, str]) -> dict[str, tuple[flo
     return found
 
 
-def _together(table: pd.DataFrame, schema: Schema) -> tuple[frozenset[str], ...]:
+def _together(table: pd.DataFrame, valid: Validity | None) -> tuple[frozenset[str], ...]:
     """Return the outcomes of a calibrated table, those with values in the same rows together."""
-    valid, found = Validity.of(schema), dict[bytes, set[str]]()
+    found = dict[bytes, set[str]]()
     outcomes = () if valid is None else valid.outcomes
     for name in [name for name in outcomes if name in table.columns]:
         found.setdefault(is_missing(table[name]).tobytes(), set()).add(name)
@@ -803,28 +815,6 @@ def of_moments(do: Sequence[Path], name: str, moments: Moments, others: Others) 
     return verdicts(rows, Released(stem_of, fates, served=served))
 
 
-def _on_schema(
-    do: Sequence[Path],
-    name: str,
-    schema: Schema,
-    fates: Mapping[str, str],
-    values: Mapping[str, tuple[float, ...]],
-    together: tuple[frozenset[str], ...],
-    others: Others = _ALONE,
-) -> list[Verdict]:
-    """Return the verdicts on a file that says itself what it is calibrated for."""
-    valid = Validity.of(schema)
-    treatments = [] if valid is None else [arm for arm in valid.arms if arm in fates]
-    read = read_do(
-        do, schema, treatments=treatments, dataset=name, others=others.headers, merges=others.merges
-    )
-    rows = all_on_derived(read, others.derived, treatments)
-    released = Released(
-        name, fates, valid, values=values, parts=others.parts, key=others.key, together=together
-    )
-    return verdicts(rows, released)
-
-
 def of_file(
     do: Sequence[Path], file: Path, certificate: Path | None = None, others: Others = _ALONE
 ) -> list[Verdict]:
@@ -836,16 +826,13 @@ def of_file(
         return of_moments(do, file.name, Moments.load(file), others)
     schema = Schema.from_dta(file)
     fates = {column.name: "modelled" for column in schema.columns}
-    values: Mapping[str, tuple[float, ...]] = {}
-    beside = certificate or file.with_suffix(".certificate.json")
+    beside = certificate or certificate_path(file)
     if beside.is_file():
         told = Certificate.from_dict(json.loads(disk.content(beside, disk.MOST_JSON)))
         fates |= told.fates
-        if "public" in told.fates.values():
-            values = _shown(read_dta(file)[0], told.fates)
     valid = Validity.of(schema)
-    together: tuple[frozenset[str], ...] = ()
-    if valid is not None and len(valid.outcomes) > 1:  # only these can be outcome and take-up
-        together = _together(read_dta(file)[0], schema)
+    # rows are read for the values of public columns, and for which outcomes are in the same ones
+    several = valid is not None and len(valid.outcomes) > 1
+    table = read_dta(file)[0] if several or "public" in fates.values() else pd.DataFrame()
     name = file.name.removesuffix(".dta").removesuffix("_protected")
-    return _on_schema(do, name, schema, fates, values, together, others)
+    return of_table(do, name, table, schema, fates, others)
